@@ -1,0 +1,58 @@
+"""How kernels are compiled: one place for the options, typed for callers."""
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numba
+from numba.core import types
+from numba.extending import intrinsic, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` with strict IEEE arithmetic, cached on disk.
+
+    Without fast-math the compiler may vectorise across independent elements but
+    never reorders a sum, so a result does not depend on who calls, on how many rows
+    are handled at once, or on the width of the machine's vectors.
+    """
+    jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+    return cast(Callable[P, R], jit(function))
+
+
+def compiled_approximate(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` with sums in any order and fused operations.
+
+    Only for results that carry an error bound and are recomputed where it matters.
+    NaN and infinities keep their meaning: a comparison with NaN is false.
+    """
+    jit = numba.njit(
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        fastmath={"reassoc", "contract", "nsz", "arcp"},
+    )
+    return cast(Callable[P, R], jit(function))
+
+
+def fused_multiply_add(a: float, b: float, c: float) -> float:
+    """Return a·b + c, rounded once when compiled."""
+    return a * b + c
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), emit
+
+
+@overload(fused_multiply_add)  # type: ignore[untyped-decorator]
+def _overload_fma(a: Any, b: Any, c: Any) -> Any:
+    def implementation(a: Any, b: Any, c: Any) -> Any:
+        return _fma(a, b, c)
+
+    return implementation

@@ -1,0 +1,229 @@
+"""The compiled test-then-train pass over a block of rows, one observation at a time.
+
+`pass_exact` follows the algorithm of the paper (section 2.3) row by row: project, predict,
+and learn if the prediction was wrong. `pass_screened` gives the same labels and leaves
+the same state, to the bit, but predicts from single-precision scores wherever these
+decide the label beyond doubt, and projects in double precision only what it must.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.compiled import compiled
+from rpnb.core.moments import Gaussians, Moments, Prior, observe, refresh
+from rpnb.core.projection import project
+from rpnb.core.scoring import LANES, best_class
+from rpnb.core.screen import Screen, doubt, refresh_screen, screen_row, screen_rows
+
+# What is learnt from a row after its prediction.
+LEARN_NOTHING = 0
+LEARN_MISTAKES = 1
+LEARN_ALL = 2
+
+# Projecting one row alone reads the whole projection. Above this many entries it is
+# worth projecting in advance, together, the rows that look like mistakes.
+_WIDE = 1 << 18
+
+
+class Classes(NamedTuple):
+    """What is known of M classes, besides their moments."""
+
+    eligible: BoolArray
+    """(M,) whether the class has been declared or seen, and so takes part"""
+    count: FloatArray
+    """(M,) weight of all rows seen of the class, learnt or not"""
+    bias: FloatArray
+    """(M,) K·log P(y_m), up to a constant common to all classes"""
+    follow: float
+    """K where the prior follows `count`, 0 where it is fixed"""
+
+
+class Learner(NamedTuple):
+    """The state that a pass reads and writes."""
+
+    R: SingleArray
+    scale: float
+    prior: Prior
+    moments: Moments
+    gaussians: Gaussians
+    classes: Classes
+
+
+@compiled
+def count_row(classes: Classes, y: int, weight: float) -> None:
+    """Take note of a row of class y: it takes part from now on."""
+    classes.eligible[y] = True
+    classes.count[y] += weight
+    if classes.follow > 0.0:
+        classes.bias[y] = classes.follow * np.log1p(classes.count[y])
+
+
+@compiled
+def pass_exact(
+    learner: Learner,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+) -> int:
+    """Predict each row of X (n, p), then learn from it; return the number of updates.
+
+    `y` (n,) holds the classes' numbers and is not read if nothing is to be learnt; the
+    predicted numbers go to `labels` (n,), −1 while no class is known. `weight` is (n,),
+    or (1,) where all rows weigh the same.
+    """
+    z = np.empty((1, learner.R.shape[1]))
+    lanes = np.empty(LANES)
+    row = np.empty(1, np.int64)
+    updates = 0
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        labels[i] = best_class(
+            z[0],
+            learner.gaussians,
+            learner.classes.bias,
+            learner.classes.eligible,
+            lanes,
+        )
+        if learn == LEARN_NOTHING:
+            continue
+        w = weight[i % weight.shape[0]]
+        count_row(learner.classes, y[i], w)
+        if learn == LEARN_ALL or labels[i] != y[i]:
+            observe(learner.moments, y[i], z[0], w)
+            refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+            updates += 1
+    return updates
+
+
+@compiled
+def decide(
+    scores: FloatArray,
+    learner: Learner,
+    screen: Screen,
+    noise: float,
+    reach: float,
+    rivals: BoolArray,
+) -> tuple[int, bool]:
+    """Return the leading class by screened scores (M,), and whether it is certain.
+
+    `rivals` is set to the classes that may be first once scores are definitive. Written
+    so that a NaN, from a number beyond single precision, makes a class a rival.
+    """
+    eligible = learner.classes.eligible
+    bias = learner.classes.bias
+    best = -1
+    highest = -np.inf
+    for m in range(scores.shape[0]):
+        rivals[m] = False
+        if eligible[m] and (best < 0 or scores[m] + bias[m] > highest):
+            best = m
+            highest = scores[m] + bias[m]
+    if best < 0:
+        return -1, True
+    lowest = highest - doubt(
+        scores[best], learner.gaussians, screen, best, bias[best], noise, reach
+    )
+    certain = True
+    for m in range(scores.shape[0]):
+        if eligible[m] and m != best:
+            upper = scores[m] + bias[m]
+            upper += doubt(
+                scores[m], learner.gaussians, screen, m, bias[m], noise, reach
+            )
+            if not upper < lowest:
+                rivals[m] = True
+                certain = False
+    rivals[best] = True
+    return best, certain
+
+
+@compiled
+def pass_screened(
+    learner: Learner,
+    screen: Screen,
+    X: FloatArray,
+    Z: SingleArray,
+    noise: FloatArray,
+    reach: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    step: int,
+    labels: IntArray,
+) -> int:
+    """Do what `pass_exact` does, from rows Z (≥ n, F) projected in single precision.
+
+    Rows are screened `step`, a multiple of four, at a time; Z has rows to fill the last
+    step. A class that learns is screened anew for the rows that remain of the step.
+    """
+    n = X.shape[0]
+    M = learner.classes.bias.shape[0]
+    F = learner.R.shape[1]
+    gaussians = learner.gaussians
+    scores = np.empty((step, M))
+    exact = np.empty((step, F))
+    slot = np.full(step, -1, np.int64)
+    chosen = np.empty(step, np.int64)
+    rivals = np.empty(M, np.bool_)
+    changed = np.empty(M, np.bool_)
+    lanes = np.empty(LANES)
+    wide = learner.R.size > _WIDE
+    updates = 0
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        screen_rows(Z[start : start + (stop - start + 3) // 4 * 4], screen, scores)
+        changed[:] = False
+        slot[:] = -1
+        projected = 0
+        if wide:
+            for i in range(start, stop):
+                label, certain = decide(
+                    scores[i - start], learner, screen, noise[i], reach[i], rivals
+                )
+                wrong = learn == LEARN_MISTAKES and label != y[i]
+                if not certain or wrong or learn == LEARN_ALL:
+                    slot[i - start] = projected
+                    chosen[projected] = i
+                    projected += 1
+            project(X, chosen[:projected], learner.scale, learner.R, exact)
+        for i in range(start, stop):
+            row = i - start
+            for m in range(M):
+                if changed[m]:
+                    scores[row, m] = screen_row(Z[i], screen, m)
+            label, certain = decide(
+                scores[row], learner, screen, noise[i], reach[i], rivals
+            )
+            wrong = learn == LEARN_MISTAKES and label != y[i]
+            if (not certain or wrong or learn == LEARN_ALL) and slot[row] < 0:
+                slot[row] = projected
+                chosen[0] = i
+                project(
+                    X,
+                    chosen[:1],
+                    learner.scale,
+                    learner.R,
+                    exact[projected : projected + 1],
+                )
+                projected += 1
+            if not certain:
+                label = best_class(
+                    exact[slot[row]], gaussians, learner.classes.bias, rivals, lanes
+                )
+            labels[i] = label
+            if learn == LEARN_NOTHING:
+                continue
+            w = weight[i % weight.shape[0]]
+            count_row(learner.classes, y[i], w)
+            if learn == LEARN_ALL or label != y[i]:
+                observe(learner.moments, y[i], exact[slot[row]], w)
+                refresh(gaussians, y[i], learner.moments, learner.prior)
+                refresh_screen(screen, y[i], gaussians)
+                changed[y[i]] = True
+                updates += 1
+    return updates
