@@ -42,15 +42,17 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     return a * b + c
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
+def _type_fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
     def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), emit
 
 
-@overload(fused_multiply_add)  # type: ignore[untyped-decorator]
+_fma: Any = intrinsic(_type_fma)
+
+
+@overload(fused_multiply_add)
 def _overload_fma(a: Any, b: Any, c: Any) -> Any:
     def implementation(a: Any, b: Any, c: Any) -> Any:
         return _fma(a, b, c)

@@ -18,9 +18,6 @@ _LOG_TWO = np.log(2.0)
 _LOG_TWO_PI = np.log(2.0 * np.pi)
 # A variance above this would overflow when it is multiplied by the number of columns.
 _CEILING = 1e300
-# Mantissas multiplied side by side; a product of 512 of them, each below 2, is finite.
-_LANES = 16
-_STEPS = 512
 
 
 class Moments(NamedTuple):
@@ -183,30 +180,30 @@ def _derive(
 def sum_of_logarithms(values: FloatArray) -> float:
     """Sum the logarithms of positive, normal numbers with few calls of `log`.
 
-    A number is m·2ᵉ with 1 ≤ m < 2. The exponents are summed as integers and the
-    mantissas multiplied, in lanes, so that only a product needs a logarithm.
+    A number is m·2ᵉ with 1 ≤ m < 2. The exponents are summed as integers; the mantissas
+    are multiplied, the second half of them into the first and so on, as often as the
+    products, each below 2⁵¹², cannot overflow. Only these need a logarithm.
     """
-    F = values.shape[0]
     bits = values.view(np.int64)
-    exponents = np.zeros(_LANES, np.int64)
-    products = np.ones(_LANES)
-    mantissa = np.empty(_LANES)
+    left = values.shape[0]
+    mantissa = np.empty(left)
     mantissa_bits = mantissa.view(np.int64)
+    exponents = 0
+    for f in range(left):
+        exponents += bits[f] >> 52
+        mantissa_bits[f] = (bits[f] & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
+    exponents -= 1023 * left
+    for _ in range(9):
+        half = left // 2
+        _multiply(mantissa[:half], mantissa[left - half : left])
+        left -= half
     total = 0.0
-    steps = 0
-    whole = F - F % _LANES
-    for start in range(0, whole, _LANES):
-        word = bits[start : start + _LANES]
-        for lane in range(_LANES):
-            exponents[lane] += (word[lane] >> 52) - 1023
-            mantissa_bits[lane] = (word[lane] & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000
-        for lane in range(_LANES):
-            products[lane] *= mantissa[lane]
-        steps += 1
-        if steps % _STEPS == 0:
-            total += np.log(products).sum()
-            products[:] = 1.0
-    total += np.log(products).sum()
-    for f in range(whole, F):
-        total += np.log(values[f])
-    return total + exponents.sum() * _LOG_TWO
+    for f in range(left):
+        total += np.log(mantissa[f])
+    return total + exponents * _LOG_TWO
+
+
+@compiled
+def _multiply(into: FloatArray, factor: FloatArray) -> None:
+    for f in range(into.shape[0]):
+        into[f] *= factor[f]

@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray, UIntArray
+from rpnb.core.arrays import FloatArray, UIntArray, WordArray
 from rpnb.core.compiled import compiled
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -55,7 +55,7 @@ def philox(counters: UIntArray, seed: np.uint64) -> None:
 
 @compiled
 def fill_words(
-    seed: np.uint64, feature: np.uint64, q: int, counters: UIntArray, words: IntArray
+    seed: np.uint64, feature: np.uint64, q: int, counters: UIntArray, words: WordArray
 ) -> None:
     """Fill `words` (F,) with 32 random bits for each column's entry for `feature`.
 
@@ -137,7 +137,7 @@ def _horner(coefficients: tuple[float, ...], x: float) -> float:
 
 
 @compiled
-def _quantile_outside(below: FloatArray, power: IntArray) -> None:
+def _quantile_outside(below: FloatArray, power: WordArray) -> None:
     """Replace each probability, 1e-11 … 0.075, by its normal quantile's absolute value.
 
     The quantile is a ratio of polynomials in √(−log below). A library's `log` may
@@ -164,7 +164,7 @@ def _quantile_outside(below: FloatArray, power: IntArray) -> None:
 
 
 @compiled
-def fill_normal(words: IntArray, out: FloatArray) -> None:
+def fill_normal(words: WordArray, out: FloatArray) -> None:
     """Turn 32 random bits an entry into standard normal numbers, by inversion.
 
     The bits name one of 2³² equal cells of (−½, ½), and its middle, never 0 and never

@@ -1,8 +1,8 @@
 """The score of a class for a projected observation: equations (5) and (6).
 
-Under (6) the sums of the K members join into one sum over all F columns: the ensemble is
-flat. These are the definitive scores, in double precision and in a fixed order; every
-faster way to a label is checked against their rounding and falls back on them.
+Under (6) the sums of the K members join into one sum over all F columns: the ensemble
+is flat. These are the definitive scores, in double precision and in a fixed order;
+every faster way to a label knows how far it may be off and falls back on them.
 """
 
 import numpy as np

@@ -5,8 +5,8 @@ speed. A screened score comes with a bound on its distance from the definitive o
 (`rpnb.core.scoring`); where the bounds of two classes overlap, the caller computes the
 definitive scores of those classes. So screening never changes a label.
 
-To keep the bound small, observations are first moved by an origin x₀ amid the data. With
-z' = z − z₀ and μ' = μ − z₀, the score of a class is
+To keep the bound small, observations are first moved by an origin x₀ amid the data.
+With z' = z − z₀ and μ' = μ − z₀, the score of a class is
 
     constant − ½ Σ μ'²/σ²  +  Σ z'·(μ'/σ² − ½ z'/σ²),
 

@@ -1,9 +1,9 @@
 """The compiled test-then-train pass over a block of rows, one observation at a time.
 
-`pass_exact` follows the algorithm of the paper (section 2.3) row by row: project, predict,
-and learn if the prediction was wrong. `pass_screened` gives the same labels and leaves
-the same state, to the bit, but predicts from single-precision scores wherever these
-decide the label beyond doubt, and projects in double precision only what it must.
+`pass_exact` follows the algorithm of the paper (section 2.3) row by row: project,
+predict, and learn if the prediction was wrong. `pass_screened` gives the same labels and
+leaves the same state, to the bit, but predicts from single-precision scores wherever
+these decide the label beyond doubt, and projects in double precision only what it must.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.combining import best_combined, combine, member_log_posteriors
 from rpnb.core.compiled import compiled
 from rpnb.core.moments import Gaussians, Moments, Prior, observe, refresh
 from rpnb.core.projection import project
@@ -32,19 +33,21 @@ class Classes(NamedTuple):
 
     eligible: BoolArray
     """(M,) whether the class has been declared or seen, and so takes part"""
-    count: FloatArray
+    seen: FloatArray
     """(M,) weight of all rows seen of the class, learnt or not"""
     bias: FloatArray
     """(M,) K·log P(y_m), up to a constant common to all classes"""
     follow: float
-    """K where the prior follows `count`, 0 where it is fixed"""
+    """K where the prior follows `seen`, 0 where it is fixed"""
 
 
 class Learner(NamedTuple):
     """The state that a pass reads and writes."""
 
     R: SingleArray
+    """(p, F) the K projections side by side"""
     scale: float
+    """1/√q"""
     prior: Prior
     moments: Moments
     gaussians: Gaussians
@@ -53,11 +56,11 @@ class Learner(NamedTuple):
 
 @compiled
 def count_row(classes: Classes, y: int, weight: float) -> None:
-    """Take note of a row of class y: it takes part from now on."""
+    """Take note of a row of class y: the class takes part from now on."""
     classes.eligible[y] = True
-    classes.count[y] += weight
+    classes.seen[y] += weight
     if classes.follow > 0.0:
-        classes.bias[y] = classes.follow * np.log1p(classes.count[y])
+        classes.bias[y] = classes.follow * np.log1p(classes.seen[y])
 
 
 @compiled
@@ -89,14 +92,55 @@ def pass_exact(
             learner.classes.eligible,
             lanes,
         )
-        if learn == LEARN_NOTHING:
-            continue
-        w = weight[i % weight.shape[0]]
-        count_row(learner.classes, y[i], w)
-        if learn == LEARN_ALL or labels[i] != y[i]:
-            observe(learner.moments, y[i], z[0], w)
-            refresh(learner.gaussians, y[i], learner.moments, learner.prior)
-            updates += 1
+        if learn != LEARN_NOTHING:
+            w = weight[i % weight.shape[0]]
+            count_row(learner.classes, y[i], w)
+            if learn == LEARN_ALL or labels[i] != y[i]:
+                observe(learner.moments, y[i], z[0], w)
+                refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+                updates += 1
+    return updates
+
+
+@compiled
+def pass_combined(
+    learner: Learner,
+    rule: int,
+    K: int,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+) -> int:
+    """Do what `pass_exact` does, with another rule than equation (6)."""
+    M = learner.classes.bias.shape[0]
+    z = np.empty((1, learner.R.shape[1]))
+    posterior = np.empty((K, M))
+    scores = np.empty(M)
+    row = np.empty(1, np.int64)
+    updates = 0
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        labels[i] = -1
+        if learner.classes.eligible.any():
+            member_log_posteriors(
+                z[0],
+                learner.gaussians,
+                learner.classes.bias,
+                learner.classes.eligible,
+                posterior,
+            )
+            combine(rule, posterior, scores)
+            labels[i] = best_combined(scores, learner.classes.eligible)
+        if learn != LEARN_NOTHING:
+            w = weight[i % weight.shape[0]]
+            count_row(learner.classes, y[i], w)
+            if learn == LEARN_ALL or labels[i] != y[i]:
+                observe(learner.moments, y[i], z[0], w)
+                refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+                updates += 1
     return updates
 
 
@@ -159,16 +203,15 @@ def pass_screened(
     """Do what `pass_exact` does, from rows Z (≥ n, F) projected in single precision.
 
     Rows are screened `step`, a multiple of four, at a time; Z has rows to fill the last
-    step. A class that learns is screened anew for the rows that remain of the step.
+    four. A class that learns is screened anew for the rows that remain of the step.
     """
     n = X.shape[0]
     M = learner.classes.bias.shape[0]
-    F = learner.R.shape[1]
-    gaussians = learner.gaussians
     scores = np.empty((step, M))
-    exact = np.empty((step, F))
-    slot = np.full(step, -1, np.int64)
-    chosen = np.empty(step, np.int64)
+    exact = np.empty((step, learner.R.shape[1]))
+    # Where in `exact` a row of the step has been projected, or −1.
+    place = np.empty(step, np.int64)
+    rows = np.empty(step, np.int64)
     rivals = np.empty(M, np.bool_)
     changed = np.empty(M, np.bool_)
     lanes = np.empty(LANES)
@@ -178,52 +221,87 @@ def pass_screened(
         stop = min(start + step, n)
         screen_rows(Z[start : start + (stop - start + 3) // 4 * 4], screen, scores)
         changed[:] = False
-        slot[:] = -1
-        projected = 0
+        place[:] = -1
+        done = 0
         if wide:
             for i in range(start, stop):
                 label, certain = decide(
                     scores[i - start], learner, screen, noise[i], reach[i], rivals
                 )
-                wrong = learn == LEARN_MISTAKES and label != y[i]
-                if not certain or wrong or learn == LEARN_ALL:
-                    slot[i - start] = projected
-                    chosen[projected] = i
-                    projected += 1
-            project(X, chosen[:projected], learner.scale, learner.R, exact)
+                if not certain or _learns(learn, label, y, i):
+                    place[i - start] = done
+                    rows[done] = i
+                    done += 1
+            project(X, rows[:done], learner.scale, learner.R, exact)
         for i in range(start, stop):
-            row = i - start
+            b = i - start
             for m in range(M):
                 if changed[m]:
-                    scores[row, m] = screen_row(Z[i], screen, m)
+                    scores[b, m] = screen_row(Z[i], screen, m)
             label, certain = decide(
-                scores[row], learner, screen, noise[i], reach[i], rivals
+                scores[b], learner, screen, noise[i], reach[i], rivals
             )
-            wrong = learn == LEARN_MISTAKES and label != y[i]
-            if (not certain or wrong or learn == LEARN_ALL) and slot[row] < 0:
-                slot[row] = projected
-                chosen[0] = i
+            if place[b] < 0 and (not certain or _learns(learn, label, y, i)):
+                place[b] = done
+                rows[done] = i
                 project(
                     X,
-                    chosen[:1],
+                    rows[done : done + 1],
                     learner.scale,
                     learner.R,
-                    exact[projected : projected + 1],
+                    exact[done : done + 1],
                 )
-                projected += 1
+                done += 1
             if not certain:
                 label = best_class(
-                    exact[slot[row]], gaussians, learner.classes.bias, rivals, lanes
+                    exact[place[b]],
+                    learner.gaussians,
+                    learner.classes.bias,
+                    rivals,
+                    lanes,
                 )
             labels[i] = label
-            if learn == LEARN_NOTHING:
-                continue
-            w = weight[i % weight.shape[0]]
-            count_row(learner.classes, y[i], w)
-            if learn == LEARN_ALL or label != y[i]:
-                observe(learner.moments, y[i], exact[slot[row]], w)
-                refresh(gaussians, y[i], learner.moments, learner.prior)
-                refresh_screen(screen, y[i], gaussians)
-                changed[y[i]] = True
-                updates += 1
+            if learn != LEARN_NOTHING:
+                w = weight[i % weight.shape[0]]
+                count_row(learner.classes, y[i], w)
+                if _learns(learn, label, y, i):
+                    observe(learner.moments, y[i], exact[place[b]], w)
+                    refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+                    refresh_screen(screen, y[i], learner.gaussians)
+                    changed[y[i]] = True
+                    updates += 1
     return updates
+
+
+@compiled
+def _learns(learn: int, label: int, y: IntArray, i: int) -> bool:
+    if learn == LEARN_MISTAKES:
+        return label != y[i]
+    return learn == LEARN_ALL
+
+
+@compiled
+def absorb(
+    learner: Learner,
+    X: FloatArray,
+    rows: IntArray,
+    y: IntArray,
+    weight: FloatArray,
+    into: Moments,
+) -> None:
+    """Add the named rows of X, each to its class, to `into`; predicts nothing."""
+    step = 16
+    Z = np.empty((step, learner.R.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        chosen = rows[start : start + step]
+        project(X, chosen, learner.scale, learner.R, Z)
+        for b in range(chosen.shape[0]):
+            i = chosen[b]
+            observe(into, y[i], Z[b], weight[i % weight.shape[0]])
+
+
+@compiled
+def count_rows(classes: Classes, y: IntArray, weight: FloatArray) -> None:
+    """Take note of rows of classes y (n,)."""
+    for i in range(y.shape[0]):
+        count_row(classes, y[i], weight[i % weight.shape[0]])

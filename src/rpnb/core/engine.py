@@ -1,0 +1,289 @@
+"""Running a model over many rows: blocks of bounded size, the fastest pass for each.
+
+Everything here is about *how* a result is found. The labels and the state are those of
+`rpnb.core.stream.pass_exact`, to the bit, however rows are cut into blocks and calls.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.combining import combine, member_log_posteriors
+from rpnb.core.compiled import compiled
+from rpnb.core.model import Model
+from rpnb.core.moments import Moments, merge, no_moments, refresh
+from rpnb.core.projection import project
+from rpnb.core.scoring import LANES, score
+from rpnb.core.screen import centre, refresh_screen, unset_screen
+from rpnb.core.stream import (
+    LEARN_ALL,
+    LEARN_NOTHING,
+    Learner,
+    absorb,
+    count_rows,
+    pass_combined,
+    pass_exact,
+    pass_screened,
+)
+
+# Below this many rows, preparing the screen costs more than it saves.
+_FEW = 16
+# Entries of a block of projected rows. Narrow rows stay in the cache between the
+# product and the pass; wide ones need many rows for the product to be efficient.
+_NARROW_ENTRIES = 1 << 19
+_WIDE_ENTRIES = 1 << 22
+_WIDE_FEATURES = 64
+_MOST_ROWS = 1024
+# Rows screened together.
+_NARROW_STEP = 8
+_WIDE_STEP = 32
+
+_ONE = np.ones(1)
+_NO_LABELS = np.zeros(0, np.int64)
+
+
+def block_rows(p: int, F: int) -> int:
+    """Return how many rows to handle at once: memory does not grow with the stream."""
+    entries = _WIDE_ENTRIES if p > _WIDE_FEATURES else _NARROW_ENTRIES
+    return int(np.clip(entries // F, 64, _MOST_ROWS)) // 4 * 4
+
+
+def _blocks(n: int, size: int) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def _as_block(X: FloatArray) -> FloatArray:
+    """Return rows as the kernels want them: double precision, row after row."""
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _part(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
+    """Return the weights of some rows; one weight for all stays one."""
+    return weight if weight.shape[0] == 1 else weight[rows]
+
+
+class Screener:
+    """Working space for screened passes of one model over many blocks."""
+
+    def __init__(self, model: Model, X: FloatArray) -> None:
+        p, F = model.projection.R.shape
+        self._model = model
+        self._learner = model.learner()
+        self._size = block_rows(p, F)
+        self._step = _WIDE_STEP if p > _WIDE_FEATURES else _NARROW_STEP
+        self._x0 = _as_block(X[: self._size]).mean(axis=0)
+        self._screen = unset_screen(model.M, F)
+        first = np.zeros(1, np.int64)
+        origin = self._screen.origin[None, :]
+        project(self._x0[None, :], first, self._learner.scale, self._learner.R, origin)
+        rows = min(self._size, -(-X.shape[0] // 4) * 4)
+        self._moved = np.empty((rows, p), np.float32)
+        self._Z = np.zeros((rows, F), np.float32)
+        self._noise = np.empty(rows)
+        self._reach = np.empty(rows)
+        self.refresh(np.arange(model.M))
+
+    def refresh(self, classes: IntArray) -> None:
+        """Bring the named classes up to date with the model."""
+        for m in classes.tolist():
+            refresh_screen(self._screen, m, self._model.gaussians)
+
+    def run(
+        self,
+        X: FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        learn: int,
+        labels: IntArray,
+    ) -> None:
+        """Pass over rows of X; see `rpnb.core.stream.pass_exact`."""
+        learner = self._learner
+        for rows in _blocks(X.shape[0], self._size):
+            x = _as_block(X[rows])
+            n = x.shape[0]
+            centre(
+                x,
+                self._x0,
+                learner.scale,
+                self._model.projection.longest,
+                self._moved,
+                self._noise,
+                self._reach,
+            )
+            # What overflows single precision is decided in double precision.
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.matmul(self._moved[:n], learner.R, out=self._Z[:n])
+            updates = pass_screened(
+                learner,
+                self._screen,
+                x,
+                self._Z,
+                self._noise,
+                self._reach,
+                y[rows] if learn else _NO_LABELS,
+                _part(weight, rows),
+                learn,
+                self._step,
+                labels[rows],
+            )
+            if learn:
+                self._model.n_seen += n
+                self._model.n_updates += updates
+
+
+def run(
+    model: Model,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+    screener: Screener | None = None,
+) -> None:
+    """Pass over the rows of X (n, p) one observation at a time.
+
+    Parameters are those of `rpnb.core.stream.pass_exact`. A `screener` of the same
+    model saves preparing one.
+    """
+    n = X.shape[0]
+    if model.rule == "log_sum" and n >= _FEW:
+        if screener is None:
+            screener = Screener(model, X)
+        screener.run(X, y, weight, learn, labels)
+        return
+    learner = model.learner()
+    for rows in _blocks(n, block_rows(*learner.R.shape)):
+        x = _as_block(X[rows])
+        t = y[rows] if learn else _NO_LABELS
+        w = _part(weight, rows)
+        if model.rule == "log_sum":
+            updates = pass_exact(learner, x, t, w, learn, labels[rows])
+        else:
+            K = model.projection.K
+            updates = pass_combined(
+                learner, model.rule_number, K, x, t, w, learn, labels[rows]
+            )
+        if learn:
+            model.n_seen += x.shape[0]
+            model.n_updates += updates
+
+
+def classify(model: Model, X: FloatArray) -> IntArray:
+    """Return the number of each row's class (n,), −1 while no class is known."""
+    labels = np.empty(X.shape[0], np.int64)
+    run(model, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
+    return labels
+
+
+def absorb_all(model: Model, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    """Learn every row without predicting it."""
+    _absorb(model.learner(), X, np.arange(X.shape[0]), y, weight, model.moments)
+    count_rows(model.classes, y, weight)
+    for m in np.unique(y).tolist():
+        refresh(model.gaussians, m, model.moments, model.prior)
+    model.n_seen += X.shape[0]
+    model.n_updates += X.shape[0]
+
+
+def run_batches(
+    model: Model,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    size: int,
+    labels: IntArray,
+) -> None:
+    """Pass over X by mini-batches of `size` rows: equations (7) and (8).
+
+    A batch is predicted with the model as it stands; then each class learns at once the
+    rows of its own that were misclassified, or all of them.
+    """
+    screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
+    screener = Screener(model, X) if screened else None
+    batch = no_moments(model.M, model.F)
+    for rows in _blocks(X.shape[0], size):
+        x, t, predicted = X[rows], y[rows], labels[rows]
+        run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, screener)
+        wrong = predicted != t
+        taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
+        _absorb(model.learner(), x, taken, t, _part(weight, rows), batch)
+        touched = np.unique(t[taken])
+        for m in touched.tolist():
+            merge(model.moments, m, batch, m)
+            refresh(model.gaussians, m, model.moments, model.prior)
+            for of_class in batch:
+                of_class[m] = 0.0
+        if screener is not None:
+            screener.refresh(touched)
+        count_rows(model.classes, t, _part(weight, rows))
+        model.n_seen += t.shape[0]
+        model.n_updates += taken.shape[0]
+
+
+def _absorb(
+    learner: Learner,
+    X: FloatArray,
+    taken: IntArray,
+    y: IntArray,
+    weight: FloatArray,
+    into: Moments,
+) -> None:
+    """Add the rows named in `taken` to `into`, block by block."""
+    for chosen in _blocks(taken.shape[0], block_rows(*learner.R.shape)):
+        rows = taken[chosen]
+        numbers = np.arange(rows.shape[0])
+        absorb(learner, _as_block(X[rows]), numbers, y[rows], _part(weight, rows), into)
+
+
+def scores(model: Model, X: FloatArray) -> FloatArray:
+    """Return the score of every class for every row (n, M); the largest wins.
+
+    For "log_sum" these are the definitive scores of equation (6), for the other rules
+    what `rpnb.core.combining.combine` makes of the members' posteriors.
+    """
+    out = np.empty((X.shape[0], model.M))
+    learner = model.learner()
+    for rows in _blocks(X.shape[0], block_rows(*learner.R.shape)):
+        x = _as_block(X[rows])
+        if model.rule == "log_sum":
+            _score_rows(learner, x, out[rows])
+        else:
+            K = model.projection.K
+            _combine_rows(learner, model.rule_number, K, x, out[rows])
+    return out
+
+
+@compiled
+def _score_rows(learner: Learner, X: FloatArray, out: FloatArray) -> None:
+    z = np.empty((1, learner.R.shape[1]))
+    lanes = np.empty(LANES)
+    row = np.empty(1, np.int64)
+    bias = learner.classes.bias
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        for m in range(bias.shape[0]):
+            out[i, m] = score(z[0], learner.gaussians, m, bias[m], -np.inf, lanes)
+
+
+@compiled
+def _combine_rows(
+    learner: Learner, rule: int, K: int, X: FloatArray, out: FloatArray
+) -> None:
+    z = np.empty((1, learner.R.shape[1]))
+    posterior = np.empty((K, out.shape[1]))
+    row = np.empty(1, np.int64)
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        member_log_posteriors(
+            z[0],
+            learner.gaussians,
+            learner.classes.bias,
+            learner.classes.eligible,
+            posterior,
+        )
+        combine(rule, posterior, out[i])

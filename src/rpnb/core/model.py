@@ -1,0 +1,177 @@
+"""The state of an RPNB model as one record, and what changes its shape."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpnb.core.arrays import IntArray, SingleArray, UIntArray
+from rpnb.core.combining import RULES, Rule
+from rpnb.core.moments import (
+    Gaussians,
+    Moments,
+    Prior,
+    merge,
+    no_moments,
+    refresh,
+    unmerge,
+    unset_gaussians,
+)
+from rpnb.core.projection import Law, draw
+from rpnb.core.stream import Classes, Learner
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """K random projections: the recipe, and the matrix that follows from it."""
+
+    law: Law
+    seed: int
+    features: UIntArray
+    """(p,) the features' numbers"""
+    K: int
+    q: int
+    R: SingleArray
+    """(p, F), drawn from the five above"""
+    longest: float
+    """largest Euclidean norm of a column of R"""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the recipe; the matrix is drawn again."""
+        return make_projection, (self.law, self.seed, self.features, self.K, self.q)
+
+    def __deepcopy__(self, _memo: object) -> "Projection":
+        """Share it: nothing in it ever changes."""
+        return self
+
+    def same_as(self, other: "Projection") -> bool:
+        """Whether the two project every observation alike."""
+        return (
+            (self.law, self.seed, self.K, self.q)
+            == (other.law, other.seed, other.K, other.q)
+        ) and np.array_equal(self.features, other.features)
+
+
+def make_projection(
+    law: Law, seed: int, features: UIntArray, K: int, q: int
+) -> Projection:
+    """Draw K projections of the given features to q dimensions."""
+    R = draw(law, seed, features, K, q)
+    squares = np.einsum("pf,pf->f", R, R, dtype=np.float64)
+    return Projection(law, seed, features, K, q, R, float(np.sqrt(squares.max())))
+
+
+@dataclass(slots=True)
+class Model:
+    """Everything that prediction and learning need. Classes are numbered 0 … M−1."""
+
+    projection: Projection
+    rule: Rule
+    prior: Prior
+    moments: Moments
+    gaussians: Gaussians
+    classes: Classes
+    n_seen: int = 0
+    """rows seen"""
+    n_updates: int = 0
+    """rows that changed the moments"""
+
+    @property
+    def M(self) -> int:
+        """Number of classes."""
+        return self.moments.weight.shape[0]
+
+    @property
+    def F(self) -> int:
+        """Number of columns."""
+        return self.projection.R.shape[1]
+
+    @property
+    def rule_number(self) -> int:
+        """The combining rule as kernels know it."""
+        return RULES.index(self.rule)
+
+    def learner(self) -> Learner:
+        """Give the kernels' view of the model: the same arrays."""
+        return Learner(
+            self.projection.R,
+            1.0 / np.sqrt(self.projection.q),
+            self.prior,
+            self.moments,
+            self.gaussians,
+            self.classes,
+        )
+
+
+def new_model(
+    projection: Projection, rule: Rule, prior: Prior, follow_counts: bool
+) -> Model:
+    """Return a model that knows no class yet."""
+    F = projection.R.shape[1]
+    follow = float(projection.K) if follow_counts else 0.0
+    return Model(
+        projection,
+        rule,
+        prior,
+        no_moments(0, F),
+        unset_gaussians(0, F),
+        Classes(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
+    )
+
+
+def arrange_classes(model: Model, source: IntArray) -> Model:
+    """Return the model with classes in a new order, some added, some left out.
+
+    Class m of the result is class source[m] of `model`, or new where that is −1: with
+    the initial statistics, and not yet taking part. `model` itself is left as it is.
+    """
+    M = source.shape[0]
+    old = source >= 0
+    came_from = source[old]
+    moments = no_moments(M, model.F)
+    gaussians = unset_gaussians(M, model.F)
+    classes = Classes(
+        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.follow
+    )
+    for new, present in (
+        *zip(moments, model.moments, strict=True),
+        *zip(gaussians, model.gaussians, strict=True),
+        *zip(classes[:3], model.classes[:3], strict=True),
+    ):
+        new[old] = present[came_from]
+    for m in np.flatnonzero(~old):
+        refresh(gaussians, int(m), moments, model.prior)
+    return replace(model, moments=moments, gaussians=gaussians, classes=classes)
+
+
+def copy_model(model: Model) -> Model:
+    """Return an independent copy; the projection, which never changes, is shared."""
+    return arrange_classes(model, np.arange(model.M))
+
+
+def refresh_all(model: Model) -> None:
+    """Derive the laws of all classes anew, and the prior where it follows counts."""
+    for m in range(model.M):
+        refresh(model.gaussians, m, model.moments, model.prior)
+    if model.classes.follow > 0.0:
+        model.classes.bias[:] = model.classes.follow * np.log1p(model.classes.seen)
+
+
+def pool(model: Model, other: Model, base: Model | None) -> None:
+    """Add to `model` what `other` has learnt since `base`, class by class.
+
+    The three have the same classes in the same order. Without a base, all that `other`
+    has learnt is added.
+    """
+    for m in range(model.M):
+        if base is None:
+            merge(model.moments, m, other.moments, m)
+        else:
+            learnt = Moments(*(part[m : m + 1].copy() for part in other.moments))
+            unmerge(learnt, 0, base.moments, m)
+            merge(model.moments, m, learnt, 0)
+    earlier = 0.0 if base is None else base.classes.seen
+    model.classes.seen[:] += other.classes.seen - earlier
+    model.classes.eligible[:] |= other.classes.eligible
+    model.n_seen += other.n_seen - (0 if base is None else base.n_seen)
+    model.n_updates += other.n_updates - (0 if base is None else base.n_updates)
+    refresh_all(model)

@@ -1,0 +1,468 @@
+"""RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.combining import RULES, Rule
+from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.model import (
+    Model,
+    arrange_classes,
+    copy_model,
+    make_projection,
+    new_model,
+    pool,
+    refresh_all,
+)
+from rpnb.core.moments import Prior
+from rpnb.core.projection import LAWS, Law, down_space_dimension
+from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES
+from rpnb.estimators.labels import LabelArray, as_labels, join_classes
+from rpnb.estimators.parameters import (
+    check_choice,
+    check_integer,
+    check_real,
+    draw_seed,
+)
+from rpnb.estimators.persistence import ModelFileError, take_array
+from rpnb.estimators.streaming import StreamClassifier
+
+_UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
+# Parameters that shape the state and therefore cannot change while it lives.
+_FIXED = (
+    "n_estimators",
+    "n_components",
+    "projection",
+    "combiner",
+    "prior_mean",
+    "prior_variance",
+    "prior_weight",
+    "class_prior",
+    "var_floor",
+)
+
+
+@final
+class RPNBClassifier(StreamClassifier[Model]):
+    """Online classifier: K random projections, a naive Bayes on each, one vote.
+
+    Each observation is projected K times to q dimensions. A Gaussian naive Bayes
+    classifier stands on each projection, a rule combines them, and only observations
+    that were misclassified change the statistics (Nguyen, Nguyen, Pham, Liew & Bezdek,
+    "An ensemble-based online learning algorithm for streaming data").
+
+    Parameters
+    ----------
+    n_estimators : int, default=200
+        K, the number of projections and classifiers.
+    n_components : int or "auto", default="auto"
+        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ for p features, at
+        least 1 and at most p.
+    projection : {"gaussian", "bernoulli", "achlioptas"}, default="gaussian"
+        Law of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with probabilities
+        1/6, 2/3, 1/6. All are divided by √q.
+    combiner : {"log_sum", "sum", "product", "vote", "max", "min", "median"}, \
+default="log_sum"
+        How the members' posteriors become one score: equation (6) of the paper, or a
+        rule of Kittler et al. (1998) on normalised posteriors. "product" always gives
+        the labels of "log_sum", which is faster.
+    update : {"mistakes", "all"}, default="mistakes"
+        Which observations are learnt.
+    batch_size : int or None, default=1
+        Rows predicted before any of them is learnt. None makes each call of
+        `partial_fit` or `predict_then_learn` one mini-batch. Batches do not reach
+        across calls.
+    prior_mean, prior_variance : float, default=0.0, 1.0
+        Mean and variance of each column of each class before the first observation.
+    prior_weight : float, default=1.0
+        How many observations these count as.
+    class_prior : {"uniform", "frequency"}, mapping or array-like, default="uniform"
+        P(y). "frequency" follows the labels seen, each class counted once more than
+        seen. A mapping from label to probability, or an array in the order of the
+        sorted classes, fixes it; a class without a probability is then refused.
+    var_floor : float, default=1e-9
+        Smallest variance that is ever used.
+    temperature : float or None, default=None
+        What scores are divided by before `predict_proba` normalises them, for
+        "log_sum" and "product". None is K: the members see the same observation, so
+        their evidence is averaged, not added up. No label depends on it.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the projections. With an int, member k is the same matrix in every run,
+        whatever the number of members.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_ : int
+        Number of rows seen.
+    n_updates_ : int
+        Number of rows that changed the model: with update="mistakes", the mistakes.
+    n_components_ : int
+        q as used.
+
+    Notes
+    -----
+    NaN, infinities and values beyond ±1e150 are refused. Ties go to the first of the
+    sorted classes. Labels and state do not depend on how rows are cut into calls, with
+    `batch_size=1`, nor on the number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb import RPNBClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = RPNBClassifier(random_state=0)
+    >>> predicted = model.predict_then_learn(X, y, classes=np.unique(y))
+    >>> bool(np.mean(predicted != y) < 0.1)
+    True
+    >>> int(sum(predicted != y)) == model.n_updates_
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        *,
+        n_components: int | Literal["auto"] = "auto",
+        projection: Law = "gaussian",
+        combiner: Rule = "log_sum",
+        update: Literal["mistakes", "all"] = "mistakes",
+        batch_size: int | None = 1,
+        prior_mean: float = 0.0,
+        prior_variance: float = 1.0,
+        prior_weight: float = 1.0,
+        class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
+        var_floor: float = 1e-9,
+        temperature: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_components = n_components
+        self.projection = projection
+        self.combiner = combiner
+        self.update = update
+        self.batch_size = batch_size
+        self.prior_mean = prior_mean
+        self.prior_variance = prior_variance
+        self.prior_weight = prior_weight
+        self.class_prior = class_prior
+        self.var_floor = var_floor
+        self.temperature = temperature
+        self.random_state = random_state
+
+    # Looking
+
+    @property
+    def n_components_(self) -> int:
+        """The dimension q of the projections."""
+        return self._fitted_state("n_components_").projection.q
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of each class for each row; the largest wins.
+
+        For "log_sum" it is the sum over the members of equation (5), up to a constant
+        common to all classes; for the other rules see `rpnb.core.combining.combine`.
+
+        Returns
+        -------
+        array of shape (n, M), or (n,) for two classes
+            For two classes the second's score minus the first's, as in scikit-learn.
+        """
+        rows = self._rows_to_predict(X)
+        values = scores(self._state, rows)
+        if values.shape[1] == 2:
+            return values[:, 1] - values[:, 0]
+        return values
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of `predict_proba` (n, M)."""
+        rows = self._rows_to_predict(X)
+        values = scores(self._state, rows)
+        if self._state.rule == "vote":
+            with np.errstate(divide="ignore"):
+                return np.log(values)
+        if self._state.rule in ("log_sum", "product"):
+            values = values / (self.temperature or self._state.projection.K)
+        values -= values.max(axis=1, keepdims=True)
+        values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
+        return values
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class for each row (n, M).
+
+        For "log_sum" and "product" the geometric mean of the members' posteriors, or
+        what `temperature` makes of it; for "vote" the share of the votes; for the other
+        rules the combined posteriors. Rows sum to one.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    # Joining
+
+    def merge(self, other: Self, base: Self | None = None) -> Self:
+        """Add what another model has learnt, exactly, as if learnt here.
+
+        Statistics pool by Theorem 1, whatever the order. Use it for shards of a
+        stream: copies of one model that learn apart and are brought together.
+
+        Parameters
+        ----------
+        other : RPNBClassifier
+            A model with the same projections and prior.
+        base : RPNBClassifier, optional
+            The common state from which both models went on learning: what it holds is
+            counted once. Without it, the two have learnt nothing in common.
+
+        Returns
+        -------
+        self
+        """
+        parts: list[RPNBClassifier] = [self, other]
+        if base is not None:
+            parts.append(base)
+        for part, name in zip(parts, ("this model", "other", "base"), strict=False):
+            if not isinstance(part, RPNBClassifier):
+                raise TypeError(f"{name} must be an RPNBClassifier, got {part!r}")
+            if not part.__sklearn_is_fitted__():
+                raise ValueError(f"{name} has not seen any data yet")
+            self._check_mergeable(part, name)
+        classes = self.classes_
+        for part in parts[1:]:
+            classes = join_classes(classes, part.classes_, "the other model")
+        aligned = [part._aligned(classes) for part in parts]
+        pool(aligned[0], aligned[1], aligned[2] if base is not None else None)
+        self._set_class_prior(aligned[0], classes)
+        self._state = aligned[0]
+        self._set_classes(classes)
+        return self
+
+    def _check_mergeable(self, part: "RPNBClassifier", name: str) -> None:
+        mine, theirs = self._state, part._state
+        if not mine.projection.same_as(theirs.projection):
+            raise ValueError(
+                f"{name} has other projections: merging needs the same n_estimators, "
+                "n_components, projection, number of features and an equal random_state"
+            )
+        if mine.prior != theirs.prior:
+            raise ValueError(
+                f"{name} has another prior: {theirs.prior} not {mine.prior}"
+            )
+
+    def _aligned(self, classes: LabelArray) -> Model:
+        source = [self._index.get(label, -1) for label in classes.tolist()]
+        return arrange_classes(self._state, np.array(source))
+
+    # What StreamClassifier asks for
+
+    def _begin(self, p: int) -> Model:
+        K = check_integer("n_estimators", self.n_estimators, 1)
+        law = check_choice("projection", self.projection, LAWS)
+        rule = check_choice("combiner", self.combiner, RULES)
+        if isinstance(self.n_components, str):
+            check_choice("n_components", self.n_components, ("auto",))
+            q = down_space_dimension(p)
+        else:
+            q = check_integer("n_components", self.n_components, 1)
+        prior = Prior(
+            check_real("prior_mean", self.prior_mean, -1e150, high=1e150),
+            check_real(
+                "prior_variance", self.prior_variance, 0, above=True, high=1e300
+            ),
+            check_real("prior_weight", self.prior_weight, 0.0),
+            check_real("var_floor", self.var_floor, 1e-300, high=1e300),
+        )
+        self._check_behaviour()
+        self._class_prior(None)
+        features = np.arange(p, dtype=np.uint64)
+        seed = draw_seed(self.random_state)
+        projection = make_projection(law, seed, features, K, q)  # type: ignore[arg-type]
+        model = new_model(projection, rule, prior, self._follows_counts())  # type: ignore[arg-type]
+        self._fixed = self._fixed_parameters()
+        return model
+
+    def _fixed_parameters(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in _FIXED)
+
+    def _check_behaviour(self) -> None:
+        check_choice("update", self.update, tuple(_UPDATES))
+        if self.batch_size is not None:
+            check_integer("batch_size", self.batch_size, 1)
+        if self.temperature is not None:
+            check_real("temperature", self.temperature, 0.0, above=True)
+
+    def _check_unchanged(self) -> None:
+        self._check_behaviour()
+        for name, began_with in zip(_FIXED, self._fixed, strict=True):
+            value = getattr(self, name)
+            if value is not began_with and not _equal(value, began_with):
+                raise ValueError(
+                    f"{name} was {began_with!r} when learning began and is {value!r} "
+                    "now: use fit, or a clone, to start anew with other parameters"
+                )
+
+    def _arrange(
+        self, state: Model, source: IntArray, classes: LabelArray, declared: IntArray
+    ) -> Model:
+        model = arrange_classes(state, source)
+        model.classes.eligible[declared] = True
+        self._set_class_prior(model, classes)
+        return model
+
+    def _learn(
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        learn = _UPDATES[self.update]
+        n = X.shape[0]
+        if labels is None:
+            if learn == LEARN_ALL and self.batch_size == 1:
+                absorb_all(state, X, y, weight)
+                return
+            labels = np.empty(n, np.int64)
+        if self.batch_size == 1:
+            run(state, X, y, weight, learn, labels)
+        else:
+            size = n if self.batch_size is None else int(self.batch_size)
+            run_batches(state, X, y, weight, learn, size, labels)
+
+    def _classify(self, state: Model, X: NDArray[Any]) -> IntArray:
+        return classify(state, X)
+
+    def _tally(self, state: Model) -> tuple[int, int]:
+        return state.n_seen, state.n_updates
+
+    def _copy(self, state: Model) -> Model:
+        return copy_model(state)
+
+    # The class prior
+
+    def _follows_counts(self) -> bool:
+        return isinstance(self.class_prior, str) and self.class_prior == "frequency"
+
+    def _class_prior(self, classes: LabelArray | None) -> FloatArray | None:
+        """Return the given P(y) of the classes; None if there is none to give."""
+        given = self.class_prior
+        if isinstance(given, str):
+            check_choice("class_prior", given, ("uniform", "frequency"))
+            return None
+        if isinstance(given, Mapping):
+            values = np.array(list(given.values()), dtype=np.float64)
+        else:
+            values = np.asarray(given, dtype=np.float64)
+        if values.ndim != 1 or not (values > 0.0).all() or abs(values.sum() - 1) > 1e-6:
+            raise ValueError(
+                "class_prior must hold positive probabilities that sum to 1, got "
+                f"{given!r}"
+            )
+        if classes is None:
+            return None
+        if isinstance(given, Mapping):
+            for label in classes.tolist():
+                if label not in given:
+                    raise ValueError(
+                        f"class_prior has no probability for the class {label!r}"
+                    )
+            return np.array([given[label] for label in classes.tolist()])
+        if values.shape[0] != classes.shape[0]:
+            raise ValueError(
+                f"class_prior has {values.shape[0]} probabilities, but there are "
+                f"{classes.shape[0]} classes: {classes.tolist()}"
+            )
+        return values
+
+    def _set_class_prior(self, model: Model, classes: LabelArray) -> None:
+        given = self._class_prior(classes)
+        if given is not None:
+            model.classes.bias[:] = model.projection.K * np.log(given)
+        elif model.classes.follow > 0.0:
+            model.classes.bias[:] = model.classes.follow * np.log1p(model.classes.seen)
+
+    # Files
+
+    def _parameters_to_json(self) -> dict[str, Any]:
+        parameters = super()._parameters_to_json()
+        given = parameters["class_prior"]
+        if isinstance(given, Mapping):
+            labels = as_labels(list(given)).tolist()
+            parameters["class_prior"] = {
+                "labels": labels,
+                "probabilities": [float(given[label]) for label in given],
+            }
+        elif not isinstance(given, str):
+            parameters["class_prior"] = np.asarray(given, float).tolist()
+        return parameters
+
+    @classmethod
+    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        given = parameters["class_prior"]
+        if isinstance(given, dict):
+            pairs = zip(given["labels"], given["probabilities"], strict=True)
+            parameters = {**parameters, "class_prior": dict(pairs)}
+        return parameters
+
+    def _dump(self, state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata = {
+            "seed": state.projection.seed,
+            "q": state.projection.q,
+            "fingerprint": _fingerprint(state),
+            "n_seen": state.n_seen,
+            "n_updates": state.n_updates,
+        }
+        arrays = {
+            "weight": state.moments.weight,
+            "mean": state.moments.mean,
+            "scatter": state.moments.scatter,
+            "eligible": state.classes.eligible,
+            "seen": state.classes.seen,
+        }
+        return metadata, arrays
+
+    def _restore(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> Model:
+        seed, state = int(metadata["seed"]), self._begin(p)
+        recipe = state.projection
+        state.projection = make_projection(
+            recipe.law, seed, recipe.features, recipe.K, recipe.q
+        )
+        state = arrange_classes(state, np.full(M, -1))
+        F = state.F
+        state.moments.weight[:] = take_array(arrays, "weight", np.float64, (M,))
+        state.moments.mean[:] = take_array(arrays, "mean", np.float64, (M, F))
+        state.moments.scatter[:] = take_array(arrays, "scatter", np.float64, (M, F))
+        state.classes.eligible[:] = take_array(arrays, "eligible", np.bool_, (M,))
+        state.classes.seen[:] = take_array(arrays, "seen", np.float64, (M,))
+        state.n_seen = int(metadata["n_seen"])
+        state.n_updates = int(metadata["n_updates"])
+        if _fingerprint(state) != metadata["fingerprint"]:
+            raise ModelFileError(
+                "the projections drawn from the file's seed are not those it was "
+                "saved with: the file is damaged, or from a version of rpnb that draws "
+                "them otherwise"
+            )
+        refresh_all(state)
+        self._set_class_prior(state, self.classes_)
+        return state
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(a, b)) if not isinstance(a, Mapping) else bool(a == b)
+
+
+def _fingerprint(state: Model) -> float:
+    """Return a number that another projection would hardly have."""
+    R = state.projection.R.reshape(-1).astype(np.float64)
+    return float(np.abs(R).sum() + R[:: max(1, R.size // 97)].sum())

@@ -1,0 +1,110 @@
+"""Class labels: what may be one, and their numbers 0 … M−1 in sorted order."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from rpnb.core.arrays import IntArray
+
+LabelArray = NDArray[Any]
+
+# Up to this many labels a dictionary is faster than NumPy's search.
+_FEW = 32
+
+
+def as_labels(y: Any, name: str = "y") -> LabelArray:
+    """Return y as a one-dimensional array of labels, or say why it is none.
+
+    Labels are text, integers, booleans, or floats with integer values.
+    """
+    if y is None:
+        raise ValueError(
+            f"Learning requires {name} to be passed, but the target {name} is None."
+        )
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        labels = column_or_1d(labels, warn=True)
+    kind = labels.dtype.kind
+    if kind in "iubU":
+        return labels
+    if kind == "f":
+        bad = ~np.isfinite(labels)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(
+                f"Input {name} contains NaN or infinity (row {row}); labels must be "
+                "text, integers or booleans"
+            )
+        check_classification_targets(labels)
+        return labels
+    if kind == "O":
+        return _check_objects(labels, name)
+    raise ValueError(
+        f"Unknown label type: {name} has dtype {labels.dtype}; labels must be text, "
+        "integers or booleans"
+    )
+
+
+def _check_objects(labels: LabelArray, name: str) -> LabelArray:
+    """Return an array of Python objects that are all text, or all of one other kind."""
+    if all(type(label) is str for label in labels):
+        return labels
+    for row, label in enumerate(labels):
+        if not isinstance(label, str | int | float | np.generic):
+            raise ValueError(
+                f"Unknown label type: {name} holds {label!r} (row {row}); labels must "
+                "be text, integers or booleans"
+            )
+    if any(isinstance(label, str) for label in labels):
+        if all(isinstance(label, str) for label in labels):
+            return labels
+        raise ValueError(f"Unknown label type: {name} mixes text and numbers")
+    return as_labels(np.array(labels.tolist()), name)
+
+
+def _family(labels: LabelArray) -> str:
+    kind = labels.dtype.kind
+    return {"b": "booleans", "U": "text", "O": "text"}.get(kind, "numbers")
+
+
+def join_classes(classes: LabelArray, labels: LabelArray, name: str) -> LabelArray:
+    """Return the sorted union of the known classes and `labels`."""
+    if classes.shape[0] == 0:
+        return np.unique(labels)
+    if _family(classes) != _family(labels):
+        raise ValueError(
+            f"{name} holds {_family(labels)}, but the classes known so far are "
+            f"{_family(classes)}: {classes[:3].tolist()}"
+            f"{' …' if classes.shape[0] > 3 else ''}"
+        )
+    return np.unique(np.concatenate([classes, np.unique(labels)]))
+
+
+def same_family(classes: LabelArray, labels: LabelArray) -> bool:
+    """Whether labels can be looked up among the classes."""
+    return classes.shape[0] > 0 and _family(classes) == _family(labels)
+
+
+def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> IntArray:
+    """Return each label's number among the sorted classes, −1 where there is none.
+
+    `index` maps the labels, as Python objects, to the same numbers.
+    """
+    if labels.shape[0] <= _FEW or labels.dtype.kind == "O":
+        return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
+    place = np.searchsorted(classes, labels)
+    place[place == classes.shape[0]] = 0
+    return np.where(classes[place] == labels, place, -1)
+
+
+def decode(numbers: IntArray, classes: LabelArray) -> LabelArray:
+    """Return the labels of classes' numbers; −1 stands for no answer, None."""
+    if numbers.min(initial=0) < 0:
+        known = numbers >= 0
+        labels = np.full(numbers.shape[0], None, dtype=object)
+        labels[known] = classes[numbers[known]]
+        return labels
+    return classes[numbers]

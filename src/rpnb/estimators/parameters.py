@@ -1,0 +1,60 @@
+"""Checking parameters: each message names the parameter, the rule and the value."""
+
+from collections.abc import Collection
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
+    """Return `value`, which must be one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        allowed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
+    return value
+
+
+def check_integer(name: str, value: Any, low: int) -> int:
+    """Return `value` as an int, which must be whole and at least `low`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer of at least {low}, got {value!r}")
+    if value < low:
+        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
+    return int(value)
+
+
+def check_real(
+    name: str, value: Any, low: float, *, above: bool = False, high: float = np.inf
+) -> float:
+    """Return `value` as a float: finite, from `low` (or `above` it) to `high`."""
+    rule = f"a finite number {'above' if above else 'of at least'} {low:g}"
+    if low == -np.inf:
+        rule = "a finite number"
+    if high < np.inf:
+        rule += f" and at most {high:g}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {rule}, got {value!r}")
+    number = float(value)
+    holds = isfinite(number) and low <= number <= high and not (above and number == low)
+    if not holds:
+        raise ValueError(f"{name} must be {rule}, got {value!r}")
+    return number
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return 64 bits that follow from `random_state`; fresh ones if it is None."""
+    if random_state is None:
+        entropy = np.random.SeedSequence()
+    elif isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**64, dtype=np.uint64))
+    elif isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state!r}")
+        entropy = np.random.SeedSequence(int(random_state))
+    else:
+        words = check_random_state(random_state).randint(0, 2**32, 2, dtype=np.uint64)
+        entropy = np.random.SeedSequence([int(word) for word in words])
+    return int(entropy.generate_state(1, np.uint64)[0])

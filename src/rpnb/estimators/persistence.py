@@ -1,0 +1,142 @@
+"""Saving and loading: arrays and JSON in one file, no pickle, never half written.
+
+A model file is an uncompressed `.npz` archive: NumPy arrays plus one entry,
+`metadata.json`, that says what it is. Every entry has a checksum, verified on reading.
+"""
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = "rpnb-model"
+FORMAT_VERSION = 1
+_METADATA = "metadata.json"
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model this version of rpnb can load."""
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write a model file so that `path` always holds a whole file, old or new.
+
+    The bytes go to a temporary file beside it, are flushed to the disk, and take the
+    name in one step.
+    """
+    target = Path(path)
+    header = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata}
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    descriptor, temporary = tempfile.mkstemp(
+        prefix=f".{target.name}.", suffix=".tmp", dir=target.parent
+    )
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                # A fixed date: the same model gives the same bytes.
+                archive.writestr(zipfile.ZipInfo(_METADATA), text.encode())
+                for name, array in arrays.items():
+                    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as entry:
+                        np.lib.format.write_array(entry, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _flush_directory(target.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _flush_directory(directory: Path) -> None:
+    """Make the new name durable, where the system lets a directory be opened."""
+    if os.name == "posix":
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read_model(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the metadata and the arrays of a model file, or say why it is none."""
+    source = Path(path)
+    if source.is_file() and not zipfile.is_zipfile(source):
+        raise ModelFileError(
+            f"{source} is not a whole rpnb model file: it is another kind of file, or "
+            "was cut off"
+        )
+    try:
+        with zipfile.ZipFile(source) as archive:
+            names = archive.namelist()
+            if _METADATA not in names:
+                raise ModelFileError(
+                    f"{source} is an archive, but not an rpnb model: {_METADATA} is "
+                    "missing"
+                )
+            metadata = json.loads(archive.read(_METADATA))
+            _check_header(source, metadata)
+            arrays = {}
+            for name in names:
+                if name.endswith(".npy"):
+                    # Reading to the end makes the archive verify the checksum.
+                    with archive.open(name) as entry:
+                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(
+                            entry, allow_pickle=False
+                        )
+                        entry.read()
+    except ModelFileError:
+        raise
+    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
+        raise ModelFileError(f"{source} is damaged: {error}") from error
+    return metadata, arrays
+
+
+def _check_header(source: Path, metadata: Any) -> None:
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{source} is an archive, but not an rpnb model")
+    version = metadata.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError(f"{source} is damaged: its format version is {version!r}")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{source} was written in format {version} by rpnb "
+            f"{metadata.get('rpnb_version', 'of a later version')}; this version reads "
+            f"formats up to {FORMAT_VERSION}: upgrade rpnb"
+        )
+
+
+def take_array(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: type[np.generic],
+    shape: tuple[int, ...],
+) -> NDArray[Any]:
+    """Return one array of a model file, of the dtype and shape that it must have."""
+    array = arrays.get(name)
+    if array is None:
+        raise ModelFileError(f"the model file is damaged: it has no array {name!r}")
+    if array.dtype != dtype or array.shape != shape:
+        raise ModelFileError(
+            f"the model file is damaged: array {name!r} is {array.dtype}{array.shape}, "
+            f"not {np.dtype(dtype)}{shape}"
+        )
+    return np.ascontiguousarray(array)

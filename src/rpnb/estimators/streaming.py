@@ -1,0 +1,388 @@
+"""What every classifier of this package does with data, labels, classes and files.
+
+A learner is a state and a few functions on it, named in the abstract methods below.
+This module turns them into a scikit-learn estimator: it checks the input, gives labels
+their numbers, lets new classes in, and changes the state only when nothing can fail any
+more.
+"""
+
+from abc import ABC, abstractmethod
+from os import PathLike
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.estimators.labels import (
+    LabelArray,
+    as_labels,
+    decode,
+    encode,
+    join_classes,
+    same_family,
+)
+from rpnb.estimators.persistence import ModelFileError, read_model, write_model
+from rpnb.estimators.rows import accept_rows, check_rows
+
+State = TypeVar("State")
+
+_NO_CLASSES: LabelArray = np.zeros(0, np.int64)
+_EQUAL_WEIGHTS = np.ones(1)
+
+
+class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]
+    """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
+
+    classes_: LabelArray
+    """(M,) the classes known so far, sorted."""
+    n_features_in_: int
+    """Number of features."""
+
+    @abstractmethod
+    def _begin(self, p: int) -> State:
+        """Check the parameters and return the state that has seen nothing."""
+
+    @abstractmethod
+    def _check_unchanged(self) -> None:
+        """Check the parameters once more; those that shaped the state must stand."""
+
+    @abstractmethod
+    def _arrange(
+        self, state: State, source: IntArray, classes: LabelArray, declared: IntArray
+    ) -> State:
+        """Return a state whose class m is class source[m] of `state`, or new if −1.
+
+        The classes numbered in `declared` take part from now on, the other new ones
+        from their first row on. `state` itself stays as it is.
+        """
+
+    @abstractmethod
+    def _learn(
+        self,
+        state: State,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        """Learn from rows of classes y, and predict each beforehand into `labels`."""
+
+    @abstractmethod
+    def _classify(self, state: State, X: NDArray[Any]) -> IntArray:
+        """Return the number of each row's class."""
+
+    @abstractmethod
+    def _tally(self, state: State) -> tuple[int, int]:
+        """Return how many rows were seen, and how many of them changed the model."""
+
+    @abstractmethod
+    def _dump(self, state: State) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file must hold besides parameters and classes."""
+
+    @abstractmethod
+    def _restore(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> State:
+        """Return the state that `_dump` took apart."""
+
+    @abstractmethod
+    def _copy(self, state: State) -> State:
+        """Return a state with arrays of its own, free to be written to."""
+
+    # Learning
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything and learn from the rows of X, in their order, once.
+
+        All classes in `y` take part from the first row on, as in the paper.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._take(X, y, y, sample_weight, first=True, predict=False)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels. A label never seen before joins the classes.
+        classes : array-like, optional
+            Classes that take part from now on, seen or not. Welcome on any call and
+            never needed.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            are left out.
+
+        Returns
+        -------
+        self
+        """
+        first = not self.__sklearn_is_fitted__()
+        self._take(X, y, classes, sample_weight, first=first, predict=False)
+        return self
+
+    def predict_then_learn(
+        self, X: Any, y: Any, classes: ArrayLike | None = None
+    ) -> LabelArray:
+        """Predict each row with what was known before it, then learn it.
+
+        This is the protocol of the paper and of prequential evaluation. The result is
+        what a loop over `predict` and `partial_fit` of one row at a time would give,
+        however rows are cut into calls.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations, in the order of their arrival.
+        y : array-like of shape (n,)
+            Their labels. A label that was not declared takes part from the row after
+            its first.
+        classes : array-like, optional
+            Classes that take part from the first of these rows on.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted labels. A row for which no class was known yet counts as a
+            mistake and has None; only then is the array of dtype object. It does not
+            happen where `classes` are declared on the first call.
+        """
+        first = not self.__sklearn_is_fitted__()
+        numbers = self._take(X, y, classes, None, first=first, predict=True)
+        return decode(numbers, self.classes_)
+
+    def _take(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        *,
+        first: bool,
+        predict: bool,
+    ) -> IntArray:
+        """Check everything, then commit, then learn; return the predictions."""
+        if not first:
+            self._check_unchanged()
+        rows = check_rows(self, X)
+        labels = as_labels(y)
+        if labels.shape[0] != rows.shape[0]:
+            raise ValueError(
+                f"X has {rows.shape[0]} rows and y has {labels.shape[0]} labels: they "
+                "must be as many (inconsistent numbers of samples)"
+            )
+        weight = _EQUAL_WEIGHTS
+        if sample_weight is not None:
+            weight = _check_weight(sample_weight, labels.shape[0])
+            if not weight.all():
+                kept = weight > 0.0
+                rows, labels, weight = rows[kept], labels[kept], weight[kept]
+        known = _NO_CLASSES if first else self.classes_
+        joined, numbers = self._number(known, labels, classes, first=first)
+        state = self._begin(rows.shape[1]) if first else self._state
+        if joined is not known:
+            before = {label: m for m, label in enumerate(known.tolist())}
+            source = np.array([before.get(label, -1) for label in joined.tolist()])
+            after = {label: m for m, label in enumerate(joined.tolist())}
+            named = [] if classes is None else as_labels(classes, "classes").tolist()
+            declared = np.array([after[label] for label in named], np.int64)
+            state = self._arrange(state, source, joined, declared)
+        accept_rows(self, X, first=first)
+        if joined is not known:
+            self._set_classes(joined)
+        self._state: State = state
+        predicted = np.empty(labels.shape[0], np.int64) if predict else None
+        if labels.shape[0] > 0:
+            self._learn(state, rows, numbers, weight, predicted)
+        return numbers if predicted is None else predicted
+
+    def _number(
+        self, known: LabelArray, labels: LabelArray, declared: Any, *, first: bool
+    ) -> tuple[LabelArray, IntArray]:
+        """Return the classes, `known` itself if none is new, and labels' numbers."""
+        joined = known
+        if declared is not None:
+            named = as_labels(declared, "classes")
+            if named.shape[0] == 0:
+                raise ValueError("classes must name at least one class, got none")
+            joined = join_classes(known, named, "classes")
+        elif not first and same_family(known, labels):
+            numbers = encode(labels, known, self._index)
+            if numbers.min(initial=0) >= 0:
+                return known, numbers
+        joined = join_classes(joined, labels, "y")
+        index = {label: m for m, label in enumerate(joined.tolist())}
+        return joined, encode(labels, joined, index)
+
+    def _set_classes(self, classes: LabelArray) -> None:
+        self.classes_ = classes
+        self._index = {label: m for m, label in enumerate(classes.tolist())}
+
+    # Predicting
+
+    def predict(self, X: Any) -> LabelArray:
+        """Return the label of each row of X (n, p); changes nothing."""
+        rows = self._rows_to_predict(X)
+        return decode(self._classify(self._state, rows), self.classes_)
+
+    def _rows_to_predict(self, X: Any) -> NDArray[Any]:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call fit, "
+                "partial_fit or predict_then_learn first."
+            )
+        rows = check_rows(self, X)
+        accept_rows(self, X, first=False)
+        return rows
+
+    # Looking
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of rows seen since the start."""
+        return self._tally(self._fitted_state("n_seen_"))[0]
+
+    @property
+    def n_updates_(self) -> int:
+        """Number of rows that changed the model."""
+        return self._tally(self._fitted_state("n_updates_"))[1]
+
+    def _fitted_state(self, attribute: str) -> State:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(
+                f"{type(self).__name__} has no {attribute} before it has seen data"
+            )
+        return self._state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_state" in self.__dict__
+
+    # Keeping
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        super().__setstate__(attributes)
+        if self.__sklearn_is_fitted__():
+            # joblib may have handed out arrays mapped from a file, for reading only.
+            self._state = self._copy(self._state)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all.
+
+        The file holds arrays and JSON, no pickle. Projections are not in it: they
+        follow from the seed.
+        """
+        from rpnb import __version__
+
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance has nothing to save: it is not "
+                "fitted yet."
+            )
+        metadata, arrays = self._dump(self._state)
+        names = getattr(self, "feature_names_in_", None)
+        write_model(
+            path,
+            {
+                "rpnb_version": __version__,
+                "estimator": type(self).__name__,
+                "parameters": self._parameters_to_json(),
+                "classes": self.classes_.tolist(),
+                "classes_dtype": self.classes_.dtype.str,
+                "n_features_in": self.n_features_in_,
+                "feature_names_in": None if names is None else names.tolist(),
+                "state": metadata,
+            },
+            arrays,
+        )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
+        metadata, arrays = read_model(path)
+        written_by = metadata.get("estimator")
+        if written_by != cls.__name__:
+            raise ModelFileError(
+                f"{path} holds a {written_by}, not a {cls.__name__}: load it with "
+                f"{written_by}.load"
+            )
+        try:
+            model = cls(**cls._parameters_from_json(metadata["parameters"]))
+            model._set_classes(
+                np.array(metadata["classes"], dtype=np.dtype(metadata["classes_dtype"]))
+            )
+            model.n_features_in_ = int(metadata["n_features_in"])
+            if metadata["feature_names_in"] is not None:
+                model.feature_names_in_ = np.array(
+                    metadata["feature_names_in"], dtype=object
+                )
+            model._state = model._restore(
+                metadata["state"],
+                arrays,
+                model.classes_.shape[0],
+                model.n_features_in_,
+            )
+        except ModelFileError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(
+                f"{path} is damaged: {type(error).__name__}: {error}"
+            ) from error
+        return model
+
+    def _parameters_to_json(self) -> dict[str, Any]:
+        """Return the parameters as JSON values; a generator becomes None."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params(deep=False).items()
+            if name != "random_state" or isinstance(value, int | np.integer)
+        }
+
+    @classmethod
+    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return parameters
+
+
+def _check_weight(sample_weight: Any, n: int) -> FloatArray:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight must have one weight for each of the {n} rows, got shape "
+            f"{weight.shape}"
+        )
+    bad = ~(np.isfinite(weight) & (weight >= 0.0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight must be finite and not negative, got {weight[row]!r} in "
+            f"row {row}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for every row")
+    return weight
