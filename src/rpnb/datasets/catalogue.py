@@ -1,0 +1,172 @@
+"""The catalogue: the 33 datasets of the paper's Table 1 and how to know them again."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from rpnb.datasets.records import UnknownDatasetError
+
+Generator: TypeAlias = Literal["exact", "drawn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenMLSource:
+    """How OpenML's columns become the catalogue's.
+
+    Attributes
+    ----------
+    ids
+        OpenML's datasets, joined side by side.
+    leading
+        Columns in front of the features (names of things) that are left out.
+    rows
+        Only so many of the first rows belong to the dataset, or None for all.
+    decimals
+        Features are rounded so, as in the catalogue, or None for not at all.
+    missing
+        "drop" leaves out rows with a missing value; a number replaces it; None
+        means that there is none.
+    labels
+        Renamings of the labels. The one that makes the rows equal to the catalogue's
+        is taken; without such a one, the first. Empty: labels stay.
+    labels_by_count
+        Labels are known by their class counts, which are all different.
+    """
+
+    ids: tuple[int, ...]
+    leading: int = 0
+    rows: int | None = None
+    decimals: int | None = None
+    missing: Literal["drop"] | float | None = None
+    labels: tuple[Mapping[str, str], ...] = ()
+    labels_by_count: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One dataset of the catalogue.
+
+    Attributes
+    ----------
+    name, slug
+        Spelling of the paper's Table 1, and `<slug>.csv.gz`, the name of its file.
+    p, n, class_counts
+        Features, rows, and rows of each label.
+    origin, licence, encoding, order
+        In words.
+    generator
+        "exact" where a rule gives the very rows, "drawn" where it gives others of the
+        same law, None where there is no rule.
+    stands_for
+        What a fresh draw is not, or None.
+    paper_reading
+        What the paper's file must have looked like, or None where it is the true one.
+    sha256
+        Of the decompressed bytes of the file, or None where there is no file.
+    rows
+        `rpnb.datasets.records.fingerprint` of the rows, or None likewise.
+    openml
+        How to have it from OpenML, or None.
+    """
+
+    name: str
+    slug: str
+    p: int
+    n: int
+    class_counts: Mapping[str, int]
+    origin: str
+    licence: str
+    encoding: str
+    order: str
+    generator: Generator | None
+    stands_for: str | None
+    paper_reading: str | None
+    sha256: str | None
+    rows: str | None
+    openml: OpenMLSource | None
+
+    @property
+    def M(self) -> int:
+        """Classes."""
+        return len(self.class_counts)
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Return the catalogue by slug, in the order of Table 1."""
+    file = resources.files("rpnb.datasets").joinpath("catalogue.toml")
+    tables = tomllib.loads(file.read_text("utf-8"))["dataset"]
+    return MappingProxyType({table["slug"]: _entry(table) for table in tables})
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the 33 datasets, spelled and ordered as in Table 1."""
+    return tuple(entry.name for entry in entries().values())
+
+
+def describe(name: str) -> Entry:
+    """Return what the catalogue knows of a dataset, without loading it.
+
+    Parameters
+    ----------
+    name
+        The paper's spelling or the slug; case, blanks, hyphens and underscores do
+        not matter.
+    """
+    by_key = {_key(entry.slug): entry for entry in entries().values()}
+    by_key |= {_key(entry.name): entry for entry in entries().values()}
+    key = _key(name)
+    if key not in by_key:
+        close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
+        hint = ", ".join(repr(by_key[match].name) for match in close)
+        raise UnknownDatasetError(
+            f"name must be one of the {len(entries())} of rpnb.datasets.names(), "
+            f"got {name!r}" + (f"; close to it: {hint}" if hint else "")
+        )
+    return by_key[key]
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).casefold()
+
+
+def _entry(table: dict[str, Any]) -> Entry:
+    openml = table.get("openml")
+    return Entry(
+        name=table["name"],
+        slug=table["slug"],
+        p=table["p"],
+        n=table["n"],
+        class_counts=MappingProxyType(table["classes"]),
+        origin=table["origin"],
+        licence=table["licence"],
+        encoding=table["encoding"],
+        order=table["order"],
+        generator=table.get("generator"),
+        stands_for=table.get("stands_for"),
+        paper_reading=table.get("paper_reading"),
+        sha256=table.get("sha256"),
+        rows=table.get("rows"),
+        openml=None if openml is None else _openml(openml),
+    )
+
+
+def _openml(table: dict[str, Any]) -> OpenMLSource:
+    missing = table.get("missing")
+    labels = table.get("labels", [])
+    by_count = labels == "counts"
+    return OpenMLSource(
+        ids=tuple(table["ids"]),
+        leading=table.get("leading", 0),
+        rows=table.get("rows"),
+        decimals=table.get("decimals"),
+        missing=missing if missing in (None, "drop") else float(missing),
+        labels=() if by_count else tuple(labels),
+        labels_by_count=by_count,
+    )
