@@ -1,0 +1,29 @@
+"""The datasets of the paper, its printed figures, and streams that drift.
+
+`load` gives one of the 33 datasets of Table 1 of Nguyen et al. (2017) by name;
+`rpnb.datasets.paper` holds the figures printed there; `rpnb.datasets.streams` draws
+streams of any length in chunks.
+"""
+
+from rpnb.datasets.catalogue import describe, names
+from rpnb.datasets.loading import load
+from rpnb.datasets.records import (
+    DataFileError,
+    Dataset,
+    DatasetError,
+    DatasetUnavailableError,
+    Description,
+    UnknownDatasetError,
+)
+
+__all__ = [
+    "DataFileError",
+    "Dataset",
+    "DatasetError",
+    "DatasetUnavailableError",
+    "Description",
+    "UnknownDatasetError",
+    "describe",
+    "load",
+    "names",
+]
