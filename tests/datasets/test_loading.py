@@ -1,0 +1,117 @@
+import gzip
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rpnb.datasets import (
+    DataFileError,
+    Dataset,
+    DatasetError,
+    DatasetUnavailableError,
+    load,
+    loading,
+    names,
+)
+from rpnb.datasets.catalogue import describe, entries
+from rpnb.datasets.records import count_labels
+
+OFFLINE = [entry.name for entry in entries().values() if entry.generator is not None]
+
+
+def never(*_: Any) -> Any:
+    raise AssertionError("the network must not be asked")
+
+
+@pytest.mark.parametrize("name", OFFLINE)
+def test_what_can_be_generated_needs_neither_file_nor_network_nor_pandas(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "fetch_rows", never)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    dataset = load(name)
+    entry, about = describe(name), dataset.description
+    assert isinstance(dataset, Dataset)
+    assert dataset.X.shape == (entry.n, entry.p) == (about.n, about.p)
+    assert dataset.X.dtype == np.float64
+    assert dataset.X.flags.c_contiguous
+    assert dataset.y.shape == (entry.n,)
+    assert dataset.y.dtype.kind == "U"
+    assert dict(about.class_counts) == count_labels(dataset.y)
+    assert list(about.class_counts) == list(entry.class_counts)
+    assert (about.M, about.obtained) == (entry.M, "generated")
+    assert (about.stands_for is None) == (entry.generator == "exact")
+
+
+def test_ten_of_the_33_are_generated() -> None:
+    assert len(OFFLINE) == 10
+    assert len(names()) == 33
+
+
+def test_a_damaged_file_is_an_error_not_a_reason_to_draw(tmp_path: Path) -> None:
+    assert load("twonorm", data=tmp_path).description.obtained == "generated"
+    (tmp_path / "twonorm.csv.gz").write_bytes(gzip.compress(b"x1,label\n1,0\n"))
+    with pytest.raises(DataFileError, match=r"twonorm\.csv\.gz, header"):
+        load("twonorm", data=tmp_path)
+    assert load("twonorm", data=tmp_path, source="generated").X.shape == (7400, 20)
+
+
+def test_exact_rules_win_over_files(tmp_path: Path) -> None:
+    (tmp_path / "iris.csv.gz").write_bytes(b"not a file of data")
+    assert load("iris", data=tmp_path).description.obtained == "generated"
+    with pytest.raises(DataFileError):
+        load("iris", data=tmp_path, source="file")
+
+
+def test_the_folder_comes_from_the_environment_or_the_argument(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_argument = load("Hayes Roth", data=str(data_folder))
+    monkeypatch.setenv("RPNB_DATA", str(data_folder))
+    by_environment = load("Hayes Roth")
+    assert_array_equal(by_argument.X, by_environment.X)
+    assert by_environment.description.where.endswith("hayes_roth.csv.gz")
+    with pytest.raises(DataFileError):  # the argument wins
+        load("Hayes Roth", data=tmp_path, source="file")
+
+
+def test_a_folder_that_does_not_exist_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DatasetError, match="data must be an existing folder"):
+        load("zoo", data=tmp_path / "none")
+    monkeypatch.setenv("RPNB_DATA", str(tmp_path / "none"))
+    with pytest.raises(DatasetError, match="RPNB_DATA must be an existing folder"):
+        load("zoo")
+    monkeypatch.setenv("RPNB_DATA", "")
+    assert load("iris").X.shape == (150, 4)
+
+
+def test_what_cannot_be_had_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DatasetUnavailableError, match=r"put marketing\.csv\.gz.*KEEL"):
+        load("Marketing")
+    with pytest.raises(DatasetUnavailableError, match=r"there is no .*marketing"):
+        load("Marketing", data=tmp_path)
+    with pytest.raises(DatasetUnavailableError, match="source='file' needs a folder"):
+        load("Zoo", source="file")
+    with pytest.raises(DatasetUnavailableError, match="GM has no file"):
+        load("GM", source="file", data=tmp_path)
+    with pytest.raises(DatasetUnavailableError, match="had with source='generated'"):
+        load("Zoo", source="generated")
+    with pytest.raises(DatasetUnavailableError, match="had with source='openml'"):
+        load("GM", source="openml")
+
+
+def test_choices_are_checked() -> None:
+    with pytest.raises(DatasetError, match="reading must be one of 'true', 'paper'"):
+        load("iris", reading="false")  # type: ignore[arg-type]
+    with pytest.raises(DatasetError, match="source must be one of 'any', 'generated'"):
+        load("iris", source="web")  # type: ignore[arg-type]
+
+
+def test_each_call_gives_arrays_of_its_own() -> None:
+    load("iris").X[:] = 0.0
+    assert load("iris").X.min() > 0.0
