@@ -192,7 +192,7 @@ default="log_sum"
             with np.errstate(divide="ignore"):
                 return np.log(values)
         if self._state.rule in ("log_sum", "product"):
-            values = values / (self.temperature or self._state.projection.K)
+            values = values / self._temperature()
         values -= values.max(axis=1, keepdims=True)
         values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
         return values
@@ -205,6 +205,11 @@ default="log_sum"
         rules the combined posteriors. Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def _temperature(self) -> float:
+        if self.temperature is None:
+            return float(self._state.projection.K)
+        return check_real("temperature", self.temperature, 0.0, above=True)
 
     # Joining
 
@@ -358,10 +363,11 @@ default="log_sum"
         if isinstance(given, str):
             check_choice("class_prior", given, ("uniform", "frequency"))
             return None
-        if isinstance(given, Mapping):
-            values = np.array(list(given.values()), dtype=np.float64)
-        else:
-            values = np.asarray(given, dtype=np.float64)
+        listed: Any = list(given.values()) if isinstance(given, Mapping) else given
+        try:
+            values = np.asarray(listed, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.zeros(0)
         if values.ndim != 1 or not (values > 0.0).all() or abs(values.sum() - 1) > 1e-6:
             raise ValueError(
                 "class_prior must hold positive probabilities that sum to 1, got "

@@ -62,7 +62,10 @@ def _check_objects(labels: LabelArray, name: str) -> LabelArray:
         if all(isinstance(label, str) for label in labels):
             return labels
         raise ValueError(f"Unknown label type: {name} mixes text and numbers")
-    return as_labels(np.array(labels.tolist()), name)
+    numbers = np.array(labels.tolist())
+    if numbers.dtype.kind == "O":
+        raise ValueError(f"Unknown label type: {name} holds integers beyond 64 bits")
+    return as_labels(numbers, name)
 
 
 def _family(labels: LabelArray) -> str:

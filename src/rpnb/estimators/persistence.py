@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,17 @@ from numpy.typing import NDArray
 FORMAT = "rpnb-model"
 FORMAT_VERSION = 1
 _METADATA = "metadata.json"
+# What reading a damaged archive raises: a flipped bit may ask for a password
+# (RuntimeError), for another compression (zlib.error, NotImplementedError) or for a
+# place before the beginning of the file (OSError).
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
 
 
 class ModelFileError(ValueError):
@@ -79,34 +91,40 @@ def read_model(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the metadata and the arrays of a model file, or say why it is none."""
     source = Path(path)
-    if source.is_file() and not zipfile.is_zipfile(source):
+    with source.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ModelFileError(
+                f"{source} is not a whole rpnb model file: it is another kind of file, "
+                "or was cut off"
+            )
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read_archive(source, archive)
+        except ModelFileError:
+            raise
+        except _DAMAGE as error:
+            raise ModelFileError(f"{source} is damaged: {error}") from error
+
+
+def _read_archive(
+    source: Path, archive: zipfile.ZipFile
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    names = archive.namelist()
+    if _METADATA not in names:
         raise ModelFileError(
-            f"{source} is not a whole rpnb model file: it is another kind of file, or "
-            "was cut off"
+            f"{source} is an archive, but not an rpnb model: {_METADATA} is missing"
         )
-    try:
-        with zipfile.ZipFile(source) as archive:
-            names = archive.namelist()
-            if _METADATA not in names:
-                raise ModelFileError(
-                    f"{source} is an archive, but not an rpnb model: {_METADATA} is "
-                    "missing"
+    metadata = json.loads(archive.read(_METADATA))
+    _check_header(source, metadata)
+    arrays = {}
+    for name in names:
+        if name.endswith(".npy"):
+            # Reading to the end makes the archive verify the checksum.
+            with archive.open(name) as entry:
+                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(
+                    entry, allow_pickle=False
                 )
-            metadata = json.loads(archive.read(_METADATA))
-            _check_header(source, metadata)
-            arrays = {}
-            for name in names:
-                if name.endswith(".npy"):
-                    # Reading to the end makes the archive verify the checksum.
-                    with archive.open(name) as entry:
-                        arrays[name.removesuffix(".npy")] = np.lib.format.read_array(
-                            entry, allow_pickle=False
-                        )
-                        entry.read()
-    except ModelFileError:
-        raise
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
-        raise ModelFileError(f"{source} is damaged: {error}") from error
+                entry.read()
     return metadata, arrays
 
 

@@ -66,7 +66,8 @@ def _refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
         bad = _first_bad(X.reshape(-1))
     else:
-        wrong = ~(np.abs(X) <= LARGEST)
+        # Compared in double precision: a shorter one would read the bound as infinity.
+        wrong = ~(np.abs(X) <= np.float64(LARGEST))
         bad = int(np.argmax(wrong)) if wrong.any() else -1
     if bad < 0:
         return

@@ -217,8 +217,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             self._set_classes(joined)
         self._state: State = state
         predicted = np.empty(labels.shape[0], np.int64) if predict else None
-        if labels.shape[0] > 0:
-            self._learn(state, rows, numbers, weight, predicted)
+        self._learn(state, rows, numbers, weight, predicted)
         return numbers if predicted is None else predicted
 
     def _number(
@@ -303,6 +302,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
                 f"This {type(self).__name__} instance has nothing to save: it is not "
                 "fitted yet."
             )
+        self._check_unchanged()
         metadata, arrays = self._dump(self._state)
         names = getattr(self, "feature_names_in_", None)
         write_model(
@@ -368,7 +368,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
 
 
 def _check_weight(sample_weight: Any, n: int) -> FloatArray:
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold real numbers: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
