@@ -446,5 +446,8 @@ def test_a_rule_has_the_librarys_defaults_and_no_form_that_does_not_exist() -> N
     assert phis["SCW2", True] == pytest.approx(1.281552, abs=5e-7)
     for key in set(phis) - {("CW", True), ("SCW2", True)}:
         assert phis[key] == pytest.approx(0.674490, abs=5e-7)
+    assert_allclose(
+        rule(ALGORITHMS["CW"], two_class=True, eta=0.9).phi, phis["SCW2", True]
+    )
     with pytest.raises(ValueError, match="ALMA has no multi-class form"):
         rule(ALGORITHMS["ALMA"], two_class=False)
