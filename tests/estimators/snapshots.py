@@ -1,0 +1,37 @@
+"""Everything a model holds, to the bit, as values that can be compared."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from rpnb import RPNBClassifier
+
+
+def frozen(value: Any) -> Any:
+    """Return `value` with every array replaced by its dtype, shape and bytes."""
+    if isinstance(value, np.ndarray):
+        content = value.tolist() if value.dtype == object else value.tobytes()
+        return value.dtype.str, value.shape, content
+    if is_dataclass(value):
+        return {f.name: frozen(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, dict):
+        return {name: frozen(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [frozen(item) for item in value]
+    return value
+
+
+def snapshot(model: RPNBClassifier) -> Any:
+    """Everything: parameters, attributes and state."""
+    return frozen(vars(model))
+
+
+def state_of(model: RPNBClassifier) -> Any:
+    """What was learnt: statistics, classes and counts."""
+    return frozen([model._state, model.classes_.tolist()])
+
+
+def moments_of(model: RPNBClassifier) -> Any:
+    """The bits of the statistics alone."""
+    return frozen(model._state.moments)
