@@ -29,9 +29,9 @@ def test_the_digits_are_those_of_the_text_without_its_point(hundredths: int) -> 
 
 
 def test_the_mode_fills_what_is_missing_and_nothing_else() -> None:
-    X = np.array([[0.0, -1.0], [2.0, 1.0], [2.0, 3.0], [-1.0, 3.0]])
+    X = np.array([[5.0, -1.0], [2.0, 1.0], [2.0, 3.0], [-1.0, 3.0], [0.0, 4.0]])
     filled = with_modes(X)
-    assert_array_equal(filled, [[0, 3], [2, 1], [2, 3], [2, 3]])
+    assert_array_equal(filled, [[5, 3], [2, 1], [2, 3], [2, 3], [0, 4]])
     assert X[0, 1] == -1  # the argument is not written to
 
 
