@@ -102,7 +102,7 @@ def _within(values: FloatArray, low: float, high: float) -> BoolArray:
     return inside
 
 
-# The functions of the paper's appendix; sums of money in thousands where compared.
+# The ten functions of the paper; sums of money in thousands where compared.
 
 
 def _function_1(person: Person) -> BoolArray:

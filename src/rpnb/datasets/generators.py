@@ -13,7 +13,7 @@ GM_MEANS = (0.5, 0.0, -0.5)
 GM_VARIANCES = (1.0, 2.0, 3.0)
 
 #: Segments of each digit: top, upper left, upper right, middle, lower left, lower
-#: right, bottom. Breiman, Friedman, Olshen & Stone (1984), section 2.6.1.
+#: right, bottom. Breiman, Friedman, Olshen & Stone (1984).
 LED_SEGMENTS: IntArray = np.array(
     [
         [1, 1, 1, 0, 1, 1, 1],
@@ -60,7 +60,7 @@ def twonorm(rng: np.random.Generator, n: int = 7400, p: int = 20) -> Rows:
 
 
 def waveform(rng: np.random.Generator, n: int = 5000, *, noise: bool) -> Rows:
-    r"""Draw Waveform: Breiman et al. (1984), section 2.6.2.
+    r"""Draw Waveform: Breiman et al. (1984), "Classification and Regression Trees".
 
     A row is $u h_a + (1-u) h_b$ at the places 1..21 plus unit normal noise, with $u$
     uniform on (0, 1) and triangular waves $h_c(i) = \max(6 - |i - c|, 0)$. The three
@@ -87,7 +87,7 @@ def waveform_waves() -> FloatArray:
 
 
 def led7digit(rng: np.random.Generator, n: int = 500, noise: float = 0.1) -> Rows:
-    """Draw Led7digit: Breiman et al. (1984), section 2.6.1.
+    """Draw Led7digit: Breiman et al. (1984), "Classification and Regression Trees".
 
     Ten equally likely digits on a display of seven segments, each of which shows the
     opposite with probability `noise`. With 10 % noise the Bayes error is 26 %.
