@@ -1,5 +1,6 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
+import zlib
 from collections.abc import Mapping
 from typing import Any, Literal, Self, final
 
@@ -468,7 +469,6 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(np.array_equal(a, b)) if not isinstance(a, Mapping) else bool(a == b)
 
 
-def _fingerprint(state: Model) -> float:
-    """Return a number that another projection would hardly have."""
-    R = state.projection.R.reshape(-1).astype(np.float64)
-    return float(np.abs(R).sum() + R[:: max(1, R.size // 97)].sum())
+def _fingerprint(state: Model) -> int:
+    """Return a checksum of the projections, the same on every machine."""
+    return zlib.crc32(np.ascontiguousarray(state.projection.R, dtype="<f4").data)

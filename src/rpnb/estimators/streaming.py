@@ -348,7 +348,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             )
         except ModelFileError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"{path} is damaged: {type(error).__name__}: {error}"
             ) from error
