@@ -38,6 +38,8 @@ _MOST_ROWS = 1024
 # Rows screened together.
 _NARROW_STEP = 8
 _WIDE_STEP = 32
+# Entries of a projection beyond which rows are projected ahead: it leaves the cache.
+_AHEAD_ENTRIES = 1 << 18
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -65,14 +67,26 @@ def _part(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
 
 
 class Screener:
-    """Working space for screened passes of one model over many blocks."""
+    """Working space for screened passes of one model over many blocks.
 
-    def __init__(self, model: Model, X: FloatArray) -> None:
+    Blocks have `size` rows, a multiple of four, and rows are screened `step` at a time;
+    both only matter to speed and memory.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        X: FloatArray,
+        size: int | None = None,
+        step: int | None = None,
+        ahead: bool | None = None,
+    ) -> None:
         p, F = model.projection.R.shape
         self._model = model
         self._learner = model.learner()
-        self._size = block_rows(p, F)
-        self._step = _WIDE_STEP if p > _WIDE_FEATURES else _NARROW_STEP
+        self._size = size or block_rows(p, F)
+        self._step = step or (_WIDE_STEP if p > _WIDE_FEATURES else _NARROW_STEP)
+        self._ahead = p * F > _AHEAD_ENTRIES if ahead is None else ahead
         self._x0 = _as_block(X[: self._size]).mean(axis=0)
         self._screen = unset_screen(model.M, F)
         first = np.zeros(1, np.int64)
@@ -126,6 +140,7 @@ class Screener:
                 _part(weight, rows),
                 learn,
                 self._step,
+                self._ahead,
                 labels[rows],
             )
             if learn:

@@ -1,9 +1,10 @@
 """The compiled test-then-train pass over a block of rows, one observation at a time.
 
 `pass_exact` follows the algorithm of the paper (section 2.3) row by row: project,
-predict, and learn if the prediction was wrong. `pass_screened` gives the same labels and
-leaves the same state, to the bit, but predicts from single-precision scores wherever
-these decide the label beyond doubt, and projects in double precision only what it must.
+predict, and learn if the prediction was wrong. `pass_screened` gives the same labels
+and leaves the same state, to the bit, but predicts from single-precision scores
+wherever these decide the label beyond doubt, and projects in double precision only what
+it must.
 """
 
 from typing import NamedTuple
@@ -22,10 +23,6 @@ from rpnb.core.screen import Screen, doubt, refresh_screen, screen_row, screen_r
 LEARN_NOTHING = 0
 LEARN_MISTAKES = 1
 LEARN_ALL = 2
-
-# Projecting one row alone reads the whole projection. Above this many entries it is
-# worth projecting in advance, together, the rows that look like mistakes.
-_WIDE = 1 << 18
 
 
 class Classes(NamedTuple):
@@ -198,12 +195,15 @@ def pass_screened(
     weight: FloatArray,
     learn: int,
     step: int,
+    ahead: bool,
     labels: IntArray,
 ) -> int:
     """Do what `pass_exact` does, from rows Z (≥ n, F) projected in single precision.
 
     Rows are screened `step`, a multiple of four, at a time; Z has rows to fill the last
     four. A class that learns is screened anew for the rows that remain of the step.
+    With `ahead`, the rows of a step that look like mistakes are projected together in
+    advance, which reads the projection once for all of them.
     """
     n = X.shape[0]
     M = learner.classes.bias.shape[0]
@@ -215,7 +215,6 @@ def pass_screened(
     rivals = np.empty(M, np.bool_)
     changed = np.empty(M, np.bool_)
     lanes = np.empty(LANES)
-    wide = learner.R.size > _WIDE
     updates = 0
     for start in range(0, n, step):
         stop = min(start + step, n)
@@ -223,7 +222,7 @@ def pass_screened(
         changed[:] = False
         place[:] = -1
         done = 0
-        if wide:
+        if ahead:
             for i in range(start, stop):
                 label, certain = decide(
                     scores[i - start], learner, screen, noise[i], reach[i], rivals

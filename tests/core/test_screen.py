@@ -1,0 +1,121 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from rpnb.core.engine import run, scores
+from rpnb.core.model import Model
+from rpnb.core.projection import project
+from rpnb.core.screen import (
+    PANEL,
+    Screen,
+    centre,
+    doubt,
+    refresh_screen,
+    screen_row,
+    screen_rows,
+    unset_screen,
+)
+from rpnb.core.stream import LEARN_ALL, decide
+from strategies import Stream, make_model, streams
+
+WEIGHT = np.ones(1)
+
+
+def screened(
+    model: Model, X: np.ndarray, x0: np.ndarray
+) -> tuple[Screen, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the screen, and the rows' projections, noise and reach."""
+    learner = model.learner()
+    screen = unset_screen(model.M, model.F)
+    first = np.zeros(1, np.int64)
+    project(x0[None, :], first, learner.scale, learner.R, screen.origin[None, :])
+    for m in range(model.M):
+        refresh_screen(screen, m, model.gaussians)
+    n = X.shape[0]
+    moved = np.empty(X.shape, np.float32)
+    noise, reach = np.empty(n), np.empty(n)
+    longest = model.projection.longest
+    centre(X, x0, learner.scale, longest, moved, noise, reach)
+    Z = np.zeros((-(-n // 4) * 4, model.F), np.float32)
+    with np.errstate(all="ignore"):
+        Z[:n] = moved @ learner.R
+    return screen, Z, noise, reach
+
+
+def learnt(stream: Stream, K: int) -> Model:
+    model = make_model(stream.X.shape[1], stream.M, K=K)
+    labels = np.empty(stream.y.shape[0], np.int64)
+    run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, labels)
+    return model
+
+
+@given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
+def test_a_screened_score_is_within_its_bound(stream: Stream, K: int) -> None:
+    model = learnt(stream, K)
+    definitive = scores(model, stream.X)
+    screen, Z, noise, reach = screened(model, stream.X, stream.X.mean(axis=0))
+    found = np.empty((Z.shape[0], model.M))
+    screen_rows(Z, screen, found)
+    for i in range(stream.X.shape[0]):
+        for m in range(model.M):
+            value = found[i, m]
+            bound = doubt(value, model.gaussians, screen, m, 0.0, noise[i], reach[i])
+            # A NaN bound, from numbers beyond single precision, promises nothing.
+            assert not abs(value - definitive[i, m]) > bound
+            alone = screen_row(Z[i], screen, m)
+            assert not abs(alone - definitive[i, m]) > bound
+
+
+def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 100)
+    X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
+    model = learnt(Stream(X, y, 3), 100)
+    definitive = scores(model, X)
+    screen, Z, noise, reach = screened(model, X, X.mean(axis=0))
+    found = np.empty((100, 3))
+    screen_rows(Z, screen, found)
+    error = np.abs(found - definitive)
+    bound = np.array(
+        [
+            [
+                doubt(found[i, m], model.gaussians, screen, m, 0.0, noise[i], reach[i])
+                for m in range(3)
+            ]
+            for i in range(100)
+        ]
+    )
+    assert (error <= bound).all()
+    assert bound.max() < 1.0
+    # The negative control: without an origin amid the data the bound decides nothing.
+    screen, Z, noise, reach = screened(model, X, np.zeros(16))
+    far = doubt(found[0, 0], model.gaussians, screen, 0, 0.0, noise[0], reach[0])
+    assert far > 20 * bound[0, 0]
+
+
+def test_a_number_beyond_single_precision_leaves_the_label_in_doubt() -> None:
+    model = make_model(2, 3)
+    X = np.array([[1e60, -1e60]])
+    screen, Z, noise, reach = screened(model, X, np.zeros(2))
+    found = np.empty((4, 3))
+    screen_rows(Z, screen, found)
+    rivals = np.empty(3, np.bool_)
+    learner = model.learner()
+    _, certain = decide(found[0], learner, screen, noise[0], reach[0], rivals)
+    assert not certain
+    assert_array_equal(rivals, True)
+
+
+def test_classes_that_take_no_part_are_never_rivals() -> None:
+    model = make_model(2, 3)
+    screen, _, noise, reach = screened(model, np.ones((1, 2)), np.zeros(2))
+    rivals = np.empty(3, np.bool_)
+    learner = model.learner()
+    model.classes.eligible[:] = [False, True, False]
+    label, certain = decide(np.zeros(3), learner, screen, noise[0], reach[0], rivals)
+    assert (label, certain) == (1, True)
+    assert_array_equal(rivals, [False, True, False])
+    model.classes.eligible[:] = False
+    label, certain = decide(np.zeros(3), learner, screen, noise[0], reach[0], rivals)
+    assert (label, certain) == (-1, True)

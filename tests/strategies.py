@@ -1,0 +1,84 @@
+"""Streams and models to test with, named by their axes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.model import Model, arrange_classes, make_projection, new_model
+from rpnb.core.moments import Prior
+from rpnb.core.oracle import Oracle
+from rpnb.core.projection import LAWS, Law
+
+
+class Stream(NamedTuple):
+    X: FloatArray
+    y: IntArray
+    M: int
+
+
+@st.composite
+def streams(draw: st.DrawFn, max_n: int = 60, max_p: int = 7, max_M: int = 4) -> Stream:
+    """Rows of all kinds: repeated, constant, far from zero, tiny and huge."""
+    n = draw(st.integers(1, max_n))
+    p = draw(st.integers(1, max_p))
+    M = draw(st.integers(1, max_M))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(
+        st.sampled_from(["normal", "few values", "offset", "tiny", "huge", "mixed"])
+    )
+    y = rng.integers(0, M, n)
+    X = rng.normal(size=(n, p)) + rng.normal(size=(M, p))[y]
+    if kind == "few values":
+        X = np.round(X)
+    elif kind == "offset":
+        X += 1e7
+    elif kind == "tiny":
+        X *= 1e-150
+    elif kind == "huge":
+        X *= 1e149
+    elif kind == "mixed":
+        X *= 10.0 ** rng.integers(-30, 30, p)
+        X[:, 0] = 1.0
+    return Stream(X, y, M)
+
+
+def make_model(
+    p: int,
+    M: int,
+    *,
+    K: int = 5,
+    q: int = 3,
+    law: Law = "gaussian",
+    seed: int = 0,
+    prior: Prior | None = None,
+) -> Model:
+    """Return a model that has seen nothing and knows all its classes."""
+    projection = make_projection(law, seed, np.arange(p, dtype=np.uint64), K, q)
+    prior = prior or Prior(0.0, 1.0, 1.0, 1e-9)
+    empty = new_model(projection, "log_sum", prior, follow_counts=False)
+    model = arrange_classes(empty, np.full(M, -1))
+    model.classes.eligible[:] = True
+    return model
+
+
+def oracle_of(model: Model) -> Oracle:
+    """Return the plain twin of a model that has seen nothing."""
+    p, F = model.projection.R.shape
+    K = model.projection.K
+    R = model.projection.R.astype(np.float64).reshape(p, K, F // K).swapaxes(0, 1)
+    oracle = Oracle(
+        R,
+        model.M,
+        model.rule,
+        model.prior.mean,
+        model.prior.variance,
+        model.prior.weight,
+        model.prior.floor,
+    )
+    oracle.eligible[:] = model.classes.eligible
+    return oracle
+
+
+laws = st.sampled_from(LAWS)
