@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_array, validate_data
 from rpnb.core.arrays import FloatArray
 from rpnb.core.compiled import compiled
 
-# Beyond this a square may overflow, and with it every statistic.
-LARGEST = 1e150
+# Beyond this a square may overflow, and with it every statistic. A number of double
+# precision: shorter ones are compared in it, and do not read it as infinity.
+LARGEST = np.float64(1e150)
 
 
 def check_rows(estimator: BaseEstimator, X: Any) -> NDArray[Any]:
@@ -66,8 +67,7 @@ def _refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
         bad = _first_bad(X.reshape(-1))
     else:
-        # Compared in double precision: a shorter one would read the bound as infinity.
-        wrong = ~(np.abs(X) <= np.float64(LARGEST))
+        wrong = ~(np.abs(X) <= LARGEST)
         bad = int(np.argmax(wrong)) if wrong.any() else -1
     if bad < 0:
         return
