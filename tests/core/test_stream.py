@@ -226,6 +226,27 @@ def test_weights_in_the_plain_batch_are_repetitions() -> None:
     assert_allclose(one.variance, two.variance)
 
 
+@given(streams(max_n=20), learning, st.data())
+def test_a_row_that_comes_back_is_as_good_as_new(
+    stream: Stream, learn: int, data: st.DataObject
+) -> None:
+    # Single rows, predicted any number of times, in any order, before being learnt.
+    known = make_model(stream.X.shape[1], stream.M)
+    fresh = copy_model(known)
+    label, n = np.empty(1, np.int64), stream.y.shape[0]
+    for i in range(n):
+        for j in data.draw(st.lists(st.integers(0, n - 1), max_size=2)):
+            found = classify(known, stream.X[j : j + 1])
+            fresh.memo = None
+            assert_array_equal(found, classify(fresh, stream.X[j : j + 1]))
+        row = slice(i, i + 1)
+        run(known, stream.X[row], stream.y[row], WEIGHT, learn, label)
+        fresh.memo = None
+        expected = definitive(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
+        assert_array_equal(label, expected)
+    assert_same_state(known, fresh)
+
+
 @given(streams(max_n=30), learning)
 def test_predicting_changes_nothing(stream: Stream, learn: int) -> None:
     model = make_model(stream.X.shape[1], stream.M)

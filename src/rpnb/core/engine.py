@@ -22,8 +22,10 @@ from rpnb.core.stream import (
     Learner,
     absorb,
     count_rows,
+    empty_memo,
     pass_combined,
     pass_exact,
+    pass_one,
     pass_screened,
 )
 
@@ -48,7 +50,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 def block_rows(p: int, F: int) -> int:
     """Return how many rows to handle at once: memory does not grow with the stream."""
     entries = _WIDE_ENTRIES if p > _WIDE_FEATURES else _NARROW_ENTRIES
-    return int(np.clip(entries // F, 64, _MOST_ROWS)) // 4 * 4
+    return min(max(entries // F, 64), _MOST_ROWS) // 4 * 4
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
@@ -163,6 +165,9 @@ def run(
     model saves preparing one.
     """
     n = X.shape[0]
+    if n == 1 and model.rule == "log_sum":
+        _run_one(model, X, y, weight, learn, labels)
+        return
     if model.rule == "log_sum" and n >= _FEW:
         if screener is None:
             screener = Screener(model, X)
@@ -183,6 +188,27 @@ def run(
         if learn:
             model.n_seen += x.shape[0]
             model.n_updates += updates
+
+
+def _run_one(
+    model: Model,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+) -> None:
+    if model.memo is None:
+        model.memo = empty_memo(*model.projection.R.shape)
+    label = y[0] if learn else -1
+    x = _as_block(X)
+    updates = pass_one(
+        model.learner(), model.memo, model.n_seen, x, label, weight[0], learn
+    )
+    labels[0] = model.memo.label[0]
+    if learn:
+        model.n_seen += 1
+        model.n_updates += updates
 
 
 def classify(model: Model, X: FloatArray) -> IntArray:

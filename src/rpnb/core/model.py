@@ -1,6 +1,7 @@
 """The state of an RPNB model as one record, and what changes its shape."""
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from rpnb.core.moments import (
     unset_gaussians,
 )
 from rpnb.core.projection import Law, draw
-from rpnb.core.stream import Classes, Learner
+from rpnb.core.stream import Classes, Learner, Memo
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class Model:
     """rows seen"""
     n_updates: int = 0
     """rows that changed the moments"""
+    memo: Memo | None = None
+    """the last single row, with what was found out about it"""
 
     @property
     def M(self) -> int:
@@ -94,7 +97,7 @@ class Model:
         """Give the kernels' view of the model: the same arrays."""
         return Learner(
             self.projection.R,
-            1.0 / np.sqrt(self.projection.q),
+            1.0 / sqrt(self.projection.q),
             self.prior,
             self.moments,
             self.gaussians,
@@ -140,7 +143,9 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         new[old] = present[came_from]
     for m in np.flatnonzero(~old):
         refresh(gaussians, int(m), moments, model.prior)
-    return replace(model, moments=moments, gaussians=gaussians, classes=classes)
+    return replace(
+        model, moments=moments, gaussians=gaussians, classes=classes, memo=None
+    )
 
 
 def copy_model(model: Model) -> Model:

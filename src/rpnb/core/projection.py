@@ -10,7 +10,13 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray, SingleArray, UIntArray
+from rpnb.core.arrays import (
+    FloatArray,
+    IntArray,
+    SingleArray,
+    UIntArray,
+    WordArray,
+)
 from rpnb.core.compiled import compiled, fused_multiply_add
 from rpnb.core.random_bits import fill_normal, fill_words
 
@@ -68,18 +74,34 @@ def _draw(
         fill_words(seed, features[i], q, counters, words)
         if law == 0:
             fill_normal(words, normal)
-            R[i] = normal
+            _copy(normal, R[i])
         elif law == 1:
-            for f in range(F):
-                R[i, f] = 1.0 if words[f] >= 0 else -1.0
+            _fill_bernoulli(words, R[i])
         else:
-            for f in range(F):
-                if words[f] < _SIXTH:
-                    R[i, f] = -_ROOT_THREE
-                elif words[f] < _THIRD:
-                    R[i, f] = _ROOT_THREE
-                else:
-                    R[i, f] = 0.0
+            _fill_achlioptas(words, R[i])
+
+
+@compiled
+def _copy(values: FloatArray, row: SingleArray) -> None:
+    for f in range(row.shape[0]):
+        row[f] = values[f]
+
+
+@compiled
+def _fill_bernoulli(words: WordArray, row: SingleArray) -> None:
+    for f in range(row.shape[0]):
+        row[f] = 1.0 if words[f] >= 0 else -1.0
+
+
+@compiled
+def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
+    for f in range(row.shape[0]):
+        if words[f] < _SIXTH:
+            row[f] = -_ROOT_THREE
+        elif words[f] < _THIRD:
+            row[f] = _ROOT_THREE
+        else:
+            row[f] = 0.0
 
 
 @compiled

@@ -78,51 +78,16 @@ def fill_words(
             words[k * q + j] = word - ((word >> 31) << 32)
 
 
-# PPND16 of Wichura, "Algorithm AS 241: the percentage points of the normal
+# PPND7 of Wichura, "Algorithm AS 241: the percentage points of the normal
 # distribution", Applied Statistics 37 (1988) 477-484: ratios of polynomials, with
-# coefficients from the highest power down, accurate to about 1e-16 relative. The third
-# ratio of the algorithm serves probabilities below 1e-11, which 32 bits cannot name.
-_CENTRE = (
-    2.5090809287301226727e3,
-    3.3430575583588128105e4,
-    6.7265770927008700853e4,
-    4.5921953931549871457e4,
-    1.3731693765509461125e4,
-    1.9715909503065514427e3,
-    1.3314166789178437745e2,
-    3.3871328727963666080e0,
-)
-_CENTRE_BELOW = (
-    5.2264952788528545610e3,
-    2.8729085735721942674e4,
-    3.9307895800092710610e4,
-    2.1213794301586595867e4,
-    5.3941960214247511077e3,
-    6.8718700749205790830e2,
-    4.2313330701600911252e1,
-    1.0,
-)
-_SHOULDER = (
-    7.74545014278341407640e-4,
-    2.27238449892691845833e-2,
-    2.41780725177450611770e-1,
-    1.27045825245236838258e0,
-    3.64784832476320460504e0,
-    5.76949722146069140550e0,
-    4.63033784615654529590e0,
-    1.42343711074968357734e0,
-)
-_SHOULDER_BELOW = (
-    1.05075007164441684324e-9,
-    5.47593808499534494600e-4,
-    1.51986665636164571966e-2,
-    1.48103976427480074590e-1,
-    6.89767334985100004550e-1,
-    1.67638483018380384940e0,
-    2.05319162663775882187e0,
-    1.0,
-)
-_ARTANH = tuple(1.0 / k for k in range(23, 0, -2))
+# coefficients from the highest power down, accurate to about 1e-7 relative, which is
+# what a single-precision entry can hold. The third ratio of the algorithm serves
+# probabilities below 1e-11, which 32 bits cannot name.
+_CENTRE = (5.9109374720e1, 1.5929113202e2, 5.0434271938e1, 3.3871327179e0)
+_CENTRE_BELOW = (6.7187563600e1, 7.8757757664e1, 1.7895169469e1, 1.0)
+_SHOULDER = (1.7023821103e-1, 1.3067284816e0, 2.7568153900e0, 1.4234372777e0)
+_SHOULDER_BELOW = (1.2021132975e-1, 7.3700164250e-1, 1.0)
+_ARTANH = tuple(1.0 / k for k in range(15, 0, -2))
 _LOG_TWO = 0.6931471805599453
 _ROOT_HALF = 0.7071067811865476
 _CELL = 2.0**-32

@@ -99,6 +99,67 @@ def pass_exact(
     return updates
 
 
+class Memo(NamedTuple):
+    """What was found out about the last single row, for when it comes back with y."""
+
+    x: FloatArray
+    """(1, p) the row"""
+    z: FloatArray
+    """(1, F) its projection"""
+    label: IntArray
+    """(1,) its predicted class"""
+    stamp: IntArray
+    """(1,) number of rows the model had seen then"""
+
+
+def empty_memo(p: int, F: int) -> Memo:
+    """Return the memory of no row: NaN equals nothing."""
+    x = np.full((1, p), np.nan)
+    return Memo(x, np.empty((1, F)), np.empty(1, np.int64), np.empty(1, np.int64))
+
+
+@compiled
+def pass_one(
+    learner: Learner,
+    memo: Memo,
+    seen: int,
+    X: FloatArray,
+    y: int,
+    weight: float,
+    learn: int,
+) -> int:
+    """Do what `pass_exact` does, for one row X (1, p), of which it may know something.
+
+    A stream is often handled as predict, wait for the label, learn: the row comes
+    twice, and the second time its projection, and its prediction if the model has not
+    learnt in between, are at hand. `seen` is the number of rows the model has seen.
+    Returns the number of updates; the prediction is left in `memo`.
+    """
+    same = True
+    for i in range(X.shape[1]):
+        same &= X[0, i] == memo.x[0, i]
+    if not same:
+        memo.x[0] = X[0]
+        project(X, np.zeros(1, np.int64), learner.scale, learner.R, memo.z)
+    if not same or memo.stamp[0] != seen:
+        memo.label[0] = best_class(
+            memo.z[0],
+            learner.gaussians,
+            learner.classes.bias,
+            learner.classes.eligible,
+            np.empty(LANES),
+        )
+        memo.stamp[0] = seen
+    if learn == LEARN_NOTHING:
+        return 0
+    count_row(learner.classes, y, weight)
+    if learn == LEARN_MISTAKES and memo.label[0] == y:
+        return 0
+    observe(learner.moments, y, memo.z[0], weight)
+    refresh(learner.gaussians, y, learner.moments, learner.prior)
+    return 1
+
+
 @compiled
 def pass_combined(
     learner: Learner,

@@ -21,7 +21,7 @@ from rpnb.core.model import (
 )
 from rpnb.core.moments import Prior
 from rpnb.core.projection import LAWS, Law, down_space_dimension
-from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.estimators.labels import LabelArray, as_labels, join_classes
 from rpnb.estimators.parameters import (
     check_choice,
@@ -30,8 +30,11 @@ from rpnb.estimators.parameters import (
     draw_seed,
 )
 from rpnb.estimators.persistence import ModelFileError, take_array
+from rpnb.estimators.rows import refuse_bad_values
 from rpnb.estimators.streaming import StreamClassifier
 
+_ONE = np.ones(1)
+_NOTHING = np.zeros(0, np.int64)
 _UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
 # Parameters that shape the state and therefore cannot change while it lives.
 _FIXED = (
@@ -212,6 +215,55 @@ default="log_sum"
             return float(self._state.projection.K)
         return check_real("temperature", self.temperature, 0.0, above=True)
 
+    # One row at a time
+
+    def predict_one(self, x: FloatArray) -> Any:
+        """Return the label of one row x (p,): `predict` without its formalities.
+
+        For streams that come row by row, where checking a table of one row would take
+        longer than predicting it.
+
+        Parameters
+        ----------
+        x : array of shape (p,), float64
+            A plain NumPy array; NaN, infinities and values beyond ±1e150 are refused.
+        """
+        state = self._fitted_state("label to predict")
+        label = np.empty(1, np.int64)
+        run(state, self._one_row(x), _NOTHING, _ONE, LEARN_NOTHING, label)
+        return self.classes_[label[0]]
+
+    def learn_one(self, x: FloatArray, y: Any) -> None:
+        """Learn one row x (p,) of class y: `partial_fit` without its formalities.
+
+        After `predict_one` of the same row, what was found out then is used again. A
+        first row, a class not seen before, or a `batch_size` other than 1, for which a
+        row is a mini-batch of its own, goes the long way.
+        """
+        number = self._index.get(y) if self.__sklearn_is_fitted__() else None
+        if number is None or self.batch_size != 1:
+            self.partial_fit(np.asarray(x)[None, :], [y])
+            return
+        self._check_unchanged()
+        row, target = self._one_row(x), np.array([number])
+        learn = _UPDATES[self.update]
+        run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
+
+    def _one_row(self, x: FloatArray) -> FloatArray:
+        if type(x) is not np.ndarray or x.dtype != np.float64 or x.ndim != 1:
+            raise TypeError(
+                "x must be a one-dimensional NumPy array of float64, got "
+                f"{type(x).__name__}"
+            )
+        if x.shape[0] != self.n_features_in_:
+            raise ValueError(
+                f"x has {x.shape[0]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        row = x[None, :]
+        refuse_bad_values(self, row)
+        return row
+
     # Joining
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
@@ -304,9 +356,12 @@ default="log_sum"
             check_integer("batch_size", self.batch_size, 1)
         if self.temperature is not None:
             check_real("temperature", self.temperature, 0.0, above=True)
+        self._behaviour = (self.update, self.batch_size, self.temperature)
 
     def _check_unchanged(self) -> None:
-        self._check_behaviour()
+        now = (self.update, self.batch_size, self.temperature)
+        if now != self._behaviour:
+            self._check_behaviour()
         for name, began_with in zip(_FIXED, self._fixed, strict=True):
             value = getattr(self, name)
             if value is not began_with and not _equal(value, began_with):

@@ -42,7 +42,7 @@ def check_rows(estimator: BaseEstimator, X: Any) -> NDArray[Any]:
                 "categories into codes"
             )
     if rows.dtype.kind == "f":
-        _refuse_bad_values(estimator, rows)
+        refuse_bad_values(estimator, rows)
     elif rows.dtype.kind == "b":
         rows = rows.astype(np.float64)
     return rows
@@ -63,7 +63,8 @@ def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
     validate_data(estimator, X, y="no_validation", reset=first, skip_check_array=True)
 
 
-def _refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
+def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
+    """Raise, naming row and column, where X (n, p) has a value that is no use."""
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
         bad = _first_bad(X.reshape(-1))
     else:

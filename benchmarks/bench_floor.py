@@ -1,0 +1,104 @@
+"""How far `predict_then_learn` is from the matrix products that it cannot avoid.
+
+The floor is the time of these products on one thread, in single precision: the
+projection of all rows, X (n, p) times R (p, F), and one pass of scoring, two products
+of an (n, F) and an (F, M) matrix, for Z and for Z². They are done block by block, as
+fast as BLAS does them; squaring Z is not counted. The learner does the whole job:
+checks its input, draws its projections, predicts and learns. Both are timed in turn,
+several times, and the table has the median of the ratios and their range.
+
+Run: python benchmarks/bench_floor.py [--repeat 5] [--data DIR] [NAME ...]
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from rpnb import RPNBClassifier
+from rpnb.core.projection import down_space_dimension
+from workloads import Workload, paper_stream
+
+NAMES = ["Letter", "Skin_NonSkin", "Isolet", "GM"]
+K = 200
+# The block that served BLAS best, of 256, 1024 and 4096 rows, on each of the four.
+BLOCK = 1024
+
+
+def seconds(job: Callable[[], object]) -> float:
+    """Return how long a job takes."""
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def floor_of(work: Workload) -> Callable[[], None]:
+    """Return the job of the two products, with its memory already at hand."""
+    n, p = work.X.shape
+    M = np.unique(work.y).size
+    F = K * down_space_dimension(p)
+    rng = np.random.default_rng(0)
+    X = work.X.astype(np.float32)
+    R = rng.normal(size=(p, F)).astype(np.float32)
+    linear = rng.normal(size=(F, M)).astype(np.float32)
+    square = rng.normal(size=(F, M)).astype(np.float32)
+    block = min(BLOCK, n)
+    Z = np.empty((block, F), np.float32)
+    out, more = (np.empty((block, M), np.float32) for _ in range(2))
+
+    def products() -> None:
+        for start in range(0, n, block):
+            b = min(block, n - start)
+            np.matmul(X[start : start + b], R, out=Z[:b])
+            np.matmul(Z[:b], linear, out=out[:b])
+            np.matmul(Z[:b], square, out=more[:b])
+
+    return products
+
+
+def learner_of(work: Workload) -> Callable[[], None]:
+    """Return the job of one run of the paper's protocol with a new model."""
+    classes = np.unique(work.y)
+
+    def learn() -> None:
+        model = RPNBClassifier(n_estimators=K, random_state=0)
+        model.predict_then_learn(work.X, work.y, classes=classes)
+
+    return learn
+
+
+def main() -> None:
+    """Measure and print one row a dataset."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--data", help="folder with the paper's files")
+    arguments = parser.parse_args()
+    if arguments.data:
+        os.environ["RPNB_DATA"] = arguments.data
+    print("dataset            floor µs/row   rpnb µs/row   ratio   range")
+    with threadpool_limits(1):
+        for name in arguments.names:
+            work = paper_stream(name)
+            floor, learner = floor_of(work), learner_of(work)
+            for job in (floor, learner):  # compile, load, warm up
+                seconds(job)
+            times = [
+                (seconds(floor), seconds(learner)) for _ in range(arguments.repeat)
+            ]
+            ratios = [mine / least for least, mine in times]
+            least, mine = np.median(times, axis=0) / work.X.shape[0] * 1e6
+            label = name + (" (drawn)" if work.stand_in else "")
+            print(
+                f"{label:18} {least:12.2f} {mine:13.2f} {np.median(ratios):7.2f}"
+                f"   {min(ratios):.2f}-{max(ratios):.2f}"
+            )
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
