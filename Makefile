@@ -1,0 +1,66 @@
+# Every chore is one command. A virtual environment is made where there is none.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## say what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev --constraint constraints.txt
+	touch $@
+
+.PHONY: install
+install: $(STAMP) ## make the virtual environment
+
+.PHONY: run
+run: $(STAMP) ## the main job, offline, on data that come with the package
+	$(BIN)/rpnb run
+
+.PHONY: test
+test: $(STAMP) check unit cover ## all that must hold: style, types, layers, tests, coverage
+
+.PHONY: check
+check: $(STAMP) ## style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: unit
+unit: $(STAMP) ## the tests, and the examples in the documentation
+	$(BIN)/pytest --numprocesses=auto --dist=worksteal
+
+# Coverage cannot look into compiled code, so the core is tested once more without
+# compiling, on fewer and smaller examples.
+.PHONY: cover
+cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --source=src/rpnb/core -m pytest tests/core
+	$(BIN)/coverage report --fail-under=100
+
+.PHONY: fix
+fix: $(STAMP) ## format, and mend what can be mended
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: bench
+bench: $(STAMP) ## how fast it is beside what it cannot avoid
+	$(BIN)/python benchmarks/bench_floor.py
+	$(BIN)/python benchmarks/bench_one_row.py
+	$(BIN)/python benchmarks/bench_import.py
+
+.PHONY: constraints
+constraints: $(STAMP) ## take the newest versions of everything
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --no-header --no-annotate --upgrade --output-file constraints.txt
+
+.PHONY: clean
+clean: ## remove what was made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage site

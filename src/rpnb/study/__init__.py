@@ -1,0 +1,1 @@
+"""The paper's evaluation: a plan, its runs, their records, and tables made of records."""

@@ -1,0 +1,115 @@
+"""One record a run, appended as the run ends: all tables are functions of records."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Point(NamedTuple):
+    """Where a stream stood after some rows."""
+
+    row: int
+    mistakes: int
+    updates: int
+
+
+class Key(NamedTuple):
+    """What makes two runs the same run: it is never computed twice."""
+
+    dataset: str
+    method: str
+    parameters: str
+    permutation: int
+    reading: str
+    content: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The result of one method on one permutation of one dataset."""
+
+    dataset: str
+    """name as in the paper's Table 1"""
+    method: str
+    """name as in the paper's tables, or of another learner"""
+    parameters: str
+    """the learner's parameters, as JSON with sorted keys"""
+    permutation: int
+    """number of the permutation; the same rows in the same order for every method"""
+    reading: str
+    """"paper" or "true": how the data were read"""
+    content: str
+    """what the rows were: a fingerprint of X and y before permuting"""
+    version: str
+    """version of rpnb"""
+    n: int
+    p: int
+    M: int
+    error: float
+    """share of rows whose prediction, made before learning them, was wrong"""
+    f1: float
+    """unweighted mean over the classes of the F1 of those predictions"""
+    updates: int
+    """rows that changed the model, as the method counts them"""
+    seconds: float
+    """time of the run, data and permutation at hand"""
+    curve: tuple[Point, ...]
+    """where the run stood at about fifty places along the stream, the last one included"""
+
+    @property
+    def key(self) -> Key:
+        """What makes this run the same as another."""
+        return Key(*(getattr(self, name) for name in Key._fields))
+
+
+def to_json(record: Record) -> str:
+    """Return a record as one line of JSON."""
+    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
+
+
+def from_json(line: str) -> Record:
+    """Return the record that a line of JSON holds."""
+    values: dict[str, Any] = json.loads(line)
+    values["curve"] = tuple(Point(*point) for point in values["curve"])
+    return Record(**{field.name: values[field.name] for field in fields(Record)})
+
+
+def append(path: Path, records: Iterable[Record]) -> None:
+    """Add records at the end of a file, whole lines only, and flush them to the disk.
+
+    One write a record: another process that appends at the same time, or a sudden end,
+    can cut off a last line but never mix two.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = _ends_with_newline(path)
+    with path.open("ab", buffering=0) as file:
+        for record in records:
+            line = to_json(record).encode() + b"\n"
+            file.write(line if whole else b"\n" + line)
+            whole = True
+        os.fsync(file.fileno())
+
+
+def _ends_with_newline(path: Path) -> bool:
+    if not path.exists() or path.stat().st_size == 0:
+        return True
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Yield the records of a file; a line cut off by a sudden end is passed over."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.endswith("\n") and line.strip():
+                try:
+                    yield from_json(line)
+                except (json.JSONDecodeError, KeyError, TypeError):
+                    continue
