@@ -7,6 +7,10 @@ import numpy as np
 
 from rpnb import RPNBClassifier
 
+# What only saves finding something out again: the last single row, and the settings
+# that were last found valid.
+CACHES = {"memo", "_behaviour"}
+
 
 def frozen(value: Any) -> Any:
     """Return `value` with every array replaced by its dtype, shape and bytes."""
@@ -14,9 +18,9 @@ def frozen(value: Any) -> Any:
         content = value.tolist() if value.dtype == object else value.tobytes()
         return value.dtype.str, value.shape, content
     if is_dataclass(value):
-        return {f.name: frozen(getattr(value, f.name)) for f in fields(value)}
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, dict):
-        return {name: frozen(item) for name, item in value.items()}
+        return {k: frozen(item) for k, item in value.items() if k not in CACHES}
     if isinstance(value, tuple | list):
         return [frozen(item) for item in value]
     return value
