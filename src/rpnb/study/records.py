@@ -58,7 +58,7 @@ class Record:
     seconds: float
     """time of the run, data and permutation at hand"""
     curve: tuple[Point, ...]
-    """where the run stood at about fifty places along the stream, the last one included"""
+    """where the run stood at about fifty places of the stream, its end included"""
 
     @property
     def key(self) -> Key:
