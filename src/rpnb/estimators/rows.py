@@ -5,10 +5,11 @@ data. That is nothing for a file and everything for a stream that comes row by r
 plain numeric arrays go through a lane of their own, under the same rules.
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
@@ -20,11 +21,12 @@ from rpnb.core.compiled import compiled
 LARGEST = np.float64(1e150)
 
 
-def check_rows(estimator: BaseEstimator, X: Any) -> NDArray[Any]:
+def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
     """Return X as an array (n, p) of finite numbers, or say what is wrong with it.
 
     Checks nothing against the estimator; `accept_rows` does. The dtype may be any real
-    one: kernels get double precision block by block.
+    one: kernels get double precision block by block. Where `sparse` matrices are
+    welcome they come back as such, row after row, of double precision.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and X.size > 0:
         rows: NDArray[Any] = X
@@ -35,7 +37,10 @@ def check_rows(estimator: BaseEstimator, X: Any) -> NDArray[Any]:
             estimator=estimator,
             input_name="X",
             ensure_all_finite=False,
+            accept_sparse="csr" if sparse else False,
         )
+        if issparse(rows):
+            return _check_sparse(estimator, rows)
         if rows.dtype.kind not in "fiub":
             raise ValueError(
                 f"X must hold real numbers, got an array of dtype {rows.dtype}; turn "
@@ -46,6 +51,18 @@ def check_rows(estimator: BaseEstimator, X: Any) -> NDArray[Any]:
     elif rows.dtype.kind == "b":
         rows = rows.astype(np.float64)
     return rows
+
+
+def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
+    X = X.astype(np.float64, copy=False)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    bad = _first_bad(X.data)
+    if bad >= 0:
+        row = int(np.searchsorted(X.indptr, bad, side="right")) - 1
+        _refuse(estimator, float(X.data[bad]), row, int(X.indices[bad]))
+    return X
 
 
 def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
@@ -73,7 +90,10 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
     if bad < 0:
         return
     row, column = divmod(bad, X.shape[1])
-    value = float(X[row, column])
+    _refuse(estimator, float(X[row, column]), row, column)
+
+
+def _refuse(estimator: BaseEstimator, value: float, row: int, column: int) -> NoReturn:
     if np.isnan(value):
         what = "NaN"
         hint = "impute or drop missing values first"
@@ -100,7 +120,8 @@ def _first_bad(values: FloatArray) -> int:
             # Counting, not leaving, lets the compiler test many values at once.
             bad += not abs(value) <= LARGEST
         if bad > 0:
-            for i in range(part.shape[0]):
-                if not abs(part[i]) <= LARGEST:
-                    return start + i
+            i = start
+            while abs(values[i]) <= LARGEST:
+                i += 1
+            return i
     return -1
