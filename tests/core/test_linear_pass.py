@@ -325,6 +325,34 @@ def test_shares_of_infinite_leads_are_refused() -> None:
     assert np.isfinite(state.W).all()
 
 
+def test_a_step_that_one_of_two_rows_cannot_take_is_taken_by_neither() -> None:
+    learner = rule(ALGORITHMS["Perceptron"], two_class=False)
+    state = blank_state(learner, 2, 1)
+    state.W[1] = -1.5e308
+    state.eligible[1] = True
+    run(learner, state, dense_rows(np.array([[1e308]])), np.array([0]))
+    assert_array_equal(state.W.ravel(), [0.0, -1.5e308])
+    assert state.counts.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["AROW", "NAROW", "NHERD", "CW", "SCW1", "SCW2", "SOP"]
+)
+def test_a_covariance_spoilt_by_rounding_is_not_believed(name: str) -> None:
+    learner = rule(ALGORITHMS[name], two_class=True, C=10.0)
+    spoilt = np.array([[1.0, 2.0], [2.0, 1.0]])  # has a direction of variance −1
+    for x, v in (([1.0, -1.0], -2.0), ([1.0, -0.2], 0.24)):
+        assert x @ spoilt @ x == pytest.approx(v)
+        state = blank_state(learner, 2, 2)
+        state.S[:] = spoilt
+        run(learner, state, dense_rows(np.array([x])), np.array([1]))
+        assert_array_equal(state.S, spoilt)
+        if name != "SOP":  # whose steps do not go by Σ
+            assert not state.W.any()
+    run(learner._replace(libol=True), state, dense_rows(np.array([x])), np.array([1]))
+    assert (spoilt != state.S).any()
+
+
 @pytest.mark.parametrize("width", [1, 2])
 def test_no_variance_is_cut_to_nothing(width: int) -> None:
     # No Σ and x give these g and v; rounding can.
@@ -360,8 +388,11 @@ def test_a_feature_of_any_size_is_learnt(diagonal: bool) -> None:
     for name in ("AROW", "SCW1", "NHERD", "SOP"):
         learner = rule(ALGORITHMS[name], two_class=True)
         state = blank_state(learner, 2, 2, diagonal=diagonal)
-        labels, _ = run(learner, state, dense_rows(X), y)
-        assert_array_equal(labels[4:], y[4:], err_msg=name)
+        run(learner, state, dense_rows(X[:1]), y[:1])
+        if name != "SCW1":  # whose α, and with it β, is smaller
+            assert_allclose(state.S[0, 0], 2.0**-40, rtol=1e-3)
+        labels, _ = run(learner, state, dense_rows(X[1:]), y[1:])
+        assert_array_equal(labels[3:], y[4:], err_msg=name)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

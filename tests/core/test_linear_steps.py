@@ -13,7 +13,7 @@ from rpnb.core.linear_pass import linear_pass
 from rpnb.core.linear_rows import dense_rows
 from rpnb.core.linear_rules import ALGORITHMS, MULTICLASS, Rule, rule
 from rpnb.core.linear_state import LinearState, blank_state, copy_state
-from rpnb.core.linear_steps import Round, Step, step_of
+from rpnb.core.linear_steps import Round, Step, is_triggered, step_of
 
 SIX = np.array([(1, 2), (2, -0.5), (-1, 1), (0.5, 0.7), (1, 0.3), (-0.4, -1)])
 
@@ -367,6 +367,14 @@ def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for(
     )
     assert_allclose(library.alpha, (above + root) / below, rtol=1e-12)
     assert abs(library.alpha - published.alpha) > 0.01
+
+
+@pytest.mark.parametrize("name", ["CW", "SCW1", "SCW2", "IELLIP"])
+def test_without_a_variance_there_is_no_lesson(name: str) -> None:
+    learner = rule(ALGORITHMS[name], two_class=True)
+    assert is_triggered(learner, -1.0, True, 1e-300, 1)
+    for v in (0.0, -1e-300, np.nan):
+        assert not is_triggered(learner, -1.0, True, v, 1)
 
 
 @settings(deadline=None, max_examples=60)
