@@ -1,0 +1,117 @@
+"""Measures of a stream's predictions, all of them functions of one table of counts."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.arrays import FloatArray, IntArray
+
+#: What stands in place of a class's number where a row got no answer.
+NO_ANSWER = -1
+
+
+class ClassScores(NamedTuple):
+    """Precision, recall and F1 of each class, (M,) each; 0 where undefined."""
+
+    precision: FloatArray
+    recall: FloatArray
+    f1: FloatArray
+
+
+def confusion_counts(truth: IntArray, answers: IntArray, M: int) -> IntArray:
+    """Count the rows of each true class by the answer they got.
+
+    Parameters
+    ----------
+    truth : (n,)
+        Numbers 0 .. M-1 of the true classes.
+    answers : (n,)
+        Numbers of the predicted classes, or -1 for a row that got no answer.
+    M
+        Number of classes.
+
+    Returns
+    -------
+    (M, M + 1)
+        Entry (i, j): rows of class i answered j. The last column has the rows that
+        got no answer; they are mistakes, but no class's false positives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> confusion_counts(np.array([0, 0, 1]), np.array([0, 1, -1]), M=2)
+    array([[1, 1, 0],
+           [0, 0, 1]])
+    """
+    truth, answers = np.asarray(truth), np.asarray(answers)
+    if truth.ndim != 1 or truth.shape != answers.shape:
+        raise ValueError(
+            "truth and answers must be as long as each other and one-dimensional, got "
+            f"shapes {truth.shape} and {answers.shape}"
+        )
+    _require_numbers("truth", truth, 0, M)
+    _require_numbers("answers", answers, NO_ANSWER, M)
+    column = np.where(answers == NO_ANSWER, M, answers)
+    flat = np.bincount(truth * (M + 1) + column, minlength=M * (M + 1))
+    return flat.reshape(M, M + 1).astype(np.int64)
+
+
+def error_rate(counts: IntArray) -> float:
+    """Return the share of rows with a wrong answer or none."""
+    total = _total(counts)
+    return (total - int(np.trace(counts))) / total
+
+
+def class_scores(counts: IntArray) -> ClassScores:
+    r"""Return precision, recall and F1 of each class.
+
+    Of class c with its true positives TP, false positives FP and false negatives FN:
+    precision TP / (TP + FP), recall TP / (TP + FN), and F1, their harmonic mean
+    2 TP / (2 TP + FP + FN). What would be 0 / 0 is 0.
+    """
+    hits = np.diagonal(counts).astype(np.float64)
+    answered = counts[:, :-1].sum(axis=0)
+    rows = counts.sum(axis=1)
+    return ClassScores(
+        precision=_ratio(hits, answered),
+        recall=_ratio(hits, rows),
+        f1=_ratio(2.0 * hits, answered + rows),
+    )
+
+
+def macro_f1(counts: IntArray) -> float:
+    """Return the unweighted mean of the M classes' F1: the paper's F1 score.
+
+    A class without a true positive counts as 0, also one that never occurs.
+    """
+    _total(counts)
+    return float(class_scores(counts).f1.mean())
+
+
+def _ratio(part: FloatArray, whole: IntArray) -> FloatArray:
+    out: FloatArray = np.zeros(part.shape)
+    return np.divide(part, whole, out=out, where=whole > 0)
+
+
+def _total(counts: IntArray) -> int:
+    M = counts.shape[0]
+    if counts.shape != (M, M + 1) or M == 0:
+        raise ValueError(
+            "counts must have the shape (M, M + 1) that confusion_counts gives, got "
+            f"{counts.shape}"
+        )
+    total = int(counts.sum())
+    if total == 0:
+        raise ValueError("counts must hold at least one row, got none")
+    return total
+
+
+def _require_numbers(name: str, values: IntArray, low: int, M: int) -> None:
+    if not np.issubdtype(values.dtype, np.integer):
+        raise TypeError(f"{name} must be integers, got {values.dtype}")
+    wrong = (values < low) | (values >= M)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{name} must be from {low} to {M - 1}, got {values[row]} in row {row}"
+        )
