@@ -23,6 +23,7 @@ from rpnb.core.stream import (
     absorb,
     count_rows,
     empty_memo,
+    new_memo,
     pass_combined,
     pass_exact,
     pass_one,
@@ -198,14 +199,21 @@ def _run_one(
     learn: int,
     labels: IntArray,
 ) -> None:
-    if model.memo is None:
-        model.memo = empty_memo(*model.projection.R.shape)
+    known = model.memo or empty_memo(*model.projection.R.shape)
+    memo = new_memo(known)
     label = y[0] if learn else -1
-    x = _as_block(X)
     updates = pass_one(
-        model.learner(), model.memo, model.n_seen, x, label, weight[0], learn
+        model.learner(),
+        known,
+        memo,
+        model.n_seen,
+        _as_block(X),
+        label,
+        weight[0],
+        learn,
     )
-    labels[0] = model.memo.label[0]
+    model.memo = memo
+    labels[0] = memo.label[0]
     if learn:
         model.n_seen += 1
         model.n_updates += updates

@@ -161,6 +161,16 @@ def refresh_all(model: Model) -> None:
         model.classes.bias[:] = model.classes.follow * np.log1p(model.classes.seen)
 
 
+def grew_from(model: Model, base: Model) -> bool:
+    """Whether `model` may be what `base` became by learning, class by class."""
+    return (
+        model.n_seen >= base.n_seen
+        and model.n_updates >= base.n_updates
+        and bool((model.moments.weight >= base.moments.weight).all())
+        and bool((model.classes.seen >= base.classes.seen).all())
+    )
+
+
 def pool(model: Model, other: Model, base: Model | None) -> None:
     """Add to `model` what `other` has learnt since `base`, class by class.
 

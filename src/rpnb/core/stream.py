@@ -118,9 +118,15 @@ def empty_memo(p: int, F: int) -> Memo:
     return Memo(x, np.empty((1, F)), np.empty(1, np.int64), np.empty(1, np.int64))
 
 
+def new_memo(like: Memo) -> Memo:
+    """Return room for what will be found out about a row."""
+    return Memo(*(np.empty_like(part) for part in like))
+
+
 @compiled
 def pass_one(
     learner: Learner,
+    known: Memo,
     memo: Memo,
     seen: int,
     X: FloatArray,
@@ -132,16 +138,22 @@ def pass_one(
 
     A stream is often handled as predict, wait for the label, learn: the row comes
     twice, and the second time its projection, and its prediction if the model has not
-    learnt in between, are at hand. `seen` is the number of rows the model has seen.
-    Returns the number of updates; the prediction is left in `memo`.
+    learnt in between, are at hand, in `known`. That is only read, since other threads
+    may be reading it; what is known now goes to `memo`, the prediction too. `seen` is
+    the number of rows the model has seen. Returns the number of updates.
     """
     same = True
     for i in range(X.shape[1]):
-        same &= X[0, i] == memo.x[0, i]
-    if not same:
-        memo.x[0] = X[0]
+        same &= X[0, i] == known.x[0, i]
+    memo.x[0] = X[0]
+    memo.stamp[0] = seen
+    if same:
+        memo.z[0] = known.z[0]
+    else:
         project(X, np.zeros(1, np.int64), learner.scale, learner.R, memo.z)
-    if not same or memo.stamp[0] != seen:
+    if same and known.stamp[0] == seen:
+        memo.label[0] = known.label[0]
+    else:
         memo.label[0] = best_class(
             memo.z[0],
             learner.gaussians,
@@ -149,7 +161,6 @@ def pass_one(
             learner.classes.eligible,
             np.empty(LANES),
         )
-        memo.stamp[0] = seen
     if learn == LEARN_NOTHING:
         return 0
     count_row(learner.classes, y, weight)

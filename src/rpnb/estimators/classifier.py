@@ -14,6 +14,7 @@ from rpnb.core.model import (
     Model,
     arrange_classes,
     copy_model,
+    grew_from,
     make_projection,
     new_model,
     pool,
@@ -31,27 +32,15 @@ from rpnb.estimators.parameters import (
 )
 from rpnb.estimators.persistence import ModelFileError, take_array
 from rpnb.estimators.rows import refuse_bad_values
-from rpnb.estimators.streaming import StreamClassifier
+from rpnb.estimators.streaming import WeightedStreamClassifier
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
 _UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
-# Parameters that shape the state and therefore cannot change while it lives.
-_FIXED = (
-    "n_estimators",
-    "n_components",
-    "projection",
-    "combiner",
-    "prior_mean",
-    "prior_variance",
-    "prior_weight",
-    "class_prior",
-    "var_floor",
-)
 
 
 @final
-class RPNBClassifier(StreamClassifier[Model]):
+class RPNBClassifier(WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
     Each observation is projected K times to q dimensions. A Gaussian naive Bayes
@@ -132,6 +121,8 @@ default="log_sum"
     >>> int(sum(predicted != y)) == model.n_updates_
     True
     """
+
+    _free_parameters = ("update", "batch_size", "temperature")
 
     def __init__(
         self,
@@ -297,6 +288,12 @@ default="log_sum"
         for part in parts[1:]:
             classes = join_classes(classes, part.classes_, "the other model")
         aligned = [part._aligned(classes) for part in parts]
+        for part, name in zip(aligned[:2], ("this model", "other"), strict=True):
+            if base is not None and not grew_from(part, aligned[2]):
+                raise ValueError(
+                    f"{name} holds less than base in some class: base must be the "
+                    "common state from which both went on learning"
+                )
         pool(aligned[0], aligned[1], aligned[2] if base is not None else None)
         self._set_class_prior(aligned[0], classes)
         self._state = aligned[0]
@@ -309,6 +306,11 @@ default="log_sum"
             raise ValueError(
                 f"{name} has other projections: merging needs the same n_estimators, "
                 "n_components, projection, number of features and an equal random_state"
+            )
+        names = [getattr(one, "feature_names_in_", None) for one in (self, part)]
+        if not np.array_equal(names[0], names[1]):
+            raise ValueError(
+                f"{name} has other feature names: {names[1]}, not {names[0]}"
             )
         if mine.prior != theirs.prior:
             raise ValueError(
@@ -338,37 +340,19 @@ default="log_sum"
             check_real("prior_weight", self.prior_weight, 0.0),
             check_real("var_floor", self.var_floor, 1e-300, high=1e300),
         )
-        self._check_behaviour()
+        self._check_free()
         self._class_prior(None)
         features = np.arange(p, dtype=np.uint64)
         seed = draw_seed(self.random_state)
         projection = make_projection(law, seed, features, K, q)  # type: ignore[arg-type]
-        model = new_model(projection, rule, prior, self._follows_counts())  # type: ignore[arg-type]
-        self._fixed = self._fixed_parameters()
-        return model
+        return new_model(projection, rule, prior, self._follows_counts())  # type: ignore[arg-type]
 
-    def _fixed_parameters(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in _FIXED)
-
-    def _check_behaviour(self) -> None:
+    def _check_free(self) -> None:
         check_choice("update", self.update, tuple(_UPDATES))
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, 1)
         if self.temperature is not None:
             check_real("temperature", self.temperature, 0.0, above=True)
-        self._behaviour = (self.update, self.batch_size, self.temperature)
-
-    def _check_unchanged(self) -> None:
-        now = (self.update, self.batch_size, self.temperature)
-        if now != self._behaviour:
-            self._check_behaviour()
-        for name, began_with in zip(_FIXED, self._fixed, strict=True):
-            value = getattr(self, name)
-            if value is not began_with and not _equal(value, began_with):
-                raise ValueError(
-                    f"{name} was {began_with!r} when learning began and is {value!r} "
-                    "now: use fit, or a clone, to start anew with other parameters"
-                )
 
     def _arrange(
         self, state: Model, source: IntArray, classes: LabelArray, declared: IntArray
@@ -518,10 +502,6 @@ default="log_sum"
         refresh_all(state)
         self._set_class_prior(state, self.classes_)
         return state
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return bool(np.array_equal(a, b)) if not isinstance(a, Mapping) else bool(a == b)
 
 
 def _fingerprint(state: Model) -> int:

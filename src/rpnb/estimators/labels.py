@@ -83,7 +83,20 @@ def join_classes(classes: LabelArray, labels: LabelArray, name: str) -> LabelArr
             f"{_family(classes)}: {classes[:3].tolist()}"
             f"{' …' if classes.shape[0] > 3 else ''}"
         )
-    return np.unique(np.concatenate([classes, np.unique(labels)]))
+    new = np.unique(labels)
+    if {classes.dtype.kind, new.dtype.kind} == {"i", "u"}:
+        # NumPy would join the two as floats, which cannot tell large integers apart.
+        classes, new = _as_int64(classes), _as_int64(new)
+    return np.unique(np.concatenate([classes, new]))
+
+
+def _as_int64(labels: LabelArray) -> LabelArray:
+    if labels.max(initial=0) > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"the label {labels.max()} is too large to stand beside negative ones: "
+            "integer labels must fit into 64 bits with a sign"
+        )
+    return labels.astype(np.int64)
 
 
 def same_family(classes: LabelArray, labels: LabelArray) -> bool:

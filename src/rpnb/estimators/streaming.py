@@ -7,6 +7,8 @@ more.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cache
 from os import PathLike
 from typing import Any, Generic, Self, TypeVar
 
@@ -31,6 +33,8 @@ State = TypeVar("State")
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _EQUAL_WEIGHTS = np.ones(1)
+# Sums of heavier weights might overflow.
+_HEAVIEST = 1e100
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]
@@ -41,13 +45,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
     n_features_in_: int
     """Number of features."""
 
+    _takes_sparse = False
+    """Whether rows may come as a SciPy sparse matrix; never made dense."""
+    _free_parameters: tuple[str, ...] = ()
+    """Parameters that may be changed between calls; the others shape the state."""
+
     @abstractmethod
     def _begin(self, p: int) -> State:
         """Check the parameters and return the state that has seen nothing."""
-
-    @abstractmethod
-    def _check_unchanged(self) -> None:
-        """Check the parameters once more; those that shaped the state must stand."""
 
     @abstractmethod
     def _arrange(
@@ -92,9 +97,32 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
     def _copy(self, state: State) -> State:
         """Return a state with arrays of its own, free to be written to."""
 
+    def _check_free(self) -> None:
+        """Check the parameters that may be changed between calls."""
+
+    # Parameters
+
+    def _note_parameters(self) -> None:
+        self._began_with = {
+            name: getattr(self, name) for name in _parameter_names(type(self))
+        }
+
+    def _check_unchanged(self) -> None:
+        """Check what was changed since; what shaped the state must stand."""
+        for name, value in self._began_with.items():
+            now = getattr(self, name)
+            if now is value or _same(now, value):
+                continue
+            if name not in self._free_parameters:
+                raise ValueError(
+                    f"{name} was {value!r} when learning began and is {now!r} now: "
+                    "use fit, or a clone, to start anew with other parameters"
+                )
+            self._check_free()
+
     # Learning
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Forget everything and learn from the rows of X, in their order, once.
 
         All classes in `y` take part from the first row on, as in the paper.
@@ -105,24 +133,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             Observations.
         y : array-like of shape (n,)
             Their labels.
-        sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
-            are left out.
 
         Returns
         -------
         self
         """
-        self._take(X, y, y, sample_weight, first=True, predict=False)
+        self._take(X, y, y, None, first=True, predict=False)
         return self
 
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> Self:
         """Learn from more rows.
 
         Parameters
@@ -134,16 +153,13 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
         classes : array-like, optional
             Classes that take part from now on, seen or not. Welcome on any call and
             never needed.
-        sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
-            are left out.
 
         Returns
         -------
         self
         """
         first = not self.__sklearn_is_fitted__()
-        self._take(X, y, classes, sample_weight, first=first, predict=False)
+        self._take(X, y, classes, None, first=first, predict=False)
         return self
 
     def predict_then_learn(
@@ -189,7 +205,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
         """Check everything, then commit, then learn; return the predictions."""
         if not first:
             self._check_unchanged()
-        rows = check_rows(self, X)
+        rows = check_rows(self, X, sparse=self._takes_sparse)
         labels = as_labels(y)
         if labels.shape[0] != rows.shape[0]:
             raise ValueError(
@@ -213,6 +229,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             declared = np.array([after[label] for label in named], np.int64)
             state = self._arrange(state, source, joined, declared)
         accept_rows(self, X, first=first)
+        if first:
+            self._note_parameters()
         if joined is not known:
             self._set_classes(joined)
         self._state: State = state
@@ -255,7 +273,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
                 f"This {type(self).__name__} instance is not fitted yet: call fit, "
                 "partial_fit or predict_then_learn first."
             )
-        rows = check_rows(self, X)
+        rows = check_rows(self, X, sparse=self._takes_sparse)
         accept_rows(self, X, first=False)
         return rows
 
@@ -280,6 +298,11 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     # Keeping
 
@@ -346,6 +369,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
                 model.classes_.shape[0],
                 model.n_features_in_,
             )
+            model._note_parameters()
         except ModelFileError:
             raise
         except (KeyError, OverflowError, TypeError, ValueError) as error:
@@ -367,6 +391,75 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
         return parameters
 
 
+@cache
+def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
+    # A seed is used once: what becomes of it afterwards does not matter.
+    names = estimator._get_param_names()
+    return tuple(name for name in names if name != "random_state")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        return bool(a == b)
+    return bool(np.array_equal(a, b))
+
+
+class WeightedStreamClassifier(StreamClassifier[State]):
+    """Abstract: a stream classifier whose rows may weigh differently."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything and learn from the rows of X, in their order, once.
+
+        All classes in `y` take part from the first row on, as in the paper.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._take(X, y, y, sample_weight, first=True, predict=False)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels. A label never seen before joins the classes.
+        classes : array-like, optional
+            Classes that take part from now on, seen or not. Welcome on any call and
+            never needed.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            are left out.
+
+        Returns
+        -------
+        self
+        """
+        first = not self.__sklearn_is_fitted__()
+        self._take(X, y, classes, sample_weight, first=first, predict=False)
+        return self
+
+
 def _check_weight(sample_weight: Any, n: int) -> FloatArray:
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
@@ -379,12 +472,12 @@ def _check_weight(sample_weight: Any, n: int) -> FloatArray:
             f"sample_weight must have one weight for each of the {n} rows, got shape "
             f"{weight.shape}"
         )
-    bad = ~(np.isfinite(weight) & (weight >= 0.0))
+    bad = ~((weight >= 0.0) & (weight <= _HEAVIEST))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"sample_weight must be finite and not negative, got {weight[row]!r} in "
-            f"row {row}"
+            "sample_weight must be finite, not negative and at most "
+            f"{_HEAVIEST:.0e}, got {weight[row]!r} in row {row}"
         )
     if not weight.any():
         raise ValueError("sample_weight must not be zero for every row")
