@@ -1,0 +1,239 @@
+"""Hoeffding trees in arrays: the records, how they start, grow and meet a new class.
+
+A forest holds K trees that share two pools: inner nodes, and leaves with everything a
+leaf has observed. A tree is a reference into these pools, and so is a child of a node:
+a number r ≥ 0 names inner node r, a number r < 0 names leaf −1 − r. When a pool is full
+its arrays are copied into arrays of twice the size; nothing else ever moves, and no
+record refers to memory outside the arrays, so that a forest is saved by saving them.
+
+The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
+"Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA:
+massive online analysis", 2010). A tree that may not grow is one leaf: with `LEAF_BAYES`
+it is a streaming Gaussian naive Bayes.
+"""
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from rpnb.core.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.compiled import compiled
+
+AnyArray = TypeVar("AnyArray", FloatArray, IntArray, BoolArray)
+
+# How naive Bayes multiplies its densities.
+DENSITY_LOG = 0
+DENSITY_PRODUCT = 1
+
+# What a leaf predicts.
+LEAF_MAJORITY = 0
+LEAF_BAYES = 1
+LEAF_ADAPTIVE = 2
+
+
+class Rules(NamedTuple):
+    """How trees learn and predict; the defaults are MOA's, but for the density."""
+
+    density: int = DENSITY_LOG
+    """`DENSITY_LOG` adds logarithms and never underflows; `DENSITY_PRODUCT` gives what
+    multiplying doubles gives, a product that has become 0 staying 0"""
+    leaf: int = LEAF_ADAPTIVE
+    """`LEAF_MAJORITY` votes with the class weights, `LEAF_BAYES` with naive Bayes,
+    `LEAF_ADAPTIVE` with the one of the two that was right more often at the leaf"""
+    grows: bool = True
+    """Whether leaves are ever split"""
+    grace: float = 200.0
+    """Weight that a leaf must gain between two attempts to split it"""
+    confidence: float = 1e-7
+    """δ, the probability of a wrong choice that one attempt accepts"""
+    tie: float = 0.05
+    """τ: once the Hoeffding bound is below it, the best attribute is taken as it is"""
+    bins: int = 10
+    """Thresholds tried on each attribute"""
+
+
+class Nodes(NamedTuple):
+    """Inner nodes: an observation goes left where its attribute is ≤ the threshold."""
+
+    attribute: IntArray
+    threshold: FloatArray
+    left: IntArray
+    """Reference to the left child"""
+    right: IntArray
+
+
+class Counts(NamedTuple):
+    """What each of L leaves has counted."""
+
+    slots: IntArray
+    """(L,) 1 + the highest class seen at the leaf: how many classes get a vote"""
+    class_weight: FloatArray
+    """(L, M) N: weight of each class, what a parent handed down included"""
+    majority_right: FloatArray
+    """(L,) weight of the rows of which the largest class was right"""
+    bayes_right: FloatArray
+    """(L,) weight of the rows of which naive Bayes was right"""
+    checked: FloatArray
+    """(L,) ΣN at the last attempt to split"""
+    frozen: BoolArray
+    """(L,) no attribute can split the leaf: it only counts classes from now on"""
+
+
+class Observed(NamedTuple):
+    """What each of L leaves has seen of each class since the leaf began."""
+
+    weight: FloatArray
+    """(L, M) W: weight of the rows"""
+    mean: FloatArray
+    """(L, M, p) μ of each attribute"""
+    scatter: FloatArray
+    """(L, M, p) S: summed squared deviations from the mean"""
+    low: FloatArray
+    """(L, M, p) smallest value"""
+    high: FloatArray
+    """(L, M, p) largest value"""
+
+
+class Laws(NamedTuple):
+    """The classes' normal laws at each of L leaves, as votes read them.
+
+    They follow from what was counted and observed, and are kept so that a vote takes
+    four operations for each attribute and class.
+    """
+
+    centre: FloatArray
+    """(L, p, M) μ, the classes side by side"""
+    precision: FloatArray
+    """(L, p, M) 1/(2σ²), or 0 where σ² is 0 or beyond what can be inverted"""
+    normaliser: FloatArray
+    """(L, M, p) −log(√(2π)·σ), or 0 in the same places"""
+    peak: FloatArray
+    """(L, M) log N plus the sum of the normalisers"""
+    limit: FloatArray
+    """(L, M) largest Σ (x − μ)²/(2σ²) for which `peak` minus it is the score; −∞ where
+    the score must be computed factor by factor"""
+
+
+class Leaves(NamedTuple):
+    """A pool of L leaves."""
+
+    counts: Counts
+    observed: Observed
+    laws: Laws
+
+
+class Forest(NamedTuple):
+    """K trees."""
+
+    root: IntArray
+    """(K,) references"""
+    used: IntArray
+    """(2,) nodes and leaves in use"""
+    nodes: Nodes
+    leaves: Leaves
+
+
+def new_forest(K: int, M: int, p: int) -> Forest:
+    """Return K trees that have seen nothing: one empty leaf each."""
+    L = K + 1
+    nodes = Nodes(
+        np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    )
+    counts = Counts(
+        slots=np.zeros(L, np.int64),
+        class_weight=np.zeros((L, M)),
+        majority_right=np.zeros(L),
+        bayes_right=np.zeros(L),
+        checked=np.zeros(L),
+        frozen=np.zeros(L, np.bool_),
+    )
+    observed = Observed(
+        weight=np.zeros((L, M)),
+        mean=np.zeros((L, M, p)),
+        scatter=np.zeros((L, M, p)),
+        low=np.zeros((L, M, p)),
+        high=np.zeros((L, M, p)),
+    )
+    laws = Laws(
+        centre=np.zeros((L, p, M)),
+        precision=np.zeros((L, p, M)),
+        normaliser=np.zeros((L, M, p)),
+        peak=np.full((L, M), -np.inf),
+        limit=np.full((L, M), -np.inf),
+    )
+    return Forest(
+        -1 - np.arange(K), np.array([0, K]), nodes, Leaves(counts, observed, laws)
+    )
+
+
+def insert_class(forest: Forest, m: int) -> Forest:
+    """Return the forest with a class put in before class m, or at the end if m = M.
+
+    The classes from m on move up by one. It is as if the new class had been known from
+    the start and never seen: a leaf that has seen a higher class has one slot more.
+    """
+    counts, observed, laws = forest.leaves
+    counts = counts._replace(
+        slots=counts.slots + (counts.slots > m),
+        class_weight=np.insert(counts.class_weight, m, 0.0, axis=1),
+    )
+    observed = Observed(*[np.insert(field, m, 0.0, axis=1) for field in observed])
+    laws = Laws(
+        centre=np.insert(laws.centre, m, 0.0, axis=2),
+        precision=np.insert(laws.precision, m, 0.0, axis=2),
+        normaliser=np.insert(laws.normaliser, m, 0.0, axis=1),
+        peak=np.insert(laws.peak, m, -np.inf, axis=1),
+        limit=np.insert(laws.limit, m, -np.inf, axis=1),
+    )
+    return forest._replace(leaves=Leaves(counts, observed, laws))
+
+
+@compiled
+def _doubled(array: AnyArray) -> AnyArray:
+    return np.concatenate((array, np.zeros_like(array)))
+
+
+@compiled
+def room_for_splits(forest: Forest) -> int:
+    """Return how many splits the pools have room for."""
+    nodes = forest.nodes.left.shape[0] - forest.used[0]
+    leaves = forest.leaves.counts.slots.shape[0] - forest.used[1]
+    return min(nodes, leaves)
+
+
+@compiled
+def with_room(forest: Forest) -> Forest:
+    """Return the forest with its full pools doubled."""
+    nodes = forest.nodes
+    if forest.used[0] == nodes.left.shape[0]:
+        nodes = Nodes(
+            _doubled(nodes.attribute),
+            _doubled(nodes.threshold),
+            _doubled(nodes.left),
+            _doubled(nodes.right),
+        )
+    counts, observed, laws = forest.leaves
+    if forest.used[1] == counts.slots.shape[0]:
+        counts = Counts(
+            _doubled(counts.slots),
+            _doubled(counts.class_weight),
+            _doubled(counts.majority_right),
+            _doubled(counts.bayes_right),
+            _doubled(counts.checked),
+            _doubled(counts.frozen),
+        )
+        observed = Observed(
+            _doubled(observed.weight),
+            _doubled(observed.mean),
+            _doubled(observed.scatter),
+            _doubled(observed.low),
+            _doubled(observed.high),
+        )
+        laws = Laws(
+            _doubled(laws.centre),
+            _doubled(laws.precision),
+            _doubled(laws.normaliser),
+            _doubled(laws.peak),
+            _doubled(laws.limit),
+        )
+    return Forest(forest.root, forest.used, nodes, Leaves(counts, observed, laws))

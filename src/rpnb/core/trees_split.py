@@ -1,0 +1,215 @@
+"""Whether and where a leaf is split.
+
+Each attribute is tried at thresholds evenly spaced between the smallest and the largest
+value seen. The classes' Gaussians tell how much of each class lies on either side, and
+the information gained about the class is the threshold's merit. The best attribute is
+taken when it leads by more than the Hoeffding bound.
+"""
+
+from math import erfc, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.arrays import FloatArray
+from rpnb.core.compiled import compiled
+from rpnb.core.trees import Forest, Leaves, Observed, Rules
+from rpnb.core.trees_leaves import begin_leaf, total_weight, variance_of
+
+# Both sides of a split hold more than this share of the weight.
+_SMALLEST_SHARE = 0.01
+_ROOT_HALF = sqrt(0.5)
+_LOG_TWO = log(2.0)
+
+
+class Split(NamedTuple):
+    """The outcome of an attempt."""
+
+    attribute: int
+    """The attribute to split on, −1 for none"""
+    threshold: float
+    freeze: bool
+    """No attribute offers a threshold: the leaf cannot be split"""
+
+
+@compiled
+def attempt_split(leaves: Leaves, leaf: int, rules: Rules) -> Split:
+    """Decide whether to split the leaf, by the Hoeffding bound.
+
+    With n = ΣN and R the logarithm to base 2 of the number of class slots, at least 2,
+    ε = √(R² ln(1/δ)/(2n)). The best attribute is taken if it leads the second best by
+    more than ε, or if ε < τ. Not to split competes with merit −∞. Of attributes with
+    equal merits the last is best. A leaf of one class is left as it is.
+    """
+    counts = leaves.counts
+    observed = leaves.observed
+    slots = counts.slots[leaf]
+    if _number_of_classes(counts.class_weight[leaf]) < 2:
+        return Split(-1, 0.0, False)
+    weight = total_weight(counts, leaf)
+    before = _entropy(counts.class_weight[leaf], weight)
+    whole = np.zeros(slots)
+    for m in range(slots):
+        whole[m] = _times_log(observed.weight[leaf, m])
+    best = -np.inf
+    second = -np.inf
+    attribute = -1
+    threshold = 0.0
+    for j in range(observed.mean.shape[2]):
+        merit, place = _best_threshold(observed, leaf, j, rules.bins, before, whole)
+        if np.isnan(place):
+            continue
+        if merit >= best:
+            second = best
+            best = merit
+            attribute = j
+            threshold = place
+        elif merit > second:
+            second = merit
+    if attribute < 0:
+        return Split(-1, 0.0, True)
+    width = log(max(slots, 2)) / _LOG_TWO
+    bound = sqrt(width * width * log(1.0 / rules.confidence) / (2.0 * weight))
+    # Two merits of −∞ are equal, though their difference is not a number.
+    leads = best > second and best - second > bound
+    if leads or bound < rules.tie:
+        return Split(attribute, threshold, False)
+    return Split(-1, 0.0, False)
+
+
+@compiled
+def _number_of_classes(weights: FloatArray) -> int:
+    count = 0
+    for weight in weights:
+        count += weight != 0.0
+    return count
+
+
+@compiled
+def _times_log(weight: float) -> float:
+    """Return w·log w, 0 at 0."""
+    return weight * log(weight) if weight > 0.0 else 0.0
+
+
+@compiled
+def _entropy(weights: FloatArray, total: float) -> float:
+    """Return the entropy, in bits, of classes with these weights."""
+    value = _times_log(total)
+    for weight in weights:
+        value -= _times_log(weight)
+    return value / (total * _LOG_TWO)
+
+
+@compiled
+def _best_threshold(
+    observed: Observed, leaf: int, j: int, bins: int, before: float, whole: FloatArray
+) -> tuple[float, float]:
+    """Return the highest merit on attribute j and its threshold, the first of equals.
+
+    The threshold is NaN if none lies strictly inside the range of the attribute.
+    `before` is the entropy at the leaf and `whole` holds W·log W of each class.
+    """
+    low = np.inf
+    high = -np.inf
+    for m in range(whole.shape[0]):
+        if observed.weight[leaf, m] > 0.0:
+            low = min(low, observed.low[leaf, m, j])
+            high = max(high, observed.high[leaf, m, j])
+    best = -np.inf
+    threshold = np.nan
+    for i in range(1, bins + 1):
+        z = (high - low) / (bins + 1.0) * i + low
+        if low < z < high:
+            merit = before - _remaining(observed, leaf, j, z, whole)
+            if np.isnan(threshold) or merit > best:
+                best = merit
+                threshold = z
+    return best, threshold
+
+
+@compiled
+def _remaining(
+    observed: Observed, leaf: int, j: int, z: float, whole: FloatArray
+) -> float:
+    """Return the entropy left after a split of attribute j at z.
+
+    It is the mean of the two sides' entropies, weighted, in bits; ∞ if one of the sides
+    is too small.
+    """
+    left = 0.0
+    right = 0.0
+    value = 0.0
+    for m in range(whole.shape[0]):
+        weight = observed.weight[leaf, m]
+        below = weight_below(observed, leaf, m, j, z)
+        left += below
+        right += weight - below
+        if below == 0.0 or below == weight:
+            value -= whole[m]
+        else:
+            value -= _times_log(below) + _times_log(weight - below)
+    total = left + right
+    if not min(left, right) > _SMALLEST_SHARE * total:
+        return np.inf
+    return (value + _times_log(left) + _times_log(right)) / (total * _LOG_TWO)
+
+
+@compiled
+def weight_below(observed: Observed, leaf: int, m: int, j: int, z: float) -> float:
+    """Estimate the weight of class m for which attribute j is ≤ z.
+
+    Where z lies within the class's range, by its normal law: W·Φ((z − μ)/σ). MOA takes
+    off the density at z and adds it again, and computes Φ otherwise, so that its result
+    differs in the last digits; a leaf that starts with such weights may reach the next
+    attempt to split it one row earlier or later. Departure: of a class without
+    variance, whose rows differ only if they weigh at most 1 together, MOA puts all on
+    the side where the mean is not.
+    """
+    weight = observed.weight[leaf, m]
+    if z < observed.low[leaf, m, j]:
+        return 0.0
+    if z >= observed.high[leaf, m, j]:
+        return weight
+    delta = z - observed.mean[leaf, m, j]
+    variance = variance_of(observed, leaf, m, j)
+    if variance > 0.0:
+        return weight * (0.5 * erfc(-delta / sqrt(variance) * _ROOT_HALF))
+    return weight if delta >= 0.0 else 0.0
+
+
+@compiled
+def split_leaf(forest: Forest, leaf: int, split: Split) -> int:
+    """Put a node in the leaf's place and return its number; the caller links it.
+
+    The leaf itself begins anew as the left child, and the right child is a new leaf.
+    Both expect the class weights that are estimated for their side. A class has a slot
+    on a side unless its range lies wholly on the other.
+    """
+    nodes = forest.nodes
+    observed = forest.leaves.observed
+    j = split.attribute
+    z = split.threshold
+    left = np.zeros(observed.weight.shape[1])
+    right = np.zeros(observed.weight.shape[1])
+    slots_left = 0
+    slots_right = 0
+    for m in range(left.shape[0]):
+        weight = observed.weight[leaf, m]
+        if weight > 0.0:
+            left[m] = weight_below(observed, leaf, m, j, z)
+            right[m] = weight - left[m]
+            if z >= observed.low[leaf, m, j]:
+                slots_left = m + 1
+            if z < observed.high[leaf, m, j]:
+                slots_right = m + 1
+    node = forest.used[0]
+    other = forest.used[1]
+    forest.used[0] += 1
+    forest.used[1] += 1
+    nodes.attribute[node] = j
+    nodes.threshold[node] = z
+    nodes.left[node] = -1 - leaf
+    nodes.right[node] = -1 - other
+    begin_leaf(forest.leaves, leaf, left, slots_left)
+    begin_leaf(forest.leaves, other, right, slots_right)
+    return node
