@@ -1,0 +1,239 @@
+"""Online boosting: each tree learns a row the more often, the harder it was before.
+
+Oza & Russell, "Online bagging and boosting", 2001, as in MOA's OzaBoost. A row enters
+with λ = 1. Member k learns it as often as a Poisson law of mean λ says, and is then
+asked for its class: λ grows for the next member if the answer is wrong and shrinks if
+it is right. In a vote a member's share of errors, weighted by λ, decides its influence;
+the first member that is no better than chance, or has made no error, ends the vote.
+
+Member k needs of the others only the λ that the member before hands on, so a block of
+rows is passed through one member after the other, as in bagging.
+"""
+
+from math import exp, floor, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.arrays import BoolArray, FloatArray, IntArray, UIntArray
+from rpnb.core.bagging import BLOCK, Draws, fill_words
+from rpnb.core.compiled import compiled
+from rpnb.core.random_bits import fill_normal
+from rpnb.core.trees import Forest, Rules, room_for_splits, with_room
+from rpnb.core.trees_learning import descend, learn_row, split_place
+from rpnb.core.trees_leaves import score_classes
+from rpnb.core.trees_votes import add_votes, largest_vote, votes_by_majority
+
+# Tells the draws of boosting from those of bagging with the same seed.
+_PURPOSE = np.uint64(2)
+_CELL = 2.0**-32
+# From this mean on a Poisson law is replaced by a normal one.
+_LARGE_MEAN = 100.0
+
+
+class Record(NamedTuple):
+    """How K members have done."""
+
+    right: FloatArray
+    """(K,) Σλ over the rows a member classified right once it had learnt them"""
+    wrong: FloatArray
+    """(K,) Σλ over the others"""
+    seen: FloatArray
+    """(1,) weight of the rows learnt"""
+
+
+class _Block(NamedTuple):
+    """The rows that are on their way through the members."""
+
+    weight: FloatArray
+    """Weight of each row"""
+    seen: FloatArray
+    """T: weight of all rows up to this one"""
+    mean: FloatArray
+    """λ as the last member handed it on"""
+    open: BoolArray
+    """Whether the vote on the row goes on"""
+    words: UIntArray
+    """32 random bits for the member at hand"""
+
+
+def new_record(K: int) -> Record:
+    """Return the record of K members that have done nothing."""
+    return Record(np.zeros(K), np.zeros(K), np.zeros(1))
+
+
+@compiled
+def draw_poisson(word: np.uint64, mean: float) -> float:
+    """Turn 32 random bits into a draw from a Poisson law, by inversion.
+
+    It is the smallest k with Σ_{i≤k} meanⁱ/i! > U·e^mean, U uniform. From a mean of 100
+    on it is a normal number of that mean and variance, rounded down, and at least 0.
+    """
+    if mean >= _LARGE_MEAN:
+        words = np.empty(1, np.int32)
+        words[0] = np.int64(word) - 2147483648
+        normal = np.empty(1)
+        fill_normal(words, normal)
+        return max(floor(mean + sqrt(mean) * normal[0]), 0.0)
+    place = (np.float64(word) + 0.5) * _CELL * exp(mean)
+    term = 1.0
+    total = 1.0
+    count = 0
+    # The bound on the count ends a sum that rounding keeps below its limit.
+    while total <= place and count < 10.0 * _LARGE_MEAN:
+        count += 1
+        term *= mean / count
+        total += term
+    return float(count)
+
+
+@compiled
+def influence(right: float, wrong: float) -> float:
+    """Return a member's weight in a vote, log((1 − e)/e); 0 ends the vote.
+
+    e is the share of `wrong`. A member without errors, like one that errs as often as
+    not, has no influence.
+    """
+    if wrong == 0.0 or wrong >= right:
+        return 0.0
+    return log(right / wrong)
+
+
+@compiled
+def pass_boosting(
+    forest: Forest,
+    record: Record,
+    rules: Rules,
+    draws: Draws,
+    pure: bool,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: bool,
+    votes: FloatArray,
+) -> Forest:
+    """Test each row of X (n, p) on the trees, then learn it; return the forest.
+
+    The forest and the record are written to, and the forest that is returned shares its
+    arrays unless a pool had to grow. Votes are added to `votes` (n, M); `y` (n,), the
+    classes' numbers, and `weight`, (n,) or (1,) where all rows weigh the same, are read
+    only if `learn`. A row whose weight is not above 0 is tested and passed over. If
+    `pure`, a row is learnt with weight λ instead of a Poisson draw.
+    """
+    n = X.shape[0]
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        size = stop - start
+        block = _Block(
+            np.zeros(size),
+            np.zeros(size),
+            np.ones(size),
+            np.ones(size, np.bool_),
+            np.zeros(size, np.uint64),
+        )
+        if learn:
+            for i in range(size):
+                block.weight[i] = max(weight[(start + i) % weight.shape[0]], 0.0)
+                record.seen[0] += block.weight[i]
+                block.seen[i] = record.seen[0]
+        for k in range(forest.root.shape[0]):
+            if learn:
+                member = draws.member + k
+                fill_words(draws.seed, _PURPOSE, member, draws.row + start, block.words)
+            i = 0
+            while i < size:
+                i = _pass_member(
+                    forest,
+                    record,
+                    k,
+                    rules,
+                    pure,
+                    X[start:stop],
+                    y[start:stop],
+                    block,
+                    i,
+                    votes[start:stop],
+                )
+                if i < size:
+                    forest = with_room(forest)
+    return forest
+
+
+@compiled
+def _pass_member(
+    forest: Forest,
+    record: Record,
+    k: int,
+    rules: Rules,
+    pure: bool,
+    X: FloatArray,
+    y: IntArray,
+    block: _Block,
+    first: int,
+    votes: FloatArray,
+) -> int:
+    """Pass the rows from `first` on through tree k; return where it had to stop.
+
+    It stops before a row that is to be learnt when a pool is full.
+    """
+    leaves = forest.leaves
+    counts = leaves.counts
+    scores = np.empty(votes.shape[1])
+    shares = np.empty(votes.shape[1])
+    room = room_for_splits(forest)
+    for i in range(first, X.shape[0]):
+        if block.weight[i] > 0.0 and room == 0:
+            return i
+        x = X[i]
+        place = descend(forest.nodes, forest.root[k], x)
+        by_majority = votes_by_majority(counts, place.leaf, rules.leaf)
+        score_classes(leaves, place.leaf, x, rules.density, scores)
+        factor = influence(record.right[k], record.wrong[k])
+        block.open[i] = block.open[i] and factor > 0.0
+        if block.open[i]:
+            add_votes(
+                counts,
+                place.leaf,
+                by_majority,
+                scores,
+                rules.density,
+                factor,
+                shares,
+                votes[i],
+            )
+        if block.weight[i] == 0.0:
+            continue
+        mean = block.mean[i]
+        times = mean if pure else draw_poisson(block.words[i], mean)
+        if times > 0.0:
+            if learn_row(
+                counts,
+                leaves.observed,
+                leaves.laws,
+                place.leaf,
+                x,
+                y[i],
+                block.weight[i] * times,
+                rules,
+                scores,
+            ):
+                split_place(forest, k, place, rules)
+                room = room_for_splits(forest)
+            place = descend(forest.nodes, forest.root[k], x)
+            by_majority = votes_by_majority(counts, place.leaf, rules.leaf)
+            score_classes(leaves, place.leaf, x, rules.density, scores)
+        is_right = largest_vote(counts, place.leaf, by_majority, scores) == y[i]
+        block.mean[i] = _hand_on(record, k, is_right, mean, block.seen[i])
+    return X.shape[0]
+
+
+@compiled
+def _hand_on(record: Record, k: int, is_right: bool, mean: float, seen: float) -> float:
+    """Note how member k did on a row with λ = `mean`; return λ for the next member."""
+    if mean == 0.0:
+        return 0.0
+    if is_right:
+        record.right[k] += mean
+        return mean * seen / (2.0 * record.right[k])
+    record.wrong[k] += mean
+    return mean * seen / (2.0 * record.wrong[k])
