@@ -12,7 +12,7 @@ M         classes
 ========  ==========================================================================
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,3 +23,13 @@ IntArray: TypeAlias = NDArray[np.int64]
 WordArray: TypeAlias = NDArray[np.int32]
 UIntArray: TypeAlias = NDArray[np.uint64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def as_block(X: NDArray[Any]) -> FloatArray:
+    """Return rows as kernels want them: double precision, row after row, writable.
+
+    No kernel writes to them; but one that is given an array for reading only, such as a
+    mapped file, would have to be compiled once more.
+    """
+    block = np.ascontiguousarray(X, dtype=np.float64)
+    return block if block.flags.writeable else block.copy()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.arrays import FloatArray, IntArray, as_block
 from rpnb.core.combining import combine, member_log_posteriors
 from rpnb.core.compiled import compiled
 from rpnb.core.model import Model
@@ -59,11 +59,6 @@ def _blocks(n: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def _as_block(X: FloatArray) -> FloatArray:
-    """Return rows as the kernels want them: double precision, row after row."""
-    return np.ascontiguousarray(X, dtype=np.float64)
-
-
 def _part(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
     """Return the weights of some rows; one weight for all stays one."""
     return weight if weight.shape[0] == 1 else weight[rows]
@@ -90,7 +85,7 @@ class Screener:
         self._size = size or block_rows(p, F)
         self._step = step or (_WIDE_STEP if p > _WIDE_FEATURES else _NARROW_STEP)
         self._ahead = p * F > _AHEAD_ENTRIES if ahead is None else ahead
-        self._x0 = _as_block(X[: self._size]).mean(axis=0)
+        self._x0 = as_block(X[: self._size]).mean(axis=0)
         self._screen = unset_screen(model.M, F)
         first = np.zeros(1, np.int64)
         origin = self._screen.origin[None, :]
@@ -118,7 +113,7 @@ class Screener:
         """Pass over rows of X; see `rpnb.core.stream.pass_exact`."""
         learner = self._learner
         for rows in _blocks(X.shape[0], self._size):
-            x = _as_block(X[rows])
+            x = as_block(X[rows])
             n = x.shape[0]
             centre(
                 x,
@@ -176,7 +171,7 @@ def run(
         return
     learner = model.learner()
     for rows in _blocks(n, block_rows(*learner.R.shape)):
-        x = _as_block(X[rows])
+        x = as_block(X[rows])
         t = y[rows] if learn else _NO_LABELS
         w = _part(weight, rows)
         if model.rule == "log_sum":
@@ -207,7 +202,7 @@ def _run_one(
         known,
         memo,
         model.n_seen,
-        _as_block(X),
+        as_block(X),
         label,
         weight[0],
         learn,
@@ -284,7 +279,7 @@ def _absorb(
     for chosen in _blocks(taken.shape[0], block_rows(*learner.R.shape)):
         rows = taken[chosen]
         numbers = np.arange(rows.shape[0])
-        absorb(learner, _as_block(X[rows]), numbers, y[rows], _part(weight, rows), into)
+        absorb(learner, as_block(X[rows]), numbers, y[rows], _part(weight, rows), into)
 
 
 def scores(model: Model, X: FloatArray) -> FloatArray:
@@ -296,7 +291,7 @@ def scores(model: Model, X: FloatArray) -> FloatArray:
     out = np.empty((X.shape[0], model.M))
     learner = model.learner()
     for rows in _blocks(X.shape[0], block_rows(*learner.R.shape)):
-        x = _as_block(X[rows])
+        x = as_block(X[rows])
         if model.rule == "log_sum":
             _score_rows(learner, x, out[rows])
         else:

@@ -288,8 +288,8 @@ default="log_sum"
         for part in parts[1:]:
             classes = join_classes(classes, part.classes_, "the other model")
         aligned = [part._aligned(classes) for part in parts]
-        for part, name in zip(aligned[:2], ("this model", "other"), strict=True):
-            if base is not None and not grew_from(part, aligned[2]):
+        for state, name in zip(aligned[:2], ("this model", "other"), strict=True):
+            if base is not None and not grew_from(state, aligned[2]):
                 raise ValueError(
                     f"{name} holds less than base in some class: base must be the "
                     "common state from which both went on learning"
@@ -307,7 +307,7 @@ default="log_sum"
                 f"{name} has other projections: merging needs the same n_estimators, "
                 "n_components, projection, number of features and an equal random_state"
             )
-        names = [getattr(one, "feature_names_in_", None) for one in (self, part)]
+        names = [getattr(one, "feature_names_in_", []) for one in (self, part)]
         if not np.array_equal(names[0], names[1]):
             raise ValueError(
                 f"{name} has other feature names: {names[1]}, not {names[0]}"
@@ -323,7 +323,13 @@ default="log_sum"
 
     # What StreamClassifier asks for
 
-    def _begin(self, p: int) -> Model:
+    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Model:
+        unborn = self._unborn(p)
+        source = np.full(classes.shape[0], -1)
+        return self._arrange(unborn, source, classes, declared)
+
+    def _unborn(self, p: int) -> Model:
+        """Check the parameters and return a model that knows no class."""
         K = check_integer("n_estimators", self.n_estimators, 1)
         law = check_choice("projection", self.projection, LAWS)
         rule = check_choice("combiner", self.combiner, RULES)
@@ -479,7 +485,7 @@ default="log_sum"
     def _restore(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> Model:
-        seed, state = int(metadata["seed"]), self._begin(p)
+        seed, state = int(metadata["seed"]), self._unborn(p)
         recipe = state.projection
         state.projection = make_projection(
             recipe.law, seed, recipe.features, recipe.K, recipe.q

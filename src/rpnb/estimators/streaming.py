@@ -51,8 +51,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
     """Parameters that may be changed between calls; the others shape the state."""
 
     @abstractmethod
-    def _begin(self, p: int) -> State:
-        """Check the parameters and return the state that has seen nothing."""
+    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> State:
+        """Check the parameters and return the state that has seen nothing.
+
+        The classes numbered in `declared` take part from the start, the others from
+        their first row on.
+        """
 
     @abstractmethod
     def _arrange(
@@ -220,14 +224,18 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
                 rows, labels, weight = rows[kept], labels[kept], weight[kept]
         known = _NO_CLASSES if first else self.classes_
         joined, numbers = self._number(known, labels, classes, first=first)
-        state = self._begin(rows.shape[1]) if first else self._state
-        if joined is not known:
-            before = {label: m for m, label in enumerate(known.tolist())}
-            source = np.array([before.get(label, -1) for label in joined.tolist()])
-            after = {label: m for m, label in enumerate(joined.tolist())}
+        if joined is known:
+            state = self._state
+        else:
+            index = {label: m for m, label in enumerate(joined.tolist())}
             named = [] if classes is None else as_labels(classes, "classes").tolist()
-            declared = np.array([after[label] for label in named], np.int64)
-            state = self._arrange(state, source, joined, declared)
+            declared = np.unique(np.array([index[label] for label in named], np.int64))
+            if first:
+                state = self._begin(rows.shape[1], joined, declared)
+            else:
+                before = [self._index.get(label, -1) for label in joined.tolist()]
+                source = np.array(before, np.int64)
+                state = self._arrange(self._state, source, joined, declared)
         accept_rows(self, X, first=first)
         if first:
             self._note_parameters()
@@ -253,6 +261,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             if numbers.min(initial=0) >= 0:
                 return known, numbers
         joined = join_classes(joined, labels, "y")
+        if joined.shape == known.shape:
+            return known, encode(labels, known, self._index)
         index = {label: m for m, label in enumerate(joined.tolist())}
         return joined, encode(labels, joined, index)
 
