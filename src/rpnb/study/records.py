@@ -26,6 +26,7 @@ class Key(NamedTuple):
     reading: str
     content: str
     version: str
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Record:
     """time of the run, data and permutation at hand"""
     curve: tuple[Point, ...]
     """where the run stood at about fifty places of the stream, its end included"""
+    seed: int = 0
+    """seed of the study: permutations and learners' seeds follow from it"""
+    source: str = ""
+    """how the rows were had: "by rule", "file", "drawn with seed 0", "OpenML 15"."""
 
     @property
     def key(self) -> Key:
@@ -72,10 +77,17 @@ def to_json(record: Record) -> str:
 
 
 def from_json(line: str) -> Record:
-    """Return the record that a line of JSON holds."""
+    """Return the record that a line of JSON holds; what it does not know is left out.
+
+    Raises
+    ------
+    json.JSONDecodeError, KeyError, TypeError
+        If the line does not hold a whole record.
+    """
     values: dict[str, Any] = json.loads(line)
     values["curve"] = tuple(Point(*point) for point in values["curve"])
-    return Record(**{field.name: values[field.name] for field in fields(Record)})
+    known = {field.name for field in fields(Record)}
+    return Record(**{name: value for name, value in values.items() if name in known})
 
 
 def append(path: Path, records: Iterable[Record]) -> None:
@@ -103,13 +115,15 @@ def _ends_with_newline(path: Path) -> bool:
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Yield the records of a file; a line cut off by a sudden end is passed over."""
+    """Yield the records of a file; a line cut off by a sudden end is passed over.
+
+    A line that holds a whole record counts even if its newline is missing.
+    """
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
-            if line.endswith("\n") and line.strip():
-                try:
-                    yield from_json(line)
-                except (json.JSONDecodeError, KeyError, TypeError):
-                    continue
+            try:
+                yield from_json(line)
+            except (json.JSONDecodeError, KeyError, TypeError):
+                continue

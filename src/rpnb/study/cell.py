@@ -1,0 +1,188 @@
+"""One run: a method on one permutation of one dataset. This is what workers do."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rpnb
+from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.datasets import DatasetError
+from rpnb.evaluate import confusion_counts, error_rate, macro_f1
+from rpnb.evaluate.metrics import NO_ANSWER
+from rpnb.study.methods import Learner, Method, find, make, parameters_of
+from rpnb.study.plan import content_of, learner_seed, permutation
+from rpnb.study.records import Key, Point, Record
+from rpnb.study.sources import Request, load
+
+# At how many places of its stream a run says where it stands.
+CHECKPOINTS = 50
+# How many datasets a worker keeps; work comes roughly dataset by dataset.
+_KEPT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What must be known of a dataset before its runs can be told apart."""
+
+    content: str
+    n: int
+    p: int
+    M: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run to be done."""
+
+    request: Request
+    method: str
+    permutation: int
+    content: str
+
+    @property
+    def key(self) -> Key:
+        """The key that the run's record will have."""
+        return Key(
+            dataset=self.request.dataset,
+            method=self.method,
+            parameters=_parameters(self.method),
+            permutation=self.permutation,
+            reading=self.request.reading,
+            content=self.content,
+            version=rpnb.__version__,
+            seed=self.request.seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a dataset, or a method on a dataset, has no result."""
+
+    dataset: str
+    method: str | None
+    """None where the dataset itself cannot be had"""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A dataset with its classes numbered in the order of their labels as text."""
+
+    X: FloatArray
+    y: IntArray
+    M: int
+    content: str
+    source: str
+
+
+@lru_cache(maxsize=_KEPT)
+def _rows(request: Request) -> _Rows:
+    dataset, source = load(request)
+    labels, numbers = np.unique(dataset.y, return_inverse=True)
+    content = content_of(dataset.X, dataset.y)
+    return _Rows(dataset.X, numbers.astype(np.int64), len(labels), content, source)
+
+
+@cache
+def _parameters(method: str) -> str:
+    return parameters_of(find(method))
+
+
+def survey(request: Request) -> Survey | Failure:
+    """Load a dataset, to be kept for its runs, and return what it is."""
+    try:
+        rows = _rows(request)
+    except DatasetError as error:
+        return Failure(request.dataset, None, str(error))
+    except Exception as error:  # whatever it is, the other datasets go on
+        return Failure(request.dataset, None, f"{type(error).__name__}: {error}")
+    n, p = rows.X.shape
+    return Survey(rows.content, n, p, rows.M)
+
+
+def run_task(task: Task) -> Record | Failure:
+    """Do a run and return its record."""
+    dataset, method = task.request.dataset, find(task.method)
+    try:
+        rows = _rows(task.request)
+        if rows.content != task.content:
+            message = "the rows changed while the study was running"
+            return Failure(dataset, None, message)
+        return _record(task, method, rows)
+    except DatasetError as error:
+        return Failure(dataset, None, str(error))
+    except Exception as error:  # a learner's fault must not end the other runs
+        return Failure(dataset, task.method, f"{type(error).__name__}: {error}")
+
+
+def _record(task: Task, method: Method, rows: _Rows) -> Record:
+    (n, p), key = rows.X.shape, task.key
+    order = permutation(key.seed, key.dataset, key.permutation, n)
+    X, y = rows.X[order], rows.y[order]
+    seed = learner_seed(key.seed, key.dataset, key.permutation, key.method)
+    _warm_up(method.name, rows.M == 2, p)
+    start = time.perf_counter()
+    answers, places, updates = stream(make(method, seed), X, y, rows.M)
+    seconds = time.perf_counter() - start
+    counts = confusion_counts(y, answers, rows.M)
+    mistakes = np.cumsum(answers != y)
+    return Record(
+        **key._asdict(),
+        n=n,
+        p=p,
+        M=rows.M,
+        error=error_rate(counts),
+        f1=macro_f1(counts),
+        updates=updates[-1],
+        seconds=round(seconds, 6),
+        curve=tuple(
+            Point(row, int(mistakes[row - 1]), changes)
+            for row, changes in zip(places, updates, strict=True)
+        ),
+        source=rows.source,
+    )
+
+
+def stream(
+    learner: Learner, X: FloatArray, y: IntArray, M: int
+) -> tuple[IntArray, Sequence[int], Sequence[int]]:
+    """Let a learner predict, then learn, each of the rows, once.
+
+    Returns
+    -------
+    tuple
+        The answers (n,), the places of the stream where the run was looked at, and
+        how many rows had changed the model at each of them.
+    """
+    n = len(y)
+    answers = np.empty(n, np.int64)
+    places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()
+    classes = np.arange(M)
+    updates = []
+    for begin, end in pairwise(places):
+        declared = classes if begin == 0 else None
+        predicted = learner.predict_then_learn(X[begin:end], y[begin:end], declared)
+        answers[begin:end] = _numbers(predicted)
+        updates.append(int(learner.n_updates_))
+    return answers, places[1:], updates
+
+
+def _numbers(predicted: NDArray[Any]) -> IntArray:
+    """Return answers as numbers; None, for want of any class, is no answer."""
+    if predicted.dtype != object:
+        return predicted
+    return np.array([NO_ANSWER if label is None else label for label in predicted])
+
+
+@cache
+def _warm_up(method: str, two_classes: bool, p: int) -> None:
+    """Have a learner's code compiled or read before its time is taken."""
+    M = 2 if two_classes else 3
+    X = np.random.default_rng(0).standard_normal((8, p))
+    stream(make(find(method), seed=0), X, np.arange(8) % M, M)

@@ -1,0 +1,162 @@
+"""What a study consists of: datasets, methods, and the permutations of the rows.
+
+Everything random follows from the study's seed: permutation r of a dataset from (seed,
+dataset, r), a learner's own seed from (seed, dataset, r, method). A cell of the study
+thus does not depend on which other cells there are.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.random import PCG64, SeedSequence
+from numpy.typing import NDArray
+
+from rpnb import datasets
+from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.datasets.records import Reading
+from rpnb.study import methods as table
+from rpnb.study.sources import is_offline, require_folder
+
+PERMUTATIONS = 10
+QUICK_PERMUTATIONS = 3
+# A quick study leaves out datasets with more rows or features than these.
+QUICK_ROWS, QUICK_FEATURES = 1500, 50
+
+
+class PlanError(ValueError):
+    """A study cannot be planned as asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Datasets × methods × permutations, and where rows come from. See `make_plan`."""
+
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    permutations: int = PERMUTATIONS
+    seed: int = 0
+    reading: Reading = "paper"
+    data: Path | None = None
+    offline: bool = False
+
+    @property
+    def n_cells(self) -> int:
+        """How many pairs of a dataset and a method there are."""
+        return len(self.datasets) * len(self.methods)
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return self.n_cells * self.permutations
+
+
+def make_plan(
+    names: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    *,
+    permutations: int | None = None,
+    seed: int = 0,
+    reading: Reading = "paper",
+    data: str | Path | None = None,
+    quick: bool = False,
+    offline: bool = False,
+) -> Plan:
+    """Return a plan, checked.
+
+    Parameters
+    ----------
+    names
+        Datasets; by default the paper's 33, or fewer if `quick` or `offline`.
+    methods
+        Methods; by default the paper's six. The majority class and no change are
+        always added.
+    permutations
+        How many permutations of each dataset; by default 10, or 3 if `quick`.
+    seed
+        What permutations, learners' seeds and drawn datasets follow from.
+    reading
+        "paper" for the data as the paper must have read them, "true" as published.
+    data
+        Folder of data files; see `rpnb.datasets.load`.
+    quick
+        3 permutations, and without `names` only the datasets of at most 1500 rows and
+        50 features.
+    offline
+        Without `names`, only the datasets that need no network: those that the package
+        makes itself and, if `data` is given, those with a file there. Others are not
+        fetched even if named.
+
+    Raises
+    ------
+    PlanError
+        Naming what is wrong; for an unknown name, what is close to it.
+    """
+    folder = None if data is None else Path(data)
+    try:
+        require_folder(folder)
+        entries = [
+            datasets.describe(name)
+            for name in (datasets.names() if names is None else names)
+        ]
+        chosen = [table.find(name).name for name in methods or table.PAPER]
+    except (datasets.DatasetError, table.UnknownMethodError) as error:
+        raise PlanError(str(error)) from error
+    if names is None and quick:
+        entries = [e for e in entries if e.n <= QUICK_ROWS and e.p <= QUICK_FEATURES]
+    if names is None and offline:
+        entries = [entry for entry in entries if is_offline(entry, folder)]
+    if not entries:
+        raise PlanError("datasets must name at least one, got none")
+    if permutations is None:
+        permutations = QUICK_PERMUTATIONS if quick else PERMUTATIONS
+    if permutations < 1:
+        raise PlanError(f"permutations must be at least 1, got {permutations}")
+    if seed < 0:
+        raise PlanError(f"seed must not be negative, got {seed}")
+    return Plan(
+        datasets=tuple(dict.fromkeys(entry.name for entry in entries)),
+        methods=tuple(dict.fromkeys([*chosen, *table.REFERENCES])),
+        permutations=permutations,
+        seed=seed,
+        reading=reading,
+        data=folder,
+        offline=offline,
+    )
+
+
+def permutation(seed: int, dataset: str, r: int, n: int) -> IntArray:
+    """Return permutation r of the n rows of a dataset.
+
+    The rows are put in the order of n random words of 64 bits, so that the result
+    depends on NumPy's PCG64 alone, whose bits are the same in every version.
+    """
+    words = PCG64(_entropy(seed, dataset, r)).random_raw(n)
+    order: IntArray = np.argsort(words, kind="stable").astype(np.int64)
+    return order
+
+
+def learner_seed(seed: int, dataset: str, r: int, method: str) -> int:
+    """Return the seed of a method's own randomness on permutation r of a dataset."""
+    return int(_entropy(seed, dataset, r, method).generate_state(1)[0])
+
+
+def _entropy(seed: int, dataset: str, r: int, use: str = "") -> SeedSequence:
+    # As one text: lists of numbers that differ by trailing zeros would be the same.
+    text = "\n".join([str(seed), dataset, str(r), use])
+    digest = hashlib.sha256(text.encode()).digest()
+    return SeedSequence(int.from_bytes(digest[:16], "little"))
+
+
+def content_of(X: FloatArray, y: NDArray[np.str_]) -> str:
+    """Return a fingerprint of labelled rows in their order.
+
+    Unlike `rpnb.datasets.records.fingerprint` it depends on the order, since a
+    permutation of other rows is another stream.
+    """
+    digest = hashlib.sha256(repr(X.shape).encode())
+    digest.update(np.ascontiguousarray(X + 0.0, dtype="<f8").tobytes())
+    digest.update("\n".join(y.tolist()).encode())
+    return digest.hexdigest()[:32]
