@@ -7,9 +7,8 @@ import numpy as np
 
 from rpnb import RPNBClassifier
 
-# What only saves finding something out again: the last single row, and the settings
-# that were last found valid.
-CACHES = {"memo", "_behaviour"}
+# What only saves finding something out again: the last single row.
+CACHES = {"memo"}
 
 
 def frozen(value: Any) -> Any:

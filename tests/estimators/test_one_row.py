@@ -143,10 +143,6 @@ def test_a_changed_parameter_is_noticed_the_short_way_too() -> None:
     assert model.n_seen_ == 60
 
 
-# Known gap
-
-
-@pytest.mark.xfail(strict=False, reason="threads share the memory of the last row")
 def test_threads_that_ask_at_the_same_time_get_the_answers_of_one() -> None:
     rows, labels = blobs(2, 200, p=20, M=4, apart=2.0)
     model = small(n_estimators=200).fit(rows, labels)
