@@ -1,0 +1,85 @@
+"""Records made by hand for the tests of the report."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rpnb.datasets import paper
+from rpnb.study.records import Point, Record
+
+
+def make_record(
+    dataset: str = "Iris",
+    method: str = "RPNB",
+    permutation: int = 0,
+    *,
+    error: float = 0.08,
+    f1: float = 0.92,
+    updates: int | None = None,
+    n: int = 150,
+    p: int = 4,
+    M: int = 3,
+    places: int = 5,
+    source: str = "file",
+    version: str = "0.1.0",
+    reading: str = "paper",
+) -> Record:
+    """Return a run whose mistakes and updates grow evenly along the stream."""
+    rows = np.unique(np.linspace(n / places, n, places).round().astype(int))
+    mistakes = round(error * n)
+    changed = mistakes if updates is None else updates
+    return Record(
+        dataset=dataset,
+        method=method,
+        parameters="{}",
+        permutation=permutation,
+        reading=reading,
+        content="c0ffee",
+        version=version,
+        n=n,
+        p=p,
+        M=M,
+        error=error,
+        f1=f1,
+        updates=changed,
+        seconds=0.5,
+        curve=tuple(
+            Point(int(row), mistakes * int(row) // n, changed * int(row) // n)
+            for row in rows
+        ),
+        source=source,
+    )
+
+
+def like_the_paper(
+    datasets: Iterable[str] | None = None,
+    methods: Iterable[str] = paper.METHODS,
+    permutations: int = 10,
+    seed: int = 5,
+) -> list[Record]:
+    """Return runs drawn around the printed means with the printed variances."""
+    rng = np.random.default_rng(seed)
+    shapes = {shape.dataset: shape for shape in paper.table_1()}
+    wanted = set(shapes if datasets is None else datasets)
+    columns = set(methods)
+    records = []
+    for row in paper.results():
+        if row.dataset not in wanted or row.method not in columns:
+            continue
+        shape = shapes[row.dataset]
+        errors = rng.normal(row.error_mean, row.error_var**0.5, permutations)
+        f1s = rng.normal(row.f1_mean, row.f1_var**0.5, permutations)
+        for permutation, (error, f1) in enumerate(zip(errors, f1s, strict=True)):
+            records.append(
+                make_record(
+                    row.dataset,
+                    row.method,
+                    permutation,
+                    error=float(np.clip(error, 0.0, 1.0)),
+                    f1=float(np.clip(f1, 0.0, 1.0)),
+                    n=shape.n,
+                    p=shape.p,
+                    M=shape.M,
+                )
+            )
+    return records
