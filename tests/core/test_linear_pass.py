@@ -139,6 +139,25 @@ def test_sparse_rows_give_the_bits_of_dense_ones(form: Form) -> None:
     assert_array_equal(scores[0], scores[1])
 
 
+def test_rows_may_come_in_any_order_of_memory_and_read_only() -> None:
+    form = Form("AROW", two_class=False, diagonal=False)
+    X, y = a_stream(2, form)
+    expected = form.blank(4, 5)
+    run(form.rule(), expected, dense_rows(X), y)
+    S = csr_array(X)
+    for array in (X, S.data, S.indices, S.indptr):
+        array.flags.writeable = False
+    by_column = np.asfortranarray(X)
+    for rows in (
+        dense_rows(X),
+        dense_rows(by_column),
+        sparse_rows(S.indptr, S.indices, S.data),
+    ):
+        state = form.blank(4, 5)
+        run(form.rule(), state, rows, y)
+        assert_same_bits(state, expected)
+
+
 def test_a_wide_sparse_row_touches_its_own_columns_only() -> None:
     p = 10**7
     learner = rule(ALGORITHMS["AROW"], two_class=True)

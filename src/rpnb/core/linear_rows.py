@@ -5,9 +5,10 @@ the columns in rising order, one after the other, so that a dense row and the sa
 without its zeros give the same bits, whatever stands beside them.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.compiled import compiled
@@ -38,19 +39,23 @@ class Row(NamedTuple):
 
 
 def dense_rows(X: FloatArray) -> Rows:
-    """Rows of X (n, p); no copy if X is in C order."""
+    """Rows of X (n, p); no copy if X is in C order and may be written to."""
     n, p = X.shape
-    values = np.ascontiguousarray(X, np.float64).reshape(-1)
+    values = _plain(X, np.float64).reshape(-1)
     return Rows(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
 
 
 def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> Rows:
     """Rows in compressed form: sorted columns, none twice (`sum_duplicates`)."""
     return Rows(
-        np.ascontiguousarray(data, np.float64),
-        np.ascontiguousarray(indices, np.int64),
-        np.ascontiguousarray(indptr, np.int64),
+        _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
     )
+
+
+def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    # An array that may not be written to is another type to the compiler, which would
+    # compile all anew for it; nothing here writes to rows.
+    return np.require(array, dtype, ["C", "W"])
 
 
 @compiled
