@@ -1,0 +1,284 @@
+"""The paper's tables and figures as numbers, each a function of records.
+
+Beside our figures stand the printed ones. What has no record is None here and a dash
+wherever it is shown; no number is taken from elsewhere.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from rpnb.datasets import paper
+from rpnb.datasets.paper import Comparison
+from rpnb.study.grouping import (
+    Runs,
+    datasets_of,
+    group,
+    mean_and_variance,
+    methods_of,
+)
+from rpnb.study.methods import REFERENCES, order_of
+from rpnb.study.records import Record
+from rpnb.study.statistics import Better, Friedman, Pair, compare, friedman, pairwise
+
+Measure: TypeAlias = Literal["error", "f1"]
+
+RPNB = "RPNB"
+BETTER: Mapping[Measure, Better] = {"error": "low", "f1": "high"}
+#: The datasets of Figure 3.
+UPDATES_ON = ("GM", "Conn Bench Vowel")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A row of Table 1, beside what was loaded."""
+
+    dataset: str
+    paper_p: int | None
+    paper_n: int | None
+    paper_M: int | None
+    p: int | None
+    n: int | None
+    M: int | None
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A cell of Table 2 or 3: ours and the printed one."""
+
+    dataset: str
+    method: str
+    mean: float | None
+    variance: float | None
+    """with n − 1 in the denominator; None of a single run"""
+    runs: int
+    versus_rpnb: Comparison | None
+    """by the signed-rank test; None for RPNB, or where RPNB has no runs"""
+    paper_mean: float | None
+    paper_variance: float | None
+    paper_versus_rpnb: Comparison | None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A bar of Figure 1 or 2: RPNB against a method over the datasets."""
+
+    method: str
+    wins: int
+    """datasets on which RPNB is significantly better"""
+    ties: int
+    losses: int
+    paper_wins: int | None
+    """on the same datasets, by the printed arrows"""
+    paper_ties: int | None
+    paper_losses: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """A bar of Figure 3: how often a method changed its model."""
+
+    dataset: str
+    method: str
+    mean: float | None
+    variance: float | None
+    runs: int
+    paper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A method's average rank, and RPNB against it over the datasets' means."""
+
+    method: str
+    rank: float
+    wins: int | None
+    """datasets on which RPNB's mean is better; None for RPNB itself"""
+    ties: int | None
+    losses: int | None
+    p: float | None
+    p_holm: float | None
+    """corrected for all pairs of methods"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Methods compared across datasets, on those that all of them have run."""
+
+    datasets: tuple[str, ...]
+    friedman: Friedman
+    pairs: tuple[Pair, ...]
+
+    def ranks(self) -> list[Rank]:
+        """Return the methods from the best to the worst."""
+        against = {pair.second: pair for pair in self.pairs if pair.first == RPNB}
+        table = []
+        for method, rank in sorted(self.friedman.ranks.items(), key=lambda i: i[1]):
+            pair = against.get(method)
+            if pair is None:
+                table.append(Rank(method, rank, None, None, None, None, None))
+            else:
+                counts = pair.wins, pair.ties, pair.losses
+                table.append(Rank(method, rank, *counts, pair.p, pair.p_holm))
+        return table
+
+
+def shapes(
+    records: Iterable[Record], datasets: Sequence[str] | None = None
+) -> list[Shape]:
+    """Return Table 1 for the given datasets, by default those with records."""
+    runs = group(records)
+    printed = {shape.dataset: shape for shape in paper.table_1()}
+    table = []
+    for name in datasets_of(runs) if datasets is None else datasets:
+        there = printed.get(name)
+        ours = next((cell[0] for (d, _), cell in runs.items() if d == name), None)
+        table.append(
+            Shape(
+                name,
+                paper_p=there.p if there else None,
+                paper_n=there.n if there else None,
+                paper_M=there.M if there else None,
+                p=ours.p if ours else None,
+                n=ours.n if ours else None,
+                M=ours.M if ours else None,
+                source=ours.source or None if ours else None,
+            )
+        )
+    return table
+
+
+def results(
+    records: Iterable[Record],
+    measure: Measure,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+) -> list[Result]:
+    """Return Table 2 (error) or 3 (F1), dataset by dataset.
+
+    By default for the datasets and methods that have records.
+    """
+    runs = group(records)
+    printed = {(r.dataset, r.method): r for r in paper.results()}
+    names = datasets_of(runs) if datasets is None else datasets
+    columns = methods_of(runs) if methods is None else methods
+    return [
+        _result(runs, name, method, measure, printed.get((name, method)))
+        for name in names
+        for method in sorted(columns, key=order_of)
+    ]
+
+
+def _result(
+    runs: Runs,
+    name: str,
+    method: str,
+    measure: Measure,
+    printed: paper.Result | None,
+) -> Result:
+    cell = runs.get((name, method), ())
+    mean, spread = mean_and_variance([getattr(run, measure) for run in cell])
+    return Result(
+        name,
+        method,
+        mean,
+        spread,
+        len(cell),
+        versus_rpnb(runs, name, method, measure),
+        *_printed(printed, measure),
+    )
+
+
+def versus_rpnb(
+    runs: Runs, dataset: str, method: str, measure: Measure
+) -> Comparison | None:
+    """Return how a method compares with RPNB on the permutations that both have."""
+    mine = {run.permutation: run for run in runs.get((dataset, method), ())}
+    base = {run.permutation: run for run in runs.get((dataset, RPNB), ())}
+    common = sorted(mine.keys() & base.keys())
+    if method == RPNB or not common:
+        return None
+    return compare(
+        [getattr(mine[r], measure) for r in common],
+        [getattr(base[r], measure) for r in common],
+        BETTER[measure],
+    )
+
+
+def _printed(
+    result: paper.Result | None, measure: Measure
+) -> tuple[float | None, float | None, Comparison | None]:
+    if result is None:
+        return None, None, None
+    if measure == "error":
+        return result.error_mean, result.error_var, result.error_vs_rpnb
+    return result.f1_mean, result.f1_var, result.f1_vs_rpnb
+
+
+def counts(cells: Sequence[Result]) -> list[Count]:
+    """Return Figure 1 or 2 from the cells of Table 2 or 3."""
+    table = []
+    for method in dict.fromkeys(cell.method for cell in cells):
+        tested = [c for c in cells if c.method == method and c.versus_rpnb]
+        if not tested:
+            continue
+        own = [c.versus_rpnb for c in tested]
+        printed = [c.paper_versus_rpnb for c in tested if c.paper_versus_rpnb]
+        table.append(
+            Count(
+                method,
+                wins=own.count("worse"),
+                ties=own.count("equal"),
+                losses=own.count("better"),
+                paper_wins=printed.count("worse") if printed else None,
+                paper_ties=printed.count("equal") if printed else None,
+                paper_losses=printed.count("better") if printed else None,
+            )
+        )
+    return table
+
+
+def updates(
+    records: Iterable[Record],
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+) -> list[Updates]:
+    """Return Figure 3: how often models changed on GM and on Conn Bench Vowel.
+
+    Of these two, those among the given datasets, by default among those with records.
+    """
+    runs = group(records)
+    printed = {(u.dataset, u.method): u.updates for u in paper.updates()}
+    names = datasets_of(runs) if datasets is None else datasets
+    columns = methods_of(runs) if methods is None else methods
+    table = []
+    for name in UPDATES_ON:
+        for method in sorted(columns, key=order_of) if name in names else ():
+            cell = runs.get((name, method), ())
+            mean, spread = mean_and_variance([float(run.updates) for run in cell])
+            known = printed.get((name, method))
+            table.append(Updates(name, method, mean, spread, len(cell), known))
+    return table
+
+
+def ranking(cells: Sequence[Result], measure: Measure) -> Ranking | None:
+    """Compare all methods but the references across datasets, from Table 2 or 3.
+
+    Only datasets on which every method has records count; None if there are fewer than
+    two of them, or fewer than two methods.
+    """
+    mine = [c for c in cells if c.method not in REFERENCES]
+    means = {(c.dataset, c.method): c.mean for c in mine if c.mean is not None}
+    methods = list(dict.fromkeys(method for _, method in means))
+    names = [
+        name
+        for name in dict.fromkeys(c.dataset for c in mine)
+        if all((name, method) in means for method in methods)
+    ]
+    if len(methods) < 2 or len(names) < 2:
+        return None
+    columns = {m: [means[name, m] for name in names] for m in methods}
+    better = BETTER[measure]
+    pairs = tuple(pairwise(columns, better))
+    return Ranking(tuple(names), friedman(columns, better), pairs)
