@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -200,7 +200,6 @@ def rival_of(seen: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("two_class", [False, True])
 @pytest.mark.parametrize("name", ["PA", "ROMMA", "AggressiveROMMA", "IELLIP"])
-@settings(deadline=None, max_examples=60)
 @given(seen=a_round())
 def test_the_margin_after_an_update_is_one(
     name: str, two_class: bool, seen: dict[str, Any]
@@ -235,7 +234,6 @@ def test_the_loss_of_pa_is_not_gone_with_half_the_step() -> None:
     assert margin(after, seen, False, rival) == pytest.approx(1.0)
 
 
-@settings(deadline=None, max_examples=60)
 @given(seen=a_round())
 def test_pa1_is_pa_with_a_cap_and_pa2_leaves_its_share_of_the_loss(
     seen: dict[str, Any],
@@ -255,7 +253,6 @@ def test_pa1_is_pa_with_a_cap_and_pa2_leaves_its_share_of_the_loss(
 
 
 @pytest.mark.parametrize("two_class", [False, True])
-@settings(deadline=None, max_examples=60)
 @given(seen=a_round())
 def test_arow_adds_the_row_to_the_precision(
     two_class: bool, seen: dict[str, Any]
@@ -270,7 +267,6 @@ def test_arow_adds_the_row_to_the_precision(
     assert np.linalg.eigvalsh(after.S)[0] > 0.0
 
 
-@settings(deadline=None, max_examples=60)
 @given(seen=a_round())
 def test_the_other_covariances_change_as_their_articles_say(
     seen: dict[str, Any],
@@ -299,7 +295,6 @@ def test_the_other_covariances_change_as_their_articles_say(
 
 
 @pytest.mark.parametrize("name", ["CW", "SCW1", "SCW2"])
-@settings(deadline=None, max_examples=100)
 @given(seen=a_round())
 def test_the_two_class_confidence_constraint_is_met_with_equality(
     name: str, seen: dict[str, Any]
@@ -328,7 +323,6 @@ def test_the_two_class_confidence_constraint_is_met_with_equality(
     )
 
 
-@settings(deadline=None, max_examples=60)
 @given(seen=a_round(), name=st.sampled_from(["CW", "SCW1", "SCW2"]))
 def test_the_multiclass_confidence_steps_widen_the_margin_and_keep_sigma_sound(
     name: str, seen: dict[str, Any]
@@ -377,7 +371,6 @@ def test_without_a_variance_there_is_no_lesson(name: str) -> None:
         assert not is_triggered(learner, -1.0, True, v, 1)
 
 
-@settings(deadline=None, max_examples=60)
 @given(seen=a_round())
 def test_alma_stays_in_the_unit_ball(seen: dict[str, Any]) -> None:
     norm = np.sqrt((seen["W"][0] ** 2).sum())
