@@ -14,6 +14,7 @@ from rpnb.estimators.first_order import (
     AggressiveROMMA,
     Perceptron,
 )
+from rpnb.estimators.online_bayes import OnlineBayes
 from rpnb.estimators.parameters import check_choice
 from rpnb.estimators.references import GaussianNB, MajorityClass, NoChange
 from rpnb.estimators.second_order import (
@@ -47,6 +48,7 @@ __all__ = [
     "GaussianNB",
     "MajorityClass",
     "NoChange",
+    "OnlineBayes",
     "Perceptron",
     "make",
     "names",
@@ -71,6 +73,7 @@ _LEARNERS: dict[str, type[BaseEstimator]] = {
         NHERD,
         SOP,
         IELLIP,
+        OnlineBayes,
         GaussianNB,
         MajorityClass,
         NoChange,

@@ -47,6 +47,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
 
     _takes_sparse = False
     """Whether rows may come as a SciPy sparse matrix; never made dense."""
+    _class_by_class = False
+    """Whether a class must not be there before its first row, not even idle."""
     _free_parameters: tuple[str, ...] = ()
     """Parameters that may be changed between calls; the others shape the state."""
 
@@ -224,6 +226,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
                 rows, labels, weight = rows[kept], labels[kept], weight[kept]
         known = _NO_CLASSES if first else self.classes_
         joined, numbers = self._number(known, labels, classes, first=first)
+        if self._class_by_class and joined is not known:
+            return self._take_class_by_class(X, rows, labels, classes, weight, first)
         if joined is known:
             state = self._state
         else:
@@ -233,9 +237,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             if first:
                 state = self._begin(rows.shape[1], joined, declared)
             else:
-                before = [self._index.get(label, -1) for label in joined.tolist()]
-                source = np.array(before, np.int64)
-                state = self._arrange(self._state, source, joined, declared)
+                state = self._joined(self._state, joined, declared)
         accept_rows(self, X, first=first)
         if first:
             self._note_parameters()
@@ -245,6 +247,77 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
         predicted = np.empty(labels.shape[0], np.int64) if predict else None
         self._learn(state, rows, numbers, weight, predicted)
         return numbers if predicted is None else predicted
+
+    def _take_class_by_class(
+        self,
+        X: Any,
+        rows: Any,
+        labels: LabelArray,
+        classes: Any,
+        weight: FloatArray,
+        first: bool,
+    ) -> IntArray:
+        """Take rows of which some are of new classes; each class joins at its row.
+
+        For learners whose answers depend on how many classes there are. The row itself
+        is predicted before its class joins.
+        """
+        competing = _NO_CLASSES if first else self.classes_
+        if classes is not None:
+            named = as_labels(classes, "classes")
+            competing = join_classes(competing, named, "classes")
+        unknown = competing.shape[0] == 0
+        start = labels[:1] if unknown else competing
+        everything = np.arange(start.shape[0])
+        if first:
+            declared = everything[:0] if unknown else everything
+            state = self._begin(rows.shape[1], start, declared)
+        else:
+            state = self._joined(self._state, start, everything)
+        accept_rows(self, X, first=first)
+        if first:
+            self._note_parameters()
+        self._set_classes(start)
+        self._state = state
+        predicted = np.full(labels.shape[0], -1)
+        done = 0
+        while done < labels.shape[0]:
+            numbers = encode(labels[done:], self.classes_, self._index)
+            new = np.flatnonzero(numbers < 0)
+            stop = done + (int(new[0]) if new.shape[0] > 0 else numbers.shape[0])
+            part = slice(done, stop)
+            if done < stop:
+                w = weight if weight.shape[0] == 1 else weight[part]
+                self._learn(
+                    self._state, rows[part], numbers[: stop - done], w, predicted[part]
+                )
+            done = stop
+            if stop < labels.shape[0]:
+                row = slice(stop, stop + 1)
+                predicted[stop] = self._classify(self._state, rows[row])[0]
+                self._join(labels[row], predicted)
+                number = encode(labels[row], self.classes_, self._index)
+                w = weight if weight.shape[0] == 1 else weight[row]
+                self._learn(self._state, rows[row], number, w, None)
+                done = stop + 1
+        if unknown:
+            predicted[0] = -1
+        return predicted
+
+    def _joined(self, state: State, classes: LabelArray, declared: IntArray) -> State:
+        """Return the state of all `classes`, known ones and new ones."""
+        before = [self._index.get(label, -1) for label in classes.tolist()]
+        return self._arrange(state, np.array(before, np.int64), classes, declared)
+
+    def _join(self, label: LabelArray, predicted: IntArray) -> None:
+        """Let one more class in; give classes predicted so far their new numbers."""
+        before = self.classes_
+        classes = join_classes(before, label, "y")
+        self._state = self._joined(self._state, classes, np.zeros(0, np.int64))
+        self._set_classes(classes)
+        moved = np.searchsorted(classes, before)
+        answered = predicted >= 0
+        predicted[answered] = moved[predicted[answered]]
 
     def _number(
         self, known: LabelArray, labels: LabelArray, declared: Any, *, first: bool
