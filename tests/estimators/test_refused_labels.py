@@ -103,7 +103,6 @@ def test_integers_that_fit_into_no_common_type_are_refused() -> None:
     assert snapshot(model) == before
 
 
-@pytest.mark.xfail(strict=True, reason="integers and floats are joined as floats")
 def test_large_integers_and_whole_floats_stay_apart() -> None:
     large = 2**53 + 1
     model = small().partial_fit(X[:2], np.array([large, large - 1]))

@@ -84,18 +84,19 @@ def join_classes(classes: LabelArray, labels: LabelArray, name: str) -> LabelArr
             f"{' …' if classes.shape[0] > 3 else ''}"
         )
     new = np.unique(labels)
-    if {classes.dtype.kind, new.dtype.kind} == {"i", "u"}:
+    if _family(new) == "numbers" and new.dtype.kind != classes.dtype.kind:
         # NumPy would join the two as floats, which cannot tell large integers apart.
         classes, new = _as_int64(classes), _as_int64(new)
     return np.unique(np.concatenate([classes, new]))
 
 
 def _as_int64(labels: LabelArray) -> LabelArray:
-    if labels.max(initial=0) > np.iinfo(np.int64).max:
-        raise ValueError(
-            f"the label {labels.max()} is too large to stand beside negative ones: "
-            "integer labels must fit into 64 bits with a sign"
-        )
+    for label in (labels.max(), labels.min()):
+        if not -(2**63) <= int(label) < 2**63:
+            raise ValueError(
+                f"the label {label} is too large to stand beside labels of another "
+                "type: integer labels must fit into 64 bits with a sign"
+            )
     return labels.astype(np.int64)
 
 
@@ -111,6 +112,11 @@ def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> In
     """
     if labels.shape[0] <= _FEW or labels.dtype.kind == "O":
         return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
+    if labels.dtype.kind == "f" and classes.dtype.kind in "iu":
+        # Compared as floats, large integers would not be told apart.
+        if np.abs(labels).max() >= 2**63:
+            return np.full(labels.shape[0], -1)
+        labels = labels.astype(np.int64)
     place = np.searchsorted(classes, labels)
     place[place == classes.shape[0]] = 0
     return np.where(classes[place] == labels, place, -1)
