@@ -14,10 +14,9 @@ import numpy as np
 from rpnb.core.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.compiled import compiled
 from rpnb.core.random_bits import philox
-from rpnb.core.trees import LEAF_ADAPTIVE, Forest, Rules, room_for_splits, with_room
-from rpnb.core.trees_learning import descend, learn_row, split_place
-from rpnb.core.trees_leaves import score_beyond_limits, score_by_distance
-from rpnb.core.trees_votes import add_votes, largest, votes_by_majority
+from rpnb.core.trees import Forest, Rules
+from rpnb.core.trees_learning import pass_tree
+from rpnb.core.trees_votes import largest
 
 # Rows that go through a member at a time.
 BLOCK = 256
@@ -89,8 +88,8 @@ def pass_bagging(
 ) -> Forest:
     """Test each row of X (n, p) on every tree, then learn it; return the forest.
 
-    The forest is written to, and what is returned shares its arrays unless a pool had
-    to grow. Votes are added to `votes` (n, M); `y` (n,), the classes' numbers, and
+    The forest is written to, and what is returned shares its arrays unless it had to
+    grow. Votes are added to `votes` (n, M); `y` (n,), the classes' numbers, and
     `weight`, (n,) or (1,) where all rows weigh the same, are read only if `learn`. A
     row whose weight is not above 0 is tested and passed over.
     """
@@ -100,75 +99,22 @@ def pass_bagging(
         size = stop - start
         words = np.empty(size, np.uint64)
         weights = np.zeros(size)
-        for k in range(forest.root.shape[0]):
+        for k in range(forest.splits.shape[0]):
             if learn:
                 row = draws.row + start
                 fill_poisson(draws.seed, draws.member + k, row, words, weights)
                 for i in range(size):
                     weights[i] *= weight[(start + i) % weight.shape[0]]
-            i = 0
-            while i < size:
-                i = _pass_member(
-                    forest,
-                    k,
-                    rules,
-                    X[start:stop],
-                    y[start:stop],
-                    weights,
-                    i,
-                    votes[start:stop],
-                )
-                if i < size:
-                    forest = with_room(forest)
+            forest = pass_tree(
+                forest,
+                k,
+                rules,
+                X[start:stop],
+                y[start:stop],
+                weights,
+                votes[start:stop],
+            )
     return forest
-
-
-@compiled
-def _pass_member(
-    forest: Forest,
-    k: int,
-    rules: Rules,
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    first: int,
-    votes: FloatArray,
-) -> int:
-    """Pass the rows from `first` on through tree k; return where it had to stop.
-
-    It stops before a row that is to be learnt when a pool is full. The loop reads the
-    forest through names bound before it, and calls functions that need few of its
-    arrays: to pass a whole forest costs as much as a vote.
-    """
-    nodes = forest.nodes
-    leaves = forest.leaves
-    counts = leaves.counts
-    observed = leaves.observed
-    laws = leaves.laws
-    scores = np.empty(votes.shape[1])
-    shares = np.empty(votes.shape[1])
-    room = room_for_splits(forest)
-    for i in range(first, X.shape[0]):
-        w = weight[i]
-        if w > 0.0 and room == 0:
-            return i
-        x = X[i]
-        place = descend(nodes, forest.root[k], x)
-        leaf = place.leaf
-        by_majority = votes_by_majority(counts, leaf, rules.leaf)
-        if not by_majority or (w > 0.0 and rules.leaf == LEAF_ADAPTIVE):
-            slots = counts.slots[leaf]
-            if not score_by_distance(laws, leaf, slots, x, scores):
-                score_beyond_limits(leaves, leaf, x, rules.density, scores)
-        add_votes(
-            counts, leaf, by_majority, scores, rules.density, 1.0, shares, votes[i]
-        )
-        if w > 0.0 and learn_row(
-            counts, observed, laws, leaf, x, y[i], w, rules, scores
-        ):
-            split_place(forest, k, place, rules)
-            room = room_for_splits(forest)
-    return X.shape[0]
 
 
 @compiled

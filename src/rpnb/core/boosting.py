@@ -19,9 +19,10 @@ from rpnb.core.arrays import BoolArray, FloatArray, IntArray, UIntArray
 from rpnb.core.bagging import BLOCK, Draws, fill_words
 from rpnb.core.compiled import compiled
 from rpnb.core.random_bits import fill_normal
-from rpnb.core.trees import Forest, Rules, room_for_splits, with_room
-from rpnb.core.trees_learning import descend, learn_row, split_place
+from rpnb.core.trees import Forest, Rules, places
+from rpnb.core.trees_learning import Place, descend, learn_row, split_place
 from rpnb.core.trees_leaves import score_classes
+from rpnb.core.trees_split import attempt_split
 from rpnb.core.trees_votes import add_votes, largest_vote, votes_by_majority
 
 # Tells the draws of boosting from those of bagging with the same seed.
@@ -115,7 +116,7 @@ def pass_boosting(
     """Test each row of X (n, p) on the trees, then learn it; return the forest.
 
     The forest and the record are written to, and the forest that is returned shares its
-    arrays unless a pool had to grow. Votes are added to `votes` (n, M); `y` (n,), the
+    arrays unless it had to grow. Votes are added to `votes` (n, M); `y` (n,), the
     classes' numbers, and `weight`, (n,) or (1,) where all rows weigh the same, are read
     only if `learn`. A row whose weight is not above 0 is tested and passed over. If
     `pure`, a row is learnt with weight λ instead of a Poisson draw.
@@ -136,26 +137,21 @@ def pass_boosting(
                 block.weight[i] = max(weight[(start + i) % weight.shape[0]], 0.0)
                 record.seen[0] += block.weight[i]
                 block.seen[i] = record.seen[0]
-        for k in range(forest.root.shape[0]):
+        for k in range(forest.splits.shape[0]):
             if learn:
                 member = draws.member + k
                 fill_words(draws.seed, _PURPOSE, member, draws.row + start, block.words)
-            i = 0
-            while i < size:
-                i = _pass_member(
-                    forest,
-                    record,
-                    k,
-                    rules,
-                    pure,
-                    X[start:stop],
-                    y[start:stop],
-                    block,
-                    i,
-                    votes[start:stop],
-                )
-                if i < size:
-                    forest = with_room(forest)
+            forest = _pass_member(
+                forest,
+                record,
+                k,
+                rules,
+                pure,
+                X[start:stop],
+                y[start:stop],
+                block,
+                votes[start:stop],
+            )
     return forest
 
 
@@ -169,31 +165,23 @@ def _pass_member(
     X: FloatArray,
     y: IntArray,
     block: _Block,
-    first: int,
     votes: FloatArray,
-) -> int:
-    """Pass the rows from `first` on through tree k; return where it had to stop.
-
-    It stops before a row that is to be learnt when a pool is full.
-    """
-    leaves = forest.leaves
-    counts = leaves.counts
+) -> Forest:
+    """Pass a block of rows through tree k; return the forest."""
     scores = np.empty(votes.shape[1])
     shares = np.empty(votes.shape[1])
-    room = room_for_splits(forest)
-    for i in range(first, X.shape[0]):
-        if block.weight[i] > 0.0 and room == 0:
-            return i
+    for i in range(X.shape[0]):
         x = X[i]
-        place = descend(forest.nodes, forest.root[k], x)
-        by_majority = votes_by_majority(counts, place.leaf, rules.leaf)
-        score_classes(leaves, place.leaf, x, rules.density, scores)
+        place = descend(forest.nodes, k * places(forest), forest.splits[k], x)
+        leaf = k * places(forest) + place.leaf
+        by_majority = votes_by_majority(forest.leaves.counts, leaf, rules.leaf)
+        score_classes(forest.leaves, leaf, x, rules.density, scores)
         factor = influence(record.right[k], record.wrong[k])
         block.open[i] = block.open[i] and factor > 0.0
         if block.open[i]:
             add_votes(
-                counts,
-                place.leaf,
+                forest.leaves.counts,
+                leaf,
                 by_majority,
                 scores,
                 rules.density,
@@ -201,30 +189,52 @@ def _pass_member(
                 shares,
                 votes[i],
             )
-        if block.weight[i] == 0.0:
+        w = block.weight[i]
+        if w == 0.0:
             continue
         mean = block.mean[i]
         times = mean if pure else draw_poisson(block.words[i], mean)
         if times > 0.0:
-            if learn_row(
-                counts,
-                leaves.observed,
-                leaves.laws,
-                place.leaf,
-                x,
-                y[i],
-                block.weight[i] * times,
-                rules,
-                scores,
-            ):
-                split_place(forest, k, place, rules)
-                room = room_for_splits(forest)
-            place = descend(forest.nodes, forest.root[k], x)
-            by_majority = votes_by_majority(counts, place.leaf, rules.leaf)
-            score_classes(leaves, place.leaf, x, rules.density, scores)
-        is_right = largest_vote(counts, place.leaf, by_majority, scores) == y[i]
-        block.mean[i] = _hand_on(record, k, is_right, mean, block.seen[i])
-    return X.shape[0]
+            forest = _learn(forest, k, place, x, y[i], w * times, rules, scores)
+            place = descend(forest.nodes, k * places(forest), forest.splits[k], x)
+            leaf = k * places(forest) + place.leaf
+            by_majority = votes_by_majority(forest.leaves.counts, leaf, rules.leaf)
+            score_classes(forest.leaves, leaf, x, rules.density, scores)
+        guess = largest_vote(forest.leaves.counts, leaf, by_majority, scores)
+        block.mean[i] = _hand_on(record, k, guess == y[i], mean, block.seen[i])
+    return forest
+
+
+@compiled
+def _learn(
+    forest: Forest,
+    k: int,
+    place: Place,
+    x: FloatArray,
+    y: int,
+    weight: float,
+    rules: Rules,
+    scores: FloatArray,
+) -> Forest:
+    """Learn a scored row at its place in tree k, and split the leaf if it is time."""
+    leaves = forest.leaves
+    leaf = k * places(forest) + place.leaf
+    if learn_row(
+        leaves.counts,
+        leaves.observed,
+        leaves.laws,
+        leaf,
+        x,
+        y,
+        weight,
+        rules,
+        scores,
+    ):
+        split = attempt_split(leaves, leaf, rules)
+        leaves.counts.frozen[leaf] = split.freeze
+        if split.attribute >= 0:
+            return split_place(forest, k, place, split)
+    return forest
 
 
 @compiled

@@ -1,10 +1,11 @@
 """Hoeffding trees in arrays: the records, how they start, grow and meet a new class.
 
-A forest holds K trees that share two pools: inner nodes, and leaves with everything a
-leaf has observed. A tree is a reference into these pools, and so is a child of a node:
-a number r ≥ 0 names inner node r, a number r < 0 names leaf −1 − r. When a pool is full
-its arrays are copied into arrays of twice the size; nothing else ever moves, and no
-record refers to memory outside the arrays, so that a forest is saved by saving them.
+A forest holds K trees in two pools: inner nodes, and leaves with all that a leaf has
+observed. Each tree has C places in either pool, tree k those from k·C on, and fills
+them in the order of its splits. A child of a node is named by a number: r ≥ 0 is the
+tree's inner node r, and r < 0 its leaf −1 − r. When a tree has filled its places, C is
+doubled for all. Where a tree's nodes lie thus depends on nothing but the rows it has
+learnt, and since the records hold arrays and nothing else, saving these saves a forest.
 
 The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
 "Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA:
@@ -53,13 +54,16 @@ class Rules(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Inner nodes: an observation goes left where its attribute is ≤ the threshold."""
+    """A pool of L = K·C inner nodes; a row goes left where attribute ≤ threshold."""
 
     attribute: IntArray
+    """(L,)"""
     threshold: FloatArray
+    """(L,)"""
     left: IntArray
-    """Reference to the left child"""
+    """(L,) which of the tree's nodes or leaves is the left child"""
     right: IntArray
+    """(L,) which is the right one"""
 
 
 class Counts(NamedTuple):
@@ -115,7 +119,7 @@ class Laws(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """A pool of L leaves."""
+    """A pool of L = K·C leaves."""
 
     counts: Counts
     observed: Observed
@@ -125,19 +129,20 @@ class Leaves(NamedTuple):
 class Forest(NamedTuple):
     """K trees."""
 
-    root: IntArray
-    """(K,) references"""
-    used: IntArray
-    """(2,) nodes and leaves in use"""
+    splits: IntArray
+    """(K,) inner nodes of each tree, which has one leaf more; the first is its root"""
     nodes: Nodes
     leaves: Leaves
 
 
 def new_forest(K: int, M: int, p: int) -> Forest:
     """Return K trees that have seen nothing: one empty leaf each."""
-    L = K + 1
+    L = K
     nodes = Nodes(
-        np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64)
+        attribute=np.zeros(L, np.int64),
+        threshold=np.zeros(L),
+        left=np.zeros(L, np.int64),
+        right=np.zeros(L, np.int64),
     )
     counts = Counts(
         slots=np.zeros(L, np.int64),
@@ -161,9 +166,7 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         peak=np.full((L, M), -np.inf),
         limit=np.full((L, M), -np.inf),
     )
-    return Forest(
-        -1 - np.arange(K), np.array([0, K]), nodes, Leaves(counts, observed, laws)
-    )
+    return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, laws))
 
 
 def insert_class(forest: Forest, m: int) -> Forest:
@@ -189,51 +192,57 @@ def insert_class(forest: Forest, m: int) -> Forest:
 
 
 @compiled
-def _doubled(array: AnyArray) -> AnyArray:
-    return np.concatenate((array, np.zeros_like(array)))
+def places(forest: Forest) -> int:
+    """Return C, the number of places that each tree has."""
+    return forest.nodes.left.shape[0] // forest.splits.shape[0]
 
 
 @compiled
-def room_for_splits(forest: Forest) -> int:
-    """Return how many splits the pools have room for."""
-    nodes = forest.nodes.left.shape[0] - forest.used[0]
-    leaves = forest.leaves.counts.slots.shape[0] - forest.used[1]
-    return min(nodes, leaves)
+def _doubled(array: AnyArray, K: int) -> AnyArray:
+    """Give each of K trees twice its places."""
+    C = array.shape[0] // K
+    out = np.zeros((2 * array.shape[0], *array.shape[1:]), array.dtype)
+    for k in range(K):
+        out[2 * k * C : (2 * k + 1) * C] = array[k * C : (k + 1) * C]
+    return out
 
 
 @compiled
-def with_room(forest: Forest) -> Forest:
-    """Return the forest with its full pools doubled."""
+def with_more_places(forest: Forest) -> Forest:
+    """Return the forest with twice the places for each tree."""
+    K = forest.splits.shape[0]
     nodes = forest.nodes
-    if forest.used[0] == nodes.left.shape[0]:
-        nodes = Nodes(
-            _doubled(nodes.attribute),
-            _doubled(nodes.threshold),
-            _doubled(nodes.left),
-            _doubled(nodes.right),
-        )
     counts, observed, laws = forest.leaves
-    if forest.used[1] == counts.slots.shape[0]:
-        counts = Counts(
-            _doubled(counts.slots),
-            _doubled(counts.class_weight),
-            _doubled(counts.majority_right),
-            _doubled(counts.bayes_right),
-            _doubled(counts.checked),
-            _doubled(counts.frozen),
-        )
-        observed = Observed(
-            _doubled(observed.weight),
-            _doubled(observed.mean),
-            _doubled(observed.scatter),
-            _doubled(observed.low),
-            _doubled(observed.high),
-        )
-        laws = Laws(
-            _doubled(laws.centre),
-            _doubled(laws.precision),
-            _doubled(laws.normaliser),
-            _doubled(laws.peak),
-            _doubled(laws.limit),
-        )
-    return Forest(forest.root, forest.used, nodes, Leaves(counts, observed, laws))
+    return Forest(
+        forest.splits,
+        Nodes(
+            _doubled(nodes.attribute, K),
+            _doubled(nodes.threshold, K),
+            _doubled(nodes.left, K),
+            _doubled(nodes.right, K),
+        ),
+        Leaves(
+            Counts(
+                _doubled(counts.slots, K),
+                _doubled(counts.class_weight, K),
+                _doubled(counts.majority_right, K),
+                _doubled(counts.bayes_right, K),
+                _doubled(counts.checked, K),
+                _doubled(counts.frozen, K),
+            ),
+            Observed(
+                _doubled(observed.weight, K),
+                _doubled(observed.mean, K),
+                _doubled(observed.scatter, K),
+                _doubled(observed.low, K),
+                _doubled(observed.high, K),
+            ),
+            Laws(
+                _doubled(laws.centre, K),
+                _doubled(laws.precision, K),
+                _doubled(laws.normaliser, K),
+                _doubled(laws.peak, K),
+                _doubled(laws.limit, K),
+            ),
+        ),
+    )

@@ -1,41 +1,58 @@
-"""The way of a row through a tree: down to its leaf, tested there, learnt there."""
+"""The way of rows through a tree: down to a leaf, tested there, learnt there."""
 
 from typing import NamedTuple
 
-from rpnb.core.arrays import FloatArray
+import numpy as np
+
+from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.compiled import compiled
-from rpnb.core.trees import LEAF_ADAPTIVE, Counts, Forest, Laws, Nodes, Observed, Rules
+from rpnb.core.trees import (
+    LEAF_ADAPTIVE,
+    Counts,
+    Forest,
+    Laws,
+    Nodes,
+    Observed,
+    Rules,
+    places,
+    with_more_places,
+)
 from rpnb.core.trees_leaves import (
     count_class,
     observe_row,
     refresh_laws,
+    score_beyond_limits,
+    score_by_distance,
     total_weight,
 )
-from rpnb.core.trees_split import attempt_split, split_leaf
-from rpnb.core.trees_votes import largest
+from rpnb.core.trees_split import NO_SPLIT, Split, attempt_split, split_leaf
+from rpnb.core.trees_votes import add_votes, largest, votes_by_majority
 
 
 class Place(NamedTuple):
     """Where a row ends up in a tree."""
 
     leaf: int
+    """Number of the leaf in its tree"""
     node: int
-    """The leaf's parent, −1 if the leaf is the root"""
+    """Number of its parent, −1 if the leaf is the whole tree"""
     is_left: bool
     """Whether the leaf is the left one of its parent's children"""
 
 
 @compiled
-def descend(nodes: Nodes, root: int, x: FloatArray) -> Place:
-    """Return the leaf to which x (p,) belongs in the tree with this root."""
-    reference = root
+def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> Place:
+    """Return the place of x (p,) in the tree whose places begin with `first`."""
+    child = 0 if splits > 0 else -1
     node = -1
     is_left = False
-    while reference >= 0:
-        node = reference
-        is_left = bool(x[nodes.attribute[node]] <= nodes.threshold[node])
-        reference = nodes.left[node] if is_left else nodes.right[node]
-    return Place(-1 - reference, node, is_left)
+    while child >= 0:
+        node = child
+        is_left = bool(
+            x[nodes.attribute[first + node]] <= nodes.threshold[first + node]
+        )
+        child = nodes.left[first + node] if is_left else nodes.right[first + node]
+    return Place(-1 - child, node, is_left)
 
 
 @compiled
@@ -86,16 +103,88 @@ def _tally(
 
 
 @compiled
-def split_place(forest: Forest, k: int, place: Place, rules: Rules) -> None:
-    """Attempt to split a leaf of tree k, and link the new node if it comes to one."""
-    split = attempt_split(forest.leaves, place.leaf, rules)
-    forest.leaves.counts.frozen[place.leaf] = split.freeze
-    if split.attribute < 0:
-        return
-    node = split_leaf(forest, place.leaf, split)
-    if place.node < 0:
-        forest.root[k] = node
-    elif place.is_left:
-        forest.nodes.left[place.node] = node
-    else:
-        forest.nodes.right[place.node] = node
+def split_place(forest: Forest, k: int, place: Place, split: Split) -> Forest:
+    """Split a leaf of tree k; return the forest, which is another if it had to grow."""
+    C = places(forest)
+    if forest.splits[k] + 2 > C:
+        forest = with_more_places(forest)
+        C *= 2
+    node = split_leaf(forest, k, place.leaf, split)
+    if place.node >= 0:
+        children = forest.nodes.left if place.is_left else forest.nodes.right
+        children[k * C + place.node] = node
+    return forest
+
+
+@compiled
+def pass_tree(
+    forest: Forest,
+    k: int,
+    rules: Rules,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    votes: FloatArray,
+) -> Forest:
+    """Test each row of X (n, p) on tree k, then learn it; return the forest.
+
+    The forest is written to, and what is returned shares its arrays unless it had to
+    grow. The tree's votes, scaled to sum to 1, are added to `votes` (n, M). A row is
+    learnt as of class y[i] if its weight (n,) is above 0.
+    """
+    row = 0
+    while row < X.shape[0]:
+        row, place, split = _pass_to_split(forest, k, rules, X, y, weight, row, votes)
+        if split.attribute >= 0:
+            forest = split_place(forest, k, place, split)
+    return forest
+
+
+@compiled
+def _pass_to_split(
+    forest: Forest,
+    k: int,
+    rules: Rules,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    row: int,
+    votes: FloatArray,
+) -> tuple[int, Place, Split]:
+    """Pass rows through tree k from `row` on until one of them makes a leaf split.
+
+    Returned are the row to go on with, and the split. The loop reads the forest through
+    names bound before it, and calls functions that need few of its arrays: to pass a
+    whole forest costs as much as a vote.
+    """
+    nodes = forest.nodes
+    leaves = forest.leaves
+    counts = leaves.counts
+    observed = leaves.observed
+    laws = leaves.laws
+    scores = np.empty(votes.shape[1])
+    shares = np.empty(votes.shape[1])
+    first = k * places(forest)
+    splits = forest.splits[k]
+    place = Place(0, -1, False)
+    for i in range(row, X.shape[0]):
+        w = weight[i]
+        x = X[i]
+        place = descend(nodes, first, splits, x)
+        leaf = first + place.leaf
+        by_majority = votes_by_majority(counts, leaf, rules.leaf)
+        if not by_majority or (w > 0.0 and rules.leaf == LEAF_ADAPTIVE):
+            slots = counts.slots[leaf]
+            if not score_by_distance(laws, leaf, slots, x, scores):
+                score_beyond_limits(leaves, leaf, x, rules.density, scores)
+        add_votes(
+            counts, leaf, by_majority, scores, rules.density, 1.0, shares, votes[i]
+        )
+        if w > 0.0 and learn_row(
+            counts, observed, laws, leaf, x, y[i], w, rules, scores
+        ):
+            split = attempt_split(leaves, leaf, rules)
+            counts.frozen[leaf] = split.freeze
+            if split.attribute >= 0:
+                return i + 1, place, split
+    return X.shape[0], place, NO_SPLIT

@@ -13,7 +13,7 @@ import numpy as np
 
 from rpnb.core.arrays import FloatArray
 from rpnb.core.compiled import compiled
-from rpnb.core.trees import Forest, Leaves, Observed, Rules
+from rpnb.core.trees import Forest, Leaves, Observed, Rules, places
 from rpnb.core.trees_leaves import begin_leaf, total_weight, variance_of
 
 # Both sides of a split hold more than this share of the weight.
@@ -32,6 +32,9 @@ class Split(NamedTuple):
     """No attribute offers a threshold: the leaf cannot be split"""
 
 
+NO_SPLIT = Split(-1, 0.0, False)
+
+
 @compiled
 def attempt_split(leaves: Leaves, leaf: int, rules: Rules) -> Split:
     """Decide whether to split the leaf, by the Hoeffding bound.
@@ -45,7 +48,7 @@ def attempt_split(leaves: Leaves, leaf: int, rules: Rules) -> Split:
     observed = leaves.observed
     slots = counts.slots[leaf]
     if _number_of_classes(counts.class_weight[leaf]) < 2:
-        return Split(-1, 0.0, False)
+        return NO_SPLIT
     weight = total_weight(counts, leaf)
     before = _entropy(counts.class_weight[leaf], weight)
     whole = np.zeros(slots)
@@ -74,7 +77,7 @@ def attempt_split(leaves: Leaves, leaf: int, rules: Rules) -> Split:
     leads = best > second and best - second > bound
     if leads or bound < rules.tie:
         return Split(attribute, threshold, False)
-    return Split(-1, 0.0, False)
+    return NO_SPLIT
 
 
 @compiled
@@ -159,11 +162,11 @@ def weight_below(observed: Observed, leaf: int, m: int, j: int, z: float) -> flo
     """Estimate the weight of class m for which attribute j is ≤ z.
 
     Where z lies within the class's range, by its normal law: W·Φ((z − μ)/σ). MOA takes
-    off the density at z and adds it again, and computes Φ otherwise, so that its result
-    differs in the last digits; a leaf that starts with such weights may reach the next
-    attempt to split it one row earlier or later. Departure: of a class without
-    variance, whose rows differ only if they weigh at most 1 together, MOA puts all on
-    the side where the mean is not.
+    off the density at z and adds it again, which costs digits, all of them if σ is near
+    1e-16. Its last digits differ in any case, so that a leaf which starts with such a
+    weight may reach its next attempt to split one row earlier or later. Of a class
+    without variance, whose rows differ only if they weigh at most 1 together, MOA puts
+    all on the side where the mean is not.
     """
     weight = observed.weight[leaf, m]
     if z < observed.low[leaf, m, j]:
@@ -178,15 +181,17 @@ def weight_below(observed: Observed, leaf: int, m: int, j: int, z: float) -> flo
 
 
 @compiled
-def split_leaf(forest: Forest, leaf: int, split: Split) -> int:
-    """Put a node in the leaf's place and return its number; the caller links it.
+def split_leaf(forest: Forest, k: int, leaf: int, split: Split) -> int:
+    """Make a node of tree k from its leaf; return its number, for the parent to link.
 
     The leaf itself begins anew as the left child, and the right child is a new leaf.
     Both expect the class weights that are estimated for their side. A class has a slot
-    on a side unless its range lies wholly on the other.
+    on a side unless its range lies wholly on the other. There must be room.
     """
     nodes = forest.nodes
     observed = forest.leaves.observed
+    first = k * places(forest)
+    old = first + leaf
     j = split.attribute
     z = split.threshold
     left = np.zeros(observed.weight.shape[1])
@@ -194,22 +199,20 @@ def split_leaf(forest: Forest, leaf: int, split: Split) -> int:
     slots_left = 0
     slots_right = 0
     for m in range(left.shape[0]):
-        weight = observed.weight[leaf, m]
+        weight = observed.weight[old, m]
         if weight > 0.0:
-            left[m] = weight_below(observed, leaf, m, j, z)
+            left[m] = weight_below(observed, old, m, j, z)
             right[m] = weight - left[m]
-            if z >= observed.low[leaf, m, j]:
+            if z >= observed.low[old, m, j]:
                 slots_left = m + 1
-            if z < observed.high[leaf, m, j]:
+            if z < observed.high[old, m, j]:
                 slots_right = m + 1
-    node = forest.used[0]
-    other = forest.used[1]
-    forest.used[0] += 1
-    forest.used[1] += 1
-    nodes.attribute[node] = j
-    nodes.threshold[node] = z
-    nodes.left[node] = -1 - leaf
-    nodes.right[node] = -1 - other
-    begin_leaf(forest.leaves, leaf, left, slots_left)
-    begin_leaf(forest.leaves, other, right, slots_right)
+    node = forest.splits[k]
+    forest.splits[k] += 1
+    nodes.attribute[first + node] = j
+    nodes.threshold[first + node] = z
+    nodes.left[first + node] = -1 - leaf
+    nodes.right[first + node] = -1 - (node + 1)
+    begin_leaf(forest.leaves, old, left, slots_left)
+    begin_leaf(forest.leaves, first + node + 1, right, slots_right)
     return node
