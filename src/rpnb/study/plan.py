@@ -102,6 +102,8 @@ def make_plan(
             for name in (datasets.names() if names is None else names)
         ]
         chosen = [table.find(name).name for name in methods or table.PAPER]
+    except datasets.UnknownDatasetError as error:
+        raise PlanError(f"{error} (`rpnb datasets` lists them)") from error
     except (datasets.DatasetError, table.UnknownMethodError) as error:
         raise PlanError(str(error)) from error
     if names is None and quick:

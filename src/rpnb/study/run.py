@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rpnb.datasets import describe
 from rpnb.study.cell import Failure, Survey, Task, run_task, survey
 from rpnb.study.methods import MethodUnavailableError, cost, find, make
 from rpnb.study.plan import Plan
@@ -25,6 +26,10 @@ try:
     import fcntl
 except ImportError:  # Windows: two runs on one file are not kept apart there
     fcntl = None  # type: ignore[assignment]
+
+
+# Numbers in datasets that are looked at sooner than another process has started.
+_SMALL = 500_000
 
 
 class ResultsBusyError(RuntimeError):
@@ -110,11 +115,10 @@ def run(
         jobs = os.cpu_count() or 1
     methods, unavailable = _split_by_availability(plan.methods)
     study = _Study(plan, path, methods, watch)
-    with _alone(path), Workers(jobs) as workers:
+    interrupted = False
+    with _alone(path):
         try:
-            study.look_at_datasets(workers)
-            study.compute(workers)
-            interrupted = False
+            study.run(jobs)
         except Interrupted:
             interrupted = True
     return Outcome(
@@ -158,6 +162,18 @@ class _Study:
         self.failures: list[Failure] = []
         self.computed = 0
         self.clock = Clock(self._cost)
+
+    def run(self, jobs: int) -> None:
+        """Do all that there is to do."""
+        size = sum(entry.n * entry.p for entry in map(describe, self.plan.datasets))
+        small = size <= _SMALL
+        if small:
+            with Workers(0) as here:
+                self.look_at_datasets(here)
+        with Workers(jobs) as workers:
+            if not small:
+                self.look_at_datasets(workers)
+            self.compute(workers)
 
     def look_at_datasets(self, workers: Workers) -> None:
         """Find out what the datasets hold; it tells which records are theirs."""

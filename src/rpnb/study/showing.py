@@ -60,7 +60,8 @@ def show_results(
             _shown(c.paper_mean, c.paper_variance, c.paper_versus_rpnb, variances)
             for c in line
         ]
-        rows += [(name, "ours", *ours), ("", "paper", *theirs)]
+        rows += [[name, "ours", *ours], ["", "paper", *theirs]]
+    columns = [_without_empty_arrows(column) for column in zip(*rows, strict=True)]
     number = 2 if measure == "error" else 3
     what = "mean (variance)" if variances else "mean"
     runs = sorted({cell.runs for cell in cells if cell.runs})
@@ -69,10 +70,17 @@ def show_results(
         f"Table {number}. {MEASURES[measure].capitalize()}: {what} over {over} "
         "permutations, the paper's over 10",
         ("dataset", "", *methods),
-        tuple(rows),
+        tuple(zip(*columns, strict=True)),
         (_ARROWS_MEAN, *_warnings(cells)),
         align="ll" + "r" * len(methods),
     )
+
+
+def _without_empty_arrows(column: Sequence[str]) -> tuple[str, ...]:
+    """Take the room for arrows away where a column has none."""
+    if all(cell.endswith("  ") for cell in column):
+        return tuple(cell[:-2] for cell in column)
+    return tuple(column)
 
 
 def _warnings(cells: Sequence[tables.Result]) -> tuple[str, ...]:
@@ -89,7 +97,7 @@ def _shown(
     variances: bool,
 ) -> str:
     if mean is None:
-        return DASH
+        return f"{DASH}  "
     text = f"{mean:.4f}"
     if variances:
         text += f" ({_number(variance, '.2E')})"
@@ -204,22 +212,27 @@ def show_agreement(rows: Sequence[Agreement]) -> Table:
 
 def show_agreement_counts(rows: Sequence[Agreement]) -> Table:
     """Lay out how many figures agree, by method and figure."""
-    verdicts: tuple[Verdict, ...] = get_args(Verdict)
+    found = {row.verdict for row in rows}
+    columns = [verdict for verdict in get_args(Verdict) if verdict in found]
     lines = []
     for figure in dict.fromkeys(row.figure for row in rows):
         for method in dict.fromkeys(row.method for row in rows):
             mine = [r for r in rows if (r.method, r.figure) == (method, figure)]
-            count = Counter(row.verdict for row in mine)
-            known = sum(row.verdict == "differs" and bool(row.reason) for row in mine)
             if mine:
-                numbers = [count[verdict] for verdict in verdicts]
-                cells = [str(value) if value else "" for value in (*numbers, known)]
+                count = Counter(row.verdict for row in mine)
+                known = sum(bool(r.reason) for r in mine if r.verdict == "differs")
+                numbers = [count[verdict] for verdict in columns]
+                if "differs" in found:
+                    numbers.insert(columns.index("differs") + 1, known)
+                cells = [str(number) for number in numbers]
                 lines.append((_FIGURES[figure], method, *cells))
+    if "differs" in found:
+        columns.insert(columns.index("differs") + 1, "known why")
     return Table(
-        "Printed figures that agree with ours, by the distance in standard errors",
-        ("figure", "method", *verdicts, "differs, reason known"),
+        "The paper's figures and ours, by their distance in standard errors",
+        ("figure", "method", *columns),
         tuple(lines),
-        align="ll" + "r" * (len(verdicts) + 1),
+        align="ll" + "r" * len(columns),
     )
 
 

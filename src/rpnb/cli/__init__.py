@@ -1,0 +1,70 @@
+"""The command line: `rpnb COMMAND`. One file a command.
+
+A command's module has `add_parser(commands)`, which declares its arguments, and
+`run(arguments)`, which does the work and returns the exit code. What is slow to import
+is imported there.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = ("paper", "datasets")
+
+#: Bad usage or bad input.
+BAD_INPUT = 2
+#: As a shell says that a program ended by Ctrl-C.
+INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """A command cannot do as asked; the message says why."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 if all went well.
+
+    Parameters
+    ----------
+    argv
+        The arguments; by default those of the process.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal that has no arrow or dash gets a question mark.
+            stream.reconfigure(errors="replace")
+    parser = _parser()
+    try:
+        arguments = parser.parse_args(argv)
+    except SystemExit as end:  # argparse has said what is wrong, or given help
+        return int(end.code or 0)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except CommandError as error:
+        sys.stderr.write(f"rpnb {arguments.command}: {error}\n")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does; so be it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    from rpnb import __version__
+
+    parser = argparse.ArgumentParser(
+        prog="rpnb",
+        description="Online classification by random projections and naive Bayes.",
+    )
+    parser.add_argument("--version", action="version", version=f"rpnb {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        import_module(f"{__name__}.{name}").add_parser(commands)
+    return parser

@@ -1,0 +1,70 @@
+"""`rpnb datasets`: the 33 datasets of the paper, and where each would come from now."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+_FROM = {
+    "by rule": "generated, the very rows",
+    "file": "file",
+    "drawn": "generated, a fresh draw",
+    "OpenML": "download from OpenML",
+    "nowhere": "not to be had: needs a file",
+}
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "datasets",
+        help="list the paper's datasets, and where each would come from now",
+        description="List the 33 datasets of the paper's Table 1: features p, rows n, "
+        "classes M, where the rows would come from now, and their licence.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder of data files <name>.csv.gz (default: the environment variable "
+        "RPNB_DATA)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the list to the standard output."""
+    from rpnb.cli import CommandError
+    from rpnb.datasets import DatasetError
+    from rpnb.datasets.catalogue import entries
+    from rpnb.study.layout import Table, to_text
+    from rpnb.study.sources import data_folder, kind_now, require_folder
+
+    try:
+        require_folder(arguments.data)
+    except DatasetError as error:
+        raise CommandError(str(error)) from error
+    folder = data_folder(arguments.data)
+    rows, missing = [], []
+    for entry in entries().values():
+        kind = kind_now(entry, folder)
+        if kind == "nowhere":
+            missing.append(f"{entry.slug}.csv.gz")
+        numbers = (str(entry.p), str(entry.n), str(entry.M))
+        rows.append((entry.name, *numbers, _FROM[kind], entry.licence))
+    notes = [
+        f"Files are looked for in {folder}."
+        if folder is not None
+        else "No folder of data files is named, by --data or RPNB_DATA."
+    ]
+    if missing:
+        notes.append("Without a file there is no " + ", ".join(missing) + ".")
+    table = Table(
+        f"The {len(rows)} datasets of the paper's Table 1",
+        ("dataset", "p", "n", "M", "comes from", "licence"),
+        tuple(rows),
+        tuple(notes),
+        align="lrrrll",
+    )
+    sys.stdout.write(to_text(table))
+    return 0

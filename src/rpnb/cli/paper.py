@@ -1,0 +1,207 @@
+"""`rpnb paper`: the paper's evaluation, from data to tables."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rpnb.study.plan import Plan
+    from rpnb.study.run import Outcome
+
+RESULTS = Path("results", "paper.jsonl")
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "paper",
+        help="run the paper's evaluation and compare it with the printed figures",
+        description="Run the evaluation of the paper: each method on permutations of "
+        "each dataset, predicting every row before learning it. Results are kept as "
+        "they come: stopped at any time, the same command goes on from there.",
+    )
+    parser.add_argument(
+        "--datasets", nargs="+", metavar="NAME", help="default: the paper's 33"
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        metavar="NAME",
+        help="default: the paper's six; the majority class and no change are always "
+        "added",
+    )
+    parser.add_argument(
+        "--permutations", type=_positive, metavar="N", help="default: 10"
+    )
+    parser.add_argument(
+        "--seed", type=_natural, default=0, metavar="S", help="default: 0"
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, metavar="N", help="processes; default: one a core"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder of data files <name>.csv.gz (default: the environment variable "
+        "RPNB_DATA)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=RESULTS,
+        metavar="FILE",
+        help=f"where results are kept, a line a run (default: {RESULTS})",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="folder for tables and report (default: beside the results, by their "
+        "name)",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="3 permutations of the datasets of at most 1500 rows and 50 features, "
+        "unless told otherwise",
+    )
+    parser.add_argument(
+        "--offline",
+        action="store_true",
+        help="only datasets that need no network: those generated and, with --data, "
+        "those with a file",
+    )
+    parser.add_argument(
+        "--reading",
+        choices=("paper", "true"),
+        default="paper",
+        help="read the data as the paper must have, or as published (default: paper)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the study, write its tables and report, and say what came of it."""
+    from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError
+    from rpnb.cli.progress import Display
+    from rpnb.study.plan import PlanError, make_plan
+    from rpnb.study.run import ResultsBusyError
+    from rpnb.study.run import run as run_plan
+    from rpnb.study.workers import WorkersLostError
+
+    start = time.monotonic()
+    display = Display(sys.stderr)
+    try:
+        plan = make_plan(
+            arguments.datasets,
+            arguments.methods,
+            permutations=arguments.permutations,
+            seed=arguments.seed,
+            reading=arguments.reading,
+            data=arguments.data,
+            quick=arguments.quick,
+            offline=arguments.offline,
+        )
+        sys.stderr.write(_announce(plan) + "\n")
+        outcome = run_plan(plan, arguments.results, jobs=arguments.jobs, watch=display)
+    except (PlanError, ResultsBusyError, WorkersLostError, OSError) as error:
+        raise CommandError(str(error)) from error
+    finally:
+        display.close()
+    _report_troubles(outcome)
+    if outcome.interrupted:
+        sys.stderr.write(
+            f"Stopped. {len(outcome.records)} of {plan.n_runs} runs are in "
+            f"{arguments.results}; the same command goes on from there.\n"
+        )
+        return INTERRUPTED
+    if outcome.records:
+        directory = arguments.report or arguments.results.with_suffix("")
+        _summarise(plan, outcome, time.monotonic() - start)
+        report = _write_files(plan, outcome, directory)
+        sys.stdout.write(f"results  {arguments.results}\nreport   {report}\n")
+    if any(failure.method is None for failure in outcome.failures):
+        return BAD_INPUT
+    return 1 if outcome.failures else 0
+
+
+def _announce(plan: "Plan") -> str:
+    return (
+        f"{_count(plan.datasets, 'dataset')} × {_count(plan.methods, 'method')} × "
+        f"{plan.permutations} permutation{'s' * (plan.permutations > 1)} = "
+        f"{plan.n_runs} runs, seed {plan.seed}"
+    )
+
+
+def _count(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+
+
+def _report_troubles(outcome: "Outcome") -> None:
+    for failure in outcome.failures:
+        where = failure.dataset + (f", {failure.method}" if failure.method else "")
+        sys.stderr.write(f"failed: {where}: {failure.message}\n")
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in outcome.unavailable:
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        sys.stderr.write(f"left out: {', '.join(names)}: {reason}\n")
+
+
+def _summarise(plan: "Plan", outcome: "Outcome", seconds: float) -> None:
+    from rpnb.cli.progress import duration
+    from rpnb.study import agreement, tables
+    from rpnb.study.layout import to_text
+    from rpnb.study.showing import (
+        show_agreement_counts,
+        show_counts,
+        show_results,
+    )
+    from rpnb.study.statistics import can_reject
+
+    cells = tables.results(outcome.records, "error", plan.datasets, plan.methods)
+    shown = [show_results(cells, "error", variances=False)]
+    if tables.RPNB in plan.methods and can_reject(plan.permutations):
+        shown.append(show_counts(cells, "error"))
+    printed = agreement.agreement(outcome.records, plan.datasets, plan.methods)
+    if printed:
+        shown.append(show_agreement_counts(printed))
+    for table in shown:
+        sys.stdout.write("\n" + to_text(table))
+    sys.stdout.write(
+        f"\n{len(outcome.records)} runs, {outcome.computed} of them computed now, in "
+        f"{duration(seconds)}.\n"
+    )
+
+
+def _write_files(plan: "Plan", outcome: "Outcome", directory: Path) -> Path:
+    """Write the report with its tables, or the tables alone if there is no report."""
+    from rpnb.study.showing import write_tables
+
+    try:
+        from rpnb.study.report import write
+    except ImportError:
+        files = write_tables(outcome.records, directory, plan.datasets, plan.methods)
+        return files[0]
+    return write(outcome.records, directory)
+
+
+def _positive(text: str) -> int:
+    value = _natural(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
+    return value
+
+
+def _natural(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
+    return value
