@@ -155,6 +155,24 @@ def test_the_compiled_tree_does_as_the_plain_one(
     assert made >= 3
 
 
+@both_densities
+def test_constant_attributes_are_as_in_the_plain_tree(density: int) -> None:
+    rules = EAGER._replace(density=density)
+    X, y = a_stream(3, n=200)
+    X[:, 1] = 4.0
+    for varied in (0, 60):
+        X[:varied] = 1.0  # long enough for the leaf to freeze
+        tree = Tree(rules)
+        weight = np.ones(len(X))
+        expected = learn_with_oracle(tree, X, y, weight, 3)
+        forest, splits = splits_by_row(rules, X, y, weight, 3)
+        assert splits == tree.splits
+        assert (len(splits) > 0) == (varied == 0)
+        assert_same_leaves(forest, tree)
+        _, votes = learn(new_forest(1, 3, 3), rules, X, y)
+        assert_allclose(votes, expected, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("power", [38.0, 39.5, 40.0, 40.2, 41.0, -38.0, -39.0, -40.0])
 def test_products_leave_the_range_of_doubles_as_multiplied_ones_do(
     power: float,

@@ -11,9 +11,8 @@ changes them by the matrix form of the paper's Theorem 1: with n' = n + w and δ
 Scores need S⁻¹ and log det S, and both follow a change of rank one in O(p²) operations.
 Kept is a triangular U with U·Uᵀ = S⁻¹, updated as in square-root Kalman filters
 (Carlson, "Fast triangular formulation of the square root filter", AIAA Journal 11,
-1973): a distance is then a sum of squares, never negative, while the
-Sherman-Morrison formula for S⁻¹ itself loses all its digits where the variances of two
-directions differ by a factor of 1e16.
+1973): a distance is then a sum of squares. The Sherman-Morrison formula for S⁻¹ itself
+ends in negative distances where the deviations of two directions differ by 1e9.
 """
 
 from math import log, sqrt
