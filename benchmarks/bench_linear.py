@@ -1,7 +1,7 @@
 """AROW and PA beside scikit-learn's passive-aggressive learner, row by row.
 
 Both predict each row of Letter (p = 16, M = 26) before learning it. scikit-learn does
-so by a loop of `predict` and `partial_fit` of one row, ours by one `predict_then_learn`.
+so by a loop of `predict` and `partial_fit` of a row, ours by one `predict_then_learn`.
 Jobs are interleaved on one thread; medians of rows a second.
 
 Run: python benchmarks/bench_linear.py [--repeat 5] [--data DIR]
