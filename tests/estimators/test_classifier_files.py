@@ -259,9 +259,11 @@ def test_a_kept_model_goes_on_learning_and_leaves_the_first_alone(
     before = snapshot(model)
     twin = kept(model, tmp_path)
     assert snapshot(twin) == before
-    answers = twin.predict_then_learn(X, y + 1)
+    # First without a new class, so that it is the kept arrays that are written to.
+    answers = [twin.predict_then_learn(X, labels) for labels in (y, y + 1)]
     assert snapshot(model) == before
-    assert_array_equal(model.predict_then_learn(X, y + 1), answers)
+    for labels, expected in zip((y, y + 1), answers, strict=True):
+        assert_array_equal(model.predict_then_learn(X, labels), expected)
     assert snapshot(model) == snapshot(twin)
 
 
