@@ -1,1 +1,44 @@
-"""The report of a study: one page that stands alone, and its tables and charts."""
+"""The report of a study: one page that stands alone, with its tables and charts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rpnb.study.records import Record
+from rpnb.study.report.content import gather
+from rpnb.study.report.figures import draw
+from rpnb.study.report.files import write_files
+from rpnb.study.report.page import page
+
+__all__ = ["write"]
+
+
+def write(
+    records: Iterable[Record], directory: Path, *, command: str | None = None
+) -> Path:
+    """Write the report of a study and return its page.
+
+    The page, `report.html`, needs no network and no other file. Beside it stand the
+    tables as CSV and Markdown, the points of the learning curves as CSV, and the charts
+    as SVG; as PNG too where matplotlib is installed, which `pip install 'rpnb[report]'`
+    does. The same records give the same bytes, in whatever order they come.
+
+    Parameters
+    ----------
+    records
+        Of one study.
+    directory
+        Made if it is not there; files of an earlier report are replaced.
+    command
+        How the study was run, as the page shall say.
+
+    Raises
+    ------
+    ValueError
+        If there are no records, or records of different studies.
+    """
+    content = gather(records)
+    charts = draw(content)
+    write_files(content, charts, directory)
+    path = directory / "report.html"
+    path.write_text(page(content, charts, command), encoding="utf-8")
+    return path

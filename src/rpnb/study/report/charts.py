@@ -60,7 +60,7 @@ def outcome_bars(
         rows.append(Label(0.0, y + 14.0, label(method), bold=True))
         for bars in group:
             rows.append(
-                Label(left - 7.0, y + 14.0, bars.source, "muted", "end", size=11.0)
+                Label(left - 7.0, y + 14.0, bars.source, "muted", "end", size=12.0)
             )
             rows.extend(_stack(scale, y, bar, bars, label(method)))
             y += bar + inner
@@ -68,7 +68,7 @@ def outcome_bars(
     bottom = y - outer + 5.0
     marks.extend(x_axis(scale, top - 4.0, bottom, "datasets"))
     marks.extend(rows)
-    return Drawing(_WIDTH, bottom + 38.0, title, tuple(marks))
+    return Drawing(_WIDTH, bottom + 40.0, title, tuple(marks))
 
 
 def _outcome_legend(x: float, y: float) -> Iterator[Mark]:
@@ -76,8 +76,8 @@ def _outcome_legend(x: float, y: float) -> Iterator[Mark]:
         yield Area(box(x, y - 9.0, 11.0, 11.0), role)
         if role == "loss":
             yield from hatch(x, y - 9.0, 11.0, 11.0, "loss-line", 4.0)
-        yield Label(x + 15.0, y, text, "muted", size=11.0)
-        x += 15.0 + text_width(text, 11.0) + 14.0
+        yield Label(x + 15.0, y, text, "muted", size=12.0)
+        x += 15.0 + text_width(text, 12.0) + 14.0
 
 
 def _stack(
@@ -139,7 +139,7 @@ def amount_bars(
         if amount.printed is not None:
             start = max(reach, end) + 12.0 + text_width(text, 12.5)
             marks.extend(_printed(scale(amount.printed), y, bar, amount.printed, start))
-    return Drawing(_WIDTH, bottom + 34.0, title, tuple(marks))
+    return Drawing(_WIDTH, bottom + 38.0, title, tuple(marks))
 
 
 def _whisker(low: float, high: float, y: float) -> Iterator[Mark]:
@@ -154,4 +154,4 @@ def _printed(
     tip = f"paper: {value:g}"
     yield Line(((x, y - 3.0), (x, y + height + 3.0)), "ink", 1.6)
     yield Dot(x, y - 3.0, "nabla", "ink", 3.8, tip=tip)
-    yield Label(start, y + 13.5, tip, "muted", size=11.0)
+    yield Label(start, y + 13.5, tip, "muted", size=12.0)

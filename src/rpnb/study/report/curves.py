@@ -27,7 +27,7 @@ from rpnb.study.report.palette import Style, label, style
 Measure: TypeAlias = Literal["error", "updates"]
 
 _WIDTH, _HEIGHT = 440.0, 272.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 112.0, 24.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +87,17 @@ def _axes(x: Scale, y: Scale, measure: Measure) -> Iterator[Mark]:
     for value in ticks(y.low, y.high, 4):
         height = y(value)
         yield Line(((x.start, height), (x.end, height)), "grid")
-        yield Label(x.start - 6.0, height + 4.0, number(value), "muted", "end", 11.0)
+        yield Label(x.start - 6.0, height + 4.0, number(value), "muted", "end", 12.0)
     for value in ticks(x.low, x.high, 4):
         place = x(value)
         yield Line(((place, y.start), (place, y.start + 4.0)), "muted")
         text = number(value)
-        yield Label(place, y.start + 16.0, text, "muted", "middle", 11.0)
+        yield Label(place, y.start + 16.0, text, "muted", "middle", 12.0)
     yield Line(((x.start, y.start), (x.end, y.start)), "muted")
     middle = (x.start + x.end) / 2
-    yield Label(middle, _HEIGHT - 6.0, "rows of the stream", "muted", "middle", 11.0)
+    yield Label(middle, _HEIGHT - 6.0, "rows of the stream", "muted", "middle", 12.0)
     unit = "error so far" if measure == "error" else "updates so far"
-    yield Label(0.0, 11.0, unit, "muted", size=11.0)
+    yield Label(0.0, 11.0, unit, "muted", size=12.0)
 
 
 def _band(each: Curve, x: Scale, y: Scale, look: Style) -> Area:
@@ -126,7 +126,7 @@ def _names(
 ) -> Iterator[Mark]:
     """Yield the methods' names at the ends of their lines, moved apart."""
     ends = [y(min(float(c.mean[-1]), y.high)) for c in curves]
-    places = spread(ends, 14.0, _TOP + 2.0, _HEIGHT - _BOTTOM + 2.0)
+    places = spread(ends, 15.0, _TOP + 2.0, _HEIGHT - _BOTTOM + 2.0)
     for each, end, place in zip(curves, ends, places, strict=True):
         look = style(each.method, methods)
         start = x(float(each.rows[-1]))
@@ -135,4 +135,4 @@ def _names(
         tip = f"{label(each.method)}: {value} at the end of the stream"
         yield Dot(start + 17.0, place, look.shape, look.role, 3.4, tip=tip)
         bold = each.method == "RPNB"
-        yield Label(start + 24.0, place + 4.0, label(each.method), size=11.0, bold=bold)
+        yield Label(start + 24.0, place + 4.0, label(each.method), size=12.0, bold=bold)

@@ -81,8 +81,8 @@ def _axis(scale: Scale, y: float, last: int) -> Iterator[Mark]:
     for rank in range(1, last + 1):
         x = scale(float(rank))
         yield Line(((x, y), (x, y - 6.0)), "ink", 1.2)
-        yield Label(x, y - 10.0, str(rank), "muted", "middle", 11.0)
-    yield Label(scale.start - 8.0, y - 10.0, "average rank", "muted", "end", 11.0)
+        yield Label(x, y - 10.0, str(rank), "muted", "middle", 12.0)
+    yield Label(scale.start - 8.0, y - 10.0, "average rank", "muted", "end", 12.0)
 
 
 def _length(scale: Scale, critical_difference: float) -> Iterator[Mark]:
@@ -94,9 +94,9 @@ def _length(scale: Scale, critical_difference: float) -> Iterator[Mark]:
         yield Line(((x, y - 4.0), (x, y + 4.0)), "ink", 1.4)
     text = f"critical difference {critical_difference:.2f}"
     if high + 140.0 < _WIDTH:
-        yield Label(high + 7.0, y + 4.0, text, "muted", size=11.0)
+        yield Label(high + 7.0, y + 4.0, text, "muted", size=12.0)
     else:
-        yield Label(low, y + 16.0, text, "muted", size=11.0)
+        yield Label(low, y + 16.0, text, "muted", size=12.0)
 
 
 def _elbow(
@@ -114,5 +114,5 @@ def _elbow(
     yield Line(((x, axis), (x, y), (edge, y)), look.role, 1.4)
     yield Dot(x, axis, look.shape, look.role, 4.2, tip=f"{label(name)}: {rank:.2f}")
     inner = edge + 30.0 if left else edge - 30.0
-    yield Label(edge, y - 4.5, f"{rank:.2f}", "muted", anchor, 11.5)
-    yield Label(inner, y - 4.5, label(name), "ink", anchor, 11.5, bold=name == "RPNB")
+    yield Label(edge, y - 4.5, f"{rank:.2f}", "muted", anchor, 12.0)
+    yield Label(inner, y - 4.5, label(name), "ink", anchor, 12.0, bold=name == "RPNB")

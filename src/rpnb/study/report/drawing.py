@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+import numpy as np
+
+from rpnb.core.arrays import FloatArray
+
 XY: TypeAlias = tuple[float, float]
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "cross", "nabla"]
@@ -171,27 +175,28 @@ def simplify(points: Sequence[XY], tolerance: float = 0.15) -> list[XY]:
     Ramer (1972), Douglas and Peucker (1973): between two points that stay, the one
     farthest from their chord stays too if it is farther than `tolerance` from it.
     """
-    stays = [0, len(points) - 1]
+    xy = np.array(points, dtype=np.float64)
+    stays = {0, len(points) - 1}
     spans = [(0, len(points) - 1)]
     while spans:
         first, last = spans.pop()
-        inner = range(first + 1, last)
-        far = max(
-            ((_off_chord(points[i], points[first], points[last]), i) for i in inner),
-            default=(0.0, first),
-        )
-        if far[0] > tolerance:
-            stays.append(far[1])
-            spans += [(first, far[1]), (far[1], last)]
-    return [points[index] for index in sorted(set(stays))]
+        if last - first < 2:
+            continue
+        off = _off_chord(xy[first + 1 : last], xy[first], xy[last])
+        far = int(off.argmax())
+        if off[far] > tolerance:
+            middle = first + 1 + far
+            stays.add(middle)
+            spans += [(first, middle), (middle, last)]
+    return [points[index] for index in sorted(stays)]
 
 
-def _off_chord(point: XY, start: XY, end: XY) -> float:
-    dx, dy = end[0] - start[0], end[1] - start[1]
-    length = math.hypot(dx, dy)
+def _off_chord(points: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+    chord, apart = end - start, points - start
+    length = math.hypot(*chord)
     if length == 0.0:
-        return math.hypot(point[0] - start[0], point[1] - start[1])
-    return abs(dx * (point[1] - start[1]) - dy * (point[0] - start[0])) / length
+        return np.hypot(apart[:, 0], apart[:, 1])
+    return np.abs(chord[0] * apart[:, 1] - chord[1] * apart[:, 0]) / length
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -61,7 +61,11 @@ _STYLES = (
     Style("s7", "square", (3.0, 5.0), 1.5),
 )
 
-_LABELS = {"OnlineBagging": "Online Bagging"}
+_LABELS = {
+    "OnlineBagging": "Online Bagging",
+    "MajorityClass": "Majority class",
+    "NoChange": "No change",
+}
 
 
 def style(method: str, methods: Iterable[str]) -> Style:
@@ -78,8 +82,10 @@ def label(method: str) -> str:
 
 def chart_css() -> str:
     """Return the style sheet of all charts: the class of a role sets the colour."""
-    light = "".join(f".{role}{{color:{pair[0]}}}" for role, pair in COLOURS.items())
-    dark = "".join(f".{role}{{color:{pair[1]}}}" for role, pair in COLOURS.items())
+    light, dark = (
+        "".join(f".chart .{role}{{color:{pair[i]}}}" for role, pair in COLOURS.items())
+        for i in (0, 1)
+    )
     return (
         ".chart text{fill:currentColor;font-family:system-ui,-apple-system,"
         "'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif}"

@@ -38,24 +38,24 @@ def deviation_strip(
     reach: float = 6.0,
 ) -> Drawing:
     """Draw a dot a dataset in the row of its method, by its z; far ones are named."""
-    row, top, left, right = 46.0, 20.0, 112.0, 10.0
+    row, top, left, right = 46.0, 20.0, 124.0, 10.0
     scale = Scale(-reach, reach, left, _WIDTH - right)
     present = [name for name in methods if any(d.method == name for d in deviations)]
     bottom = top + row * len(present)
     span = box(scale(-usual), top, scale(usual) - scale(-usual), bottom - top)
     marks: list[Mark] = [Area(span, "band")]
-    note = f"within ±{usual:g}: what chance gives"
-    marks.append(Label(scale(0.0), top - 6.0, note, "muted", "middle", 11.0))
+    note = f"within ±{usual:g}: 95 of 100 by chance"
+    marks.append(Label(scale(0.0), top - 6.0, note, "muted", "middle", 12.0))
     axis = "difference from the paper, in standard errors"
     marks.extend(x_axis(scale, top, bottom, axis, step=usual))
     for line, method in enumerate(present):
         y = top + (line + 0.5) * row
         look = style(method, methods)
-        marks.append(Label(left - 18.0, y + 4.0, label(method), anchor="end"))
-        marks.append(Dot(left - 9.0, y, look.shape, look.role, 3.8))
+        marks.append(Label(94.0, y + 4.0, label(method), anchor="end"))
+        marks.append(Dot(103.0, y, look.shape, look.role, 3.8))
         own = [d for d in deviations if d.method == method]
         marks.extend(_swarm(own, scale, y, row, look.role, reach))
-    return Drawing(_WIDTH, bottom + 38.0, title, tuple(marks))
+    return Drawing(_WIDTH, bottom + 40.0, title, tuple(marks))
 
 
 def _swarm(
@@ -102,11 +102,12 @@ def _far_note(
     text = f"{deviation.name} {deviation.z:+.1f}"
     if len(far) > 1:
         text = f"{len(far)} datasets to {deviation.z:+.0f}"
-        x = scale(side * reach)
     text = text.replace("-", "\N{MINUS SIGN}", 1) if side < 0 else text
-    half = text_width(text, 10.5) / 2
-    x = min(max(x, scale.start + half), scale.end - half)
-    return Label(x, y, text, "muted", "middle", 10.5)
+    half = text_width(text, 11.5) / 2
+    # Beside the dots at the end of the axis, not on them.
+    edge = 8.0 if len(far) > 1 else 0.0
+    x = min(max(x, scale.start + half + edge), scale.end - half - edge)
+    return Label(x, y, text, "muted", "middle", 11.5)
 
 
 def _lanes(step: float) -> Iterator[float]:

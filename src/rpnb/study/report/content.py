@@ -1,0 +1,84 @@
+"""What a report shows, computed once from records."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rpnb.datasets import paper
+from rpnb.study import tables
+from rpnb.study.agreement import Agreement, agreement
+from rpnb.study.grouping import Runs, datasets_of, group, methods_of
+from rpnb.study.methods import order_of
+from rpnb.study.records import Record
+from rpnb.study.report.curves import Curve, Measure, curve
+from rpnb.study.tables import Count, Ranking, Result, Shape, Updates
+
+MEASURES: tuple[tables.Measure, ...] = ("error", "f1")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """All numbers of a report.
+
+    Attributes
+    ----------
+    runs
+        The records by dataset and method.
+    datasets
+        Those with records, in the order of Table 1.
+    methods
+        The paper's, whether they have records or not, and others that do.
+    shapes, results, counts, updates, rankings, agreements
+        Table 1; Tables 2 and 3; Figures 1 and 2; Figure 3; ranks across datasets, or
+        None where there are too few; each printed figure beside ours.
+    """
+
+    runs: Runs
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    results: Mapping[tables.Measure, tuple[Result, ...]]
+    counts: Mapping[tables.Measure, tuple[Count, ...]]
+    updates: tuple[Updates, ...]
+    rankings: Mapping[tables.Measure, Ranking | None]
+    agreements: tuple[Agreement, ...]
+
+    def records(self) -> list[Record]:
+        """Return all records, by dataset, method and permutation."""
+        return [record for cell in self.runs.values() for record in cell]
+
+    def curves(self, dataset: str, measure: Measure) -> list[Curve]:
+        """Return the learning curves of a dataset, a method each."""
+        cells = (self.runs.get((dataset, method)) for method in self.methods)
+        return [curve(cell, measure) for cell in cells if cell]
+
+
+def gather(records: Iterable[Record]) -> Content:
+    """Compute what a report of these records shows.
+
+    Raises
+    ------
+    ValueError
+        If there are no records, or records of different studies.
+    """
+    held = list(records)
+    if not held:
+        raise ValueError("records must hold at least one run, got none")
+    runs = group(held)
+    methods = sorted({*paper.METHODS, *methods_of(runs)}, key=order_of)
+    results = {
+        measure: tuple(tables.results(held, measure, methods=methods))
+        for measure in MEASURES
+    }
+    return Content(
+        runs=runs,
+        datasets=tuple(datasets_of(runs)),
+        methods=tuple(methods),
+        shapes=tuple(tables.shapes(held)),
+        results=results,
+        counts={
+            measure: tuple(tables.counts(results[measure])) for measure in MEASURES
+        },
+        updates=tuple(tables.updates(held)),
+        rankings={m: tables.ranking(results[m], m) for m in MEASURES},
+        agreements=tuple(agreement(held)),
+    )

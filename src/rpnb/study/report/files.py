@@ -1,0 +1,64 @@
+"""The files beside the page: tables, numbers of the curves, charts."""
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+from rpnb.study.report.content import Content
+from rpnb.study.report.drawing import Drawing
+from rpnb.study.report.figures import in_files
+from rpnb.study.report.png import is_available, png
+from rpnb.study.report.svg import standalone
+from rpnb.study.showing import write_tables
+
+
+def write_files(
+    content: Content, charts: Mapping[str, Drawing], directory: Path
+) -> list[Path]:
+    """Write tables as CSV and Markdown, charts as SVG and, with matplotlib, as PNG.
+
+    Returns
+    -------
+    list
+        The files.
+    """
+    written = write_tables(content.records(), directory, methods=content.methods)
+    files = {"curves.csv": curves_csv(content).encode()}
+    for name, drawing in in_files(content, charts).items():
+        files[f"{name}.svg"] = standalone(drawing).encode()
+        if is_available():
+            files[f"{name}.png"] = png(drawing)
+    for name, data in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        written.append(path)
+    return written
+
+
+def curves_csv(content: Content) -> str:
+    """Return the points of all learning curves."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        (
+            *("dataset", "method", "runs", "row"),
+            *("error_mean", "error_deviation", "updates_mean", "updates_deviation"),
+        )
+    )
+    for dataset in content.datasets:
+        pairs = zip(
+            content.curves(dataset, "error"),
+            content.curves(dataset, "updates"),
+            strict=True,
+        )
+        for error, updates in pairs:
+            columns = (
+                *(error.rows, error.mean, error.deviation),
+                *(updates.mean, updates.deviation),
+            )
+            for row, *values in zip(*(c.tolist() for c in columns), strict=True):
+                shown = (f"{value:.10g}" for value in values)
+                writer.writerow((dataset, error.method, error.runs, int(row), *shown))
+    return file.getvalue()

@@ -1,0 +1,90 @@
+"""HTML from Python: what is not markup already is escaped."""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import final
+
+
+@final
+class Html(str):
+    """Text that is markup and is not escaped again."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *inner: str, **attributes: str | int | None) -> Html:
+    """Return an element; `class_` gives class, and None leaves an attribute out.
+
+    Examples
+    --------
+    >>> tag("a", "p < q", href="#top", class_="far", title=None)
+    '<a href="#top" class="far">p &lt; q</a>'
+    """
+    pairs = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{pairs}>{join(inner)}</{name}>")
+
+
+def join(parts: Iterable[str], between: str = "") -> Html:
+    """Return parts one after the other, those that are not markup escaped."""
+    return Html(between.join(_safe(part) for part in parts))
+
+
+def _safe(text: str) -> str:
+    return text if isinstance(text, Html) else escape(text, quote=False)
+
+
+def slug(name: str) -> str:
+    """Return a name for anchors and files: small letters, digits and hyphens.
+
+    Examples
+    --------
+    >>> slug("Tic_Tac_Toe")
+    'tic-tac-toe'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-") or "unnamed"
+
+
+def section(anchor: str, title: str, *inner: str) -> Html:
+    """Return a part of the page, with a heading that can be linked to."""
+    heading = tag("h2", title, id=f"{anchor}-title")
+    return tag("section", heading, *inner, id=anchor, aria_labelledby=f"{anchor}-title")
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    bodies: Iterable[str],
+    *,
+    label: str,
+    align: str | None = None,
+) -> Html:
+    """Return a table in a box of its own, in which it scrolls, also by the keyboard.
+
+    `align` has a letter a column, "l" or "r"; without it, the first is left.
+    """
+    letters = align or "l".ljust(len(head), "r")
+    columns = join(
+        tag("th", name, scope="col", class_="text" if letter == "l" else None)
+        for name, letter in zip(head, letters, strict=True)
+    )
+    inner = tag("table", tag("thead", tag("tr", columns)), *bodies, aria_label=label)
+    # A box that scrolls must be reachable by the keyboard, and say what it is.
+    box = tag(
+        "div", inner, class_="scroll", tabindex="0", role="region", aria_label=label
+    )
+    return tag("figure", tag("figcaption", caption), box, class_="tabular")
+
+
+def row(name: str, cells: Iterable[str]) -> Html:
+    """Return a row: its name, then cells that are elements already."""
+    return tag("tr", tag("th", name, scope="row"), *cells)
+
+
+def figure(chart: Html, caption: str, *more: str) -> Html:
+    """Return a chart with its caption."""
+    return tag("figure", chart, tag("figcaption", caption), *more)
