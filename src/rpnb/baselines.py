@@ -4,6 +4,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from rpnb.estimators.ensembles import OnlineBagging, OnlineBoosting
 from rpnb.estimators.first_order import (
     ALMA,
     OGD,
@@ -48,7 +49,9 @@ __all__ = [
     "GaussianNB",
     "MajorityClass",
     "NoChange",
+    "OnlineBagging",
     "OnlineBayes",
+    "OnlineBoosting",
     "Perceptron",
     "make",
     "names",
@@ -73,6 +76,8 @@ _LEARNERS: dict[str, type[BaseEstimator]] = {
         NHERD,
         SOP,
         IELLIP,
+        OnlineBagging,
+        OnlineBoosting,
         OnlineBayes,
         GaussianNB,
         MajorityClass,
