@@ -34,7 +34,7 @@ from rpnb.estimators.parameters import (
     draw_seed,
 )
 from rpnb.estimators.persistence import ModelFileError, take_array
-from rpnb.estimators.streaming import WeightedStreamClassifier
+from rpnb.estimators.streaming import StreamClassifier
 
 Base = Literal["hoeffding_tree", "gaussian_nb"]
 Density = Literal["log", "product"]
@@ -63,7 +63,7 @@ class Ensemble:
     seen: int = 0
 
 
-class TreeEnsemble(WeightedStreamClassifier[Ensemble]):
+class TreeEnsemble(StreamClassifier[Ensemble]):
     """Abstract: K trees, or naive Bayes classifiers, that vote."""
 
     n_estimators: int
@@ -95,7 +95,8 @@ class TreeEnsemble(WeightedStreamClassifier[Ensemble]):
 
         A row on which no member votes has the same share for all classes.
         """
-        votes = self._votes(self._state, self._rows_to_predict(X))
+        rows = self._rows_to_predict(X)
+        votes = self._votes(self._state, rows)
         total = votes.sum(axis=1, keepdims=True)
         even = np.full(votes.shape, 1.0 / votes.shape[1])
         return np.divide(votes, total, out=even, where=total > 0.0)
