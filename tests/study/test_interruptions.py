@@ -1,0 +1,137 @@
+"""What happens to a study whose processes end in the middle of their work."""
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from rpnb.study import showing
+from rpnb.study.plan import make_plan
+from rpnb.study.records import read
+from rpnb.study.run import Progress, run
+from rpnb.study.workers import WorkersLostError
+
+NAMES, METHODS, PERMUTATIONS = ["Iris", "Monk-2", "Led7digit"], ["RPNB", "SCW"], 10
+RUNS = len(NAMES) * (len(METHODS) + 2) * PERMUTATIONS
+PATIENCE = 120.0  # seconds, on a machine with other things to do
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir() or os.environ.get("NUMBA_DISABLE_JIT") == "1",
+    reason="looks at processes in /proc, and needs compiled learners to be quick",
+)
+
+
+@contextmanager
+def started(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """The command as a user starts it, in a process group like a terminal's."""
+    command = [sys.executable, "-c", "import rpnb.cli as c; raise SystemExit(c.main())"]
+    arguments = ["paper", "--offline", "--jobs", "2", "--results", "r.jsonl"]
+    arguments += ["--permutations", str(PERMUTATIONS), "--report", "report"]
+    arguments += ["--datasets", *NAMES, "--methods", *METHODS]
+    with subprocess.Popen(  # noqa: S603 - the words are our own
+        command + arguments,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.005)
+
+
+def records_in(folder: Path) -> int:
+    return sum(1 for _ in read(folder / "r.jsonl"))
+
+
+def children_of(process: "subprocess.Popen[str]") -> list[int]:
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(number) for number in path.read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def kill_after(folder: Path, kept: int, delay: float) -> None:
+    """Start the command, kill it soon after its first new record, await its workers."""
+    with started(folder) as process:
+        wait_until(lambda: records_in(folder) > kept)
+        time.sleep(delay)
+        workers = children_of(process)
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def test_killed_at_any_moment_a_study_ends_with_the_same_tables(tmp_path: Path) -> None:
+    moments = random.Random(20171)  # noqa: S311 - nothing is secret here
+    kept = 0
+    for _ in range(3):
+        kill_after(tmp_path, kept, delay=moments.uniform(0.0, 0.05))
+        assert kept < records_in(tmp_path) < RUNS
+        kept = records_in(tmp_path)
+    with started(tmp_path) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+
+    records = list(read(tmp_path / "r.jsonl"))
+    assert len({record.key for record in records}) == len(records) == RUNS
+    plan = make_plan(NAMES, METHODS, permutations=PERMUTATIONS, offline=True)
+    undisturbed = run(plan, tmp_path / "undisturbed.jsonl", jobs=0)
+    assert showing.lay_out(records) == showing.lay_out(undisturbed.records)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_ctrl_c_ends_all_processes_quietly_and_keeps_what_finished(
+    tmp_path: Path, after: int
+) -> None:
+    with started(tmp_path) as process:
+        # After nothing: while workers are starting, which must not be seen either.
+        wait_until(lambda: len(children_of(process)) > 1 - after)
+        wait_until(lambda: records_in(tmp_path) >= after)
+        workers = children_of(process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert f"Stopped. {records_in(tmp_path)} of {RUNS} runs are in r.jsonl" in errors
+    assert records_in(tmp_path) >= after
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def test_a_worker_that_dies_is_told_and_what_finished_is_kept(tmp_path: Path) -> None:
+    plan = make_plan(NAMES, METHODS, permutations=PERMUTATIONS, offline=True)
+    path = tmp_path / "r.jsonl"
+
+    def murderous(progress: Progress) -> None:
+        if progress.computed:
+            for child in multiprocessing.active_children():
+                child.kill()
+
+    with pytest.raises(WorkersLostError, match="a worker process ended suddenly"):
+        run(plan, path, jobs=1, watch=murderous)
+    kept = len(list(read(path)))
+    assert 0 < kept < RUNS
+    assert run(plan, path, jobs=1).computed == RUNS - kept

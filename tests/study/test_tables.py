@@ -1,0 +1,321 @@
+import csv
+import io
+from dataclasses import replace
+from math import inf, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rpnb.datasets import paper
+from rpnb.study import agreement, showing, tables
+from rpnb.study.agreement import judge
+from rpnb.study.layout import Table, to_csv, to_markdown, to_text
+from rpnb.study.records import Point, Record
+from rpnb.study.statistics import compare
+
+
+def record(
+    dataset: str,
+    method: str,
+    r: int,
+    error: float,
+    *,
+    f1: float | None = None,
+    source: str = "file",
+) -> Record:
+    return Record(
+        dataset=dataset,
+        method=method,
+        parameters="{}",
+        permutation=r,
+        reading="paper",
+        content="c",
+        version="1",
+        n=100,
+        p=4,
+        M=3,
+        error=error,
+        f1=1.0 - error if f1 is None else f1,
+        updates=round(1000 * error),
+        seconds=1.0,
+        curve=(Point(100, 1, 1),),
+        source=source,
+    )
+
+
+ERRORS = {
+    ("Iris", "RPNB"): np.linspace(0.05, 0.14, 10),
+    ("Iris", "OGD"): np.linspace(0.25, 0.34, 10),
+    ("Iris", "NoChange"): np.linspace(0.6, 0.69, 10),
+    ("Zoo", "RPNB"): np.linspace(0.21, 0.30, 10),
+    ("Zoo", "OGD"): np.linspace(0.11, 0.20, 10),
+    ("GM", "RPNB"): np.linspace(0.025, 0.034, 10),
+    ("GM", "OGD"): np.linspace(0.025, 0.034, 10),
+}
+RECORDS = [
+    record(dataset, method, r, float(error))
+    for (dataset, method), errors in ERRORS.items()
+    for r, error in enumerate(errors)
+]
+
+
+def test_results_are_mean_variance_and_test_beside_the_printed_ones() -> None:
+    cells = {(c.dataset, c.method): c for c in tables.results(RECORDS, "error")}
+    assert list(cells)[:3] == [("GM", "RPNB"), ("GM", "OGD"), ("GM", "NoChange")]
+    ogd = cells["Iris", "OGD"]
+    errors = ERRORS["Iris", "OGD"]
+    assert ogd.mean == pytest.approx(errors.mean())
+    assert ogd.variance == pytest.approx(errors.var(ddof=1))
+    assert (ogd.runs, ogd.versus_rpnb) == (10, "worse")
+    assert cells["Zoo", "OGD"].versus_rpnb == "better"
+    assert cells["GM", "OGD"].versus_rpnb == "equal"
+    assert cells["Iris", "RPNB"].versus_rpnb is None
+    assert (ogd.paper_mean, ogd.paper_variance) == (0.3493, 5.80e-4)
+    assert ogd.paper_versus_rpnb == "worse"
+    assert cells["Iris", "NoChange"].paper_mean is None
+
+
+def test_f1_is_good_where_it_is_high() -> None:
+    cells = {(c.dataset, c.method): c for c in tables.results(RECORDS, "f1")}
+    assert cells["Iris", "OGD"].versus_rpnb == "worse"
+    assert cells["Zoo", "OGD"].versus_rpnb == "better"
+    assert cells["Iris", "OGD"].paper_mean == 0.6513
+
+
+def test_a_cell_without_records_is_none_and_a_dash_never_the_printed_number() -> None:
+    cells = tables.results(RECORDS, "error", ["Iris"], ["RPNB", "PA"])
+    missing = cells[1]
+    assert (missing.method, missing.mean, missing.runs) == ("PA", None, 0)
+    assert missing.paper_mean == 0.3953
+    line = showing.show_results(cells, "error").rows[0]
+    assert line[0:2] == ("Iris", "ours")
+    assert line[3].strip() == "—"
+    assert showing.show_results(cells, "error").rows[1][3].startswith("0.3953")
+
+
+def test_only_permutations_that_both_have_are_compared() -> None:
+    base = np.linspace(0.1, 0.9, 10)
+    mine = [record("Iris", "RPNB", r, float(base[r])) for r in range(1, 10)]
+    theirs = [record("Iris", "OGD", r, float(base[r]) + 0.001) for r in range(10)]
+    (_, ogd) = tables.results([*mine, *theirs], "error")
+    # Paired by place instead of permutation, OGD would seem better.
+    assert compare(base[:9] + 0.001, base[1:], "low") == "better"
+    assert (ogd.versus_rpnb, ogd.runs) == ("worse", 10)
+    assert [c.versus_rpnb for c in tables.results(theirs, "error")] == [None]
+
+
+def test_records_in_any_order_give_the_same_tables() -> None:
+    shuffled = [RECORDS[i] for i in np.random.default_rng(0).permutation(len(RECORDS))]
+    assert showing.lay_out(shuffled) == showing.lay_out(RECORDS)
+    slower = [replace(r, seconds=99.0) for r in [*RECORDS, RECORDS[0]]]
+    assert showing.lay_out(slower) == showing.lay_out(RECORDS)
+
+
+def test_records_of_two_studies_are_not_mixed() -> None:
+    other = replace(RECORDS[0], version="2")
+    with pytest.raises(ValueError, match=r"one study: Iris, RPNB, permutation 0"):
+        tables.results([*RECORDS, other], "error")
+
+
+def test_wins_ties_and_losses_are_rpnbs() -> None:
+    (count, plain) = tables.counts(tables.results(RECORDS, "error"))
+    assert (count.method, count.wins, count.ties, count.losses) == ("OGD", 1, 1, 1)
+    # Printed on these three: OGD is worse on Iris, Zoo and GM.
+    assert (count.paper_wins, count.paper_ties, count.paper_losses) == (3, 0, 0)
+    assert (plain.method, plain.wins, plain.paper_wins) == ("NoChange", 1, None)
+
+
+def test_printed_arrows_add_up_to_the_words_of_section_3_2() -> None:
+    like = [record(p.dataset, p.method, 0, p.error_mean) for p in paper.results()]
+    counts = {c.method: c for c in tables.counts(tables.results(like, "error"))}
+    said = {name: (c.paper_wins, c.paper_losses) for name, c in counts.items()}
+    assert said == {
+        "AROW": (24, 3),
+        "OGD": (32, 1),
+        "PA": (32, 0),
+        "SCW": (25, 3),
+        "OnlineBagging": (22, 5),
+    }
+
+
+def test_shapes_stand_beside_table_1() -> None:
+    (gm, iris, zoo) = tables.shapes(RECORDS)
+    assert (iris.paper_p, iris.paper_n, iris.paper_M) == (4, 150, 3)
+    assert (iris.p, iris.n, iris.M, iris.source) == (4, 100, 3, "file")
+    assert (gm.dataset, zoo.dataset) == ("GM", "Zoo")
+    (tae,) = tables.shapes(RECORDS, ["Tae"])
+    assert (tae.paper_n, tae.n, tae.source) == (151, None, None)
+
+
+def test_updates_are_those_of_figure_3() -> None:
+    rows = {(u.dataset, u.method): u for u in tables.updates(RECORDS)}
+    assert set(rows) == {("GM", m) for m in ("RPNB", "OGD", "NoChange")}
+    assert rows["GM", "RPNB"].mean == pytest.approx(29.5)
+    assert (rows["GM", "RPNB"].paper, rows["GM", "OGD"].paper) == (29.6, 247.4)
+    assert (rows["GM", "NoChange"].mean, rows["GM", "NoChange"].runs) == (None, 0)
+    assert tables.updates([r for r in RECORDS if r.dataset != "GM"]) == []
+
+
+def test_ranks_leave_references_and_incomplete_datasets_out() -> None:
+    cells = tables.results(RECORDS, "error")
+    ranking = tables.ranking(cells, "error")
+    assert ranking is not None
+    assert ranking.datasets == ("GM", "Iris", "Zoo")
+    assert ranking.friedman.ranks == {"RPNB": 1.5, "OGD": 1.5}
+    assert [rank.method for rank in ranking.ranks()] == ["RPNB", "OGD"]
+    (mine, ogd) = ranking.ranks()
+    assert (mine.wins, mine.p) == (None, None)
+    assert (ogd.wins, ogd.ties, ogd.losses, ogd.p) == (1, 1, 1, 1.0)
+    fewer = [r for r in RECORDS if (r.dataset, r.method) != ("GM", "OGD")]
+    again = tables.ranking(tables.results(fewer, "error"), "error")
+    assert again is not None
+    assert again.datasets == ("Iris", "Zoo")
+    alone = [r for r in RECORDS if r.method == "RPNB"]
+    assert tables.ranking(tables.results(alone, "error"), "error") is None
+
+
+def test_agreement_measures_differences_in_standard_errors() -> None:
+    rows = {(a.dataset, a.method, a.figure): a for a in agreement.agreement(RECORDS)}
+    ogd = rows["Iris", "OGD", "error"]
+    ours = ERRORS["Iris", "OGD"]
+    difference = ours.mean() - 0.3493
+    error = sqrt(5.80e-4 / 10 + ours.var(ddof=1) / 10)
+    assert ogd.difference == pytest.approx(difference)
+    assert ogd.standard_error == pytest.approx(error)
+    assert ogd.z == pytest.approx(difference / error)
+    assert ogd.verdict == judge(difference / error) == "differs"
+    assert ogd.reason is None
+    missing = rows["Iris", "PA", "error"]
+    assert (missing.ours, missing.z, missing.verdict) == (None, None, "missing")
+    assert len(rows) == 3 * 6 * 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("z", "verdict"),
+    [
+        (2.0, "agrees within 2"),
+        (-2.0, "agrees within 2"),
+        (-2.1, "agrees within 3"),
+        (3.0, "agrees within 3"),
+        (3.1, "differs"),
+        (-inf, "differs"),
+        (None, "not judged"),
+    ],
+)
+def test_verdicts(z: float | None, verdict: str) -> None:
+    assert judge(z) == verdict
+
+
+def test_a_variance_that_is_missing_is_taken_to_be_the_other_sides() -> None:
+    one = [record("Iris", "OGD", 0, 0.36)]
+    (error, _) = agreement.agreement(one, methods=["OGD"])
+    assert error.variance is None
+    assert error.standard_error == pytest.approx(sqrt(5.80e-4 / 10 + 5.80e-4 / 1))
+    rows = agreement.agreement(RECORDS, ["GM"], ["RPNB"])
+    updates = next(row for row in rows if row.figure == "updates")
+    assert updates.paper_variance is None
+    assert updates.variance is not None
+    assert updates.standard_error == pytest.approx(sqrt(2 * updates.variance / 10))
+    (gm,) = (
+        row
+        for row in agreement.agreement([record("GM", "OGD", 0, 0.2)], methods=["OGD"])
+        if row.figure == "updates"
+    )
+    assert (gm.z, gm.verdict) == (None, "not judged")
+
+
+def test_known_reasons_are_given_where_they_are_known() -> None:
+    drawn = [
+        record(name, method, 0, 0.3, source="drawn with seed 0")
+        for name in ("Iris", "Twonorm", "GM", "Monk-2", "Led7digit", "Skin_NonSkin")
+        for method in ("RPNB", "PA", "OnlineBagging")
+    ]
+    why = {
+        (a.dataset, a.method, a.figure): a.reason or ""
+        for a in agreement.agreement(drawn)
+    }
+    assert "0.087" in why["Iris", "RPNB", "error"]
+    assert "not comparable" in why["Iris", "OnlineBagging", "f1"]
+    assert "not comparable" in why["GM", "OnlineBagging", "f1"]
+    assert "not comparable" not in why["Twonorm", "OnlineBagging", "f1"]
+    assert "fresh draw" in why["Twonorm", "PA", "error"]
+    assert "fresh draw" in why["GM", "PA", "error"]
+    assert "Monk-3" in why["Monk-2", "PA", "error"]
+    assert "row of zeros" in why["Led7digit", "PA", "f1"]
+    assert "another configuration" in why["Skin_NonSkin", "OnlineBagging", "error"]
+    on_file = agreement.agreement([record("Twonorm", "PA", 0, 0.3)])
+    assert all(a.reason is None for a in on_file)
+
+
+def test_agreement_is_counted_by_method_and_figure() -> None:
+    table = showing.show_agreement_counts(agreement.agreement(RECORDS))
+    names = table.header[2:]
+    rows = {row[:2]: dict(zip(names, row[2:], strict=True)) for row in table.rows}
+    assert rows["error rate", "PA"]["missing"] == "3"
+    mine = rows["error rate", "OGD"]
+    assert (mine["differs"], mine["known why"]) == ("3", "1")  # GM's draw is known
+    assert sum(int(mine[name]) for name in mine if name != "known why") == 3
+
+
+TABLE = Table("Title", ("name", "n"), (("a|b", "1"), ("longer", "—")), ("Note.",))
+
+
+def test_a_table_as_text_stands_in_columns() -> None:
+    assert to_text(TABLE).splitlines() == [
+        "Title",
+        "─" * 9,
+        "name    n",
+        "─" * 9,
+        "a|b     1",
+        "longer  —",
+        "─" * 9,
+        "Note.",
+    ]
+
+
+def test_a_table_as_markdown_has_a_row_a_line() -> None:
+    assert to_markdown(TABLE).splitlines() == [
+        "**Title**",
+        "",
+        "| name | n |",
+        "| --- | ---: |",
+        "| a\\|b | 1 |",
+        "| longer | — |",
+        "",
+        "Note.",
+    ]
+
+
+def test_numbers_survive_csv_to_the_bit() -> None:
+    cells = tables.results(RECORDS, "error", methods=["RPNB", "PA"])
+    rows = list(csv.DictReader(io.StringIO(to_csv(cells))))
+    assert len(rows) == len(cells)
+    for cell, row in zip(cells, rows, strict=True):
+        assert row["dataset"] == cell.dataset
+        assert (float(row["mean"]) if row["mean"] else None) == cell.mean
+        assert (float(row["paper_mean"])) == cell.paper_mean
+    assert to_csv([]) == ""
+
+
+def test_all_tables_are_written(tmp_path: Path) -> None:
+    files = showing.write_tables(RECORDS, tmp_path / "new")
+    names = {file.name for file in files}
+    assert names >= {"tables.md", "tables.txt", "agreement.csv", "figure_3.csv"}
+    assert names >= {f"table_{i}.csv" for i in (1, 2, 3)}
+    text = (tmp_path / "new" / "tables.txt").read_text(encoding="utf-8")
+    for title in ("Table 1", "Table 2", "Table 3", "Figure 1", "Figure 2", "Figure 3"):
+        assert text.count(f"\n{title}. ") + text.startswith(f"{title}. ") == 1
+    assert "Average ranks by error rate, 3 datasets" in text
+
+
+def test_fewer_than_six_permutations_come_with_a_warning() -> None:
+    few = [r for r in RECORDS if r.permutation < 5]
+    warning = "With fewer than 6 permutations the test can never reject."
+    for table in (
+        showing.show_results(tables.results(few, "error"), "error"),
+        showing.show_counts(tables.results(few, "error"), "error"),
+    ):
+        assert warning in table.notes
+    enough = showing.show_results(tables.results(RECORDS, "error"), "error")
+    assert warning not in enough.notes

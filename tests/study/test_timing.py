@@ -1,0 +1,37 @@
+from collections import Counter
+
+import pytest
+
+from rpnb.study.records import Record
+from rpnb.study.timing import Cell, Clock
+
+COST = {("Iris", "RPNB"): 10.0, ("Zoo", "RPNB"): 20.0, ("Zoo", "OGD"): 4.0}
+
+
+def run(cell: Cell, seconds: float) -> Record:
+    return Record(
+        *(cell[0], cell[1], "{}", 0, "paper", "c", "1", 9, 4, 3),
+        *(0.1, 0.9, 3, seconds, ()),
+    )
+
+
+def test_what_is_not_known_is_judged_by_what_is_like_it() -> None:
+    clock = Clock(lambda cell: COST[cell])
+    assert clock.seconds_of(("Iris", "RPNB")) is None
+    assert clock.seconds_left(Counter([("Iris", "RPNB")]), 1) is None
+    clock.see(run(("Iris", "RPNB"), 1.0))
+    clock.see(run(("Iris", "RPNB"), 3.0))
+    assert clock.seconds_of(("Iris", "RPNB")) == 2.0
+    # 4 seconds for 20 operations of the method
+    assert clock.seconds_of(("Zoo", "RPNB")) == pytest.approx(4.0)
+    # no run of the method: all methods' operations
+    assert clock.seconds_of(("Zoo", "OGD")) == pytest.approx(0.8)
+
+
+def test_what_is_left_is_shared_by_the_processes() -> None:
+    clock = Clock(lambda cell: COST[cell])
+    clock.see(run(("Iris", "RPNB"), 2.0))
+    pending = Counter({("Iris", "RPNB"): 3, ("Zoo", "RPNB"): 1})
+    assert clock.seconds_left(pending, 1) == pytest.approx(3 * 2.0 + 4.0)
+    assert clock.seconds_left(pending, 2) == pytest.approx(5.0)
+    assert clock.seconds_left(Counter(), 2) == 0.0
