@@ -164,9 +164,11 @@ def test_arrows_say_who_is_better() -> None:
     assert arrows[0] not in "↑↓"
 
 
-def test_the_grid_has_a_sign_for_each_printed_figure(full: list[Record]) -> None:
+def test_the_grid_has_a_sign_for_each_printed_figure(
+    full: list[Record], text: str
+) -> None:
     content = gather(full)
-    shown = section(show(full), "summary")
+    shown = section(text, "summary")
     for name, look in LOOKS.items():
         count = sum(
             kind(each) == name and each.figure != "updates"
@@ -176,9 +178,11 @@ def test_the_grid_has_a_sign_for_each_printed_figure(full: list[Record]) -> None
     assert shown.count('scope="row"') == 66
 
 
-def test_the_counts_of_verdicts_are_those_of_the_agreements(full: list[Record]) -> None:
+def test_the_counts_of_verdicts_are_those_of_the_agreements(
+    full: list[Record], text: str
+) -> None:
     content = gather(full)
-    shown = section(show(full), "summary")
+    shown = section(text, "summary")
     tiles = dict(re.findall(r'<li class="(\w+)"><b>.*?</span> (\d+)</b>', shown))
     for name in ("close", "differs"):
         expected = sum(kind(each) == name for each in content.agreements)
@@ -273,6 +277,19 @@ def test_a_dataset_that_the_paper_does_not_have() -> None:
     text = show([make_record("Mine", "RPNB", r, n=40) for r in range(2)])
     assert "Mine" in words(section(text, "table-2"))
     assert "0 of its 33 datasets" in words(text)
+
+
+def test_a_dataset_that_was_asked_for_but_not_run_has_rows_of_dashes() -> None:
+    content = gather([make_record("Zoo", "RPNB", n=101)], ["Iris", "Zoo"])
+    charts = draw(content)
+    assert "error/zoo" in charts
+    assert "error/iris" not in charts
+    text = page(content, charts)
+    assert Outline(text).open == []
+    rows = section(text, "table-1")
+    assert words(rows[rows.index(">Iris<") :]).split()[1:3] == [DASH, "(4)"]
+    assert f"Iris {DASH} not run" in re.sub(r"\s+", " ", words(section(text, "curves")))
+    assert section(text, "summary").count('class="missing"') == 1 + 12 + 10
 
 
 def test_few_permutations_are_said_to_be_too_few() -> None:

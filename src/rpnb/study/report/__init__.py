@@ -1,6 +1,6 @@
 """The report of a study: one page that stands alone, with its tables and charts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rpnb.study.records import Record
@@ -13,7 +13,11 @@ __all__ = ["write"]
 
 
 def write(
-    records: Iterable[Record], directory: Path, *, command: str | None = None
+    records: Iterable[Record],
+    directory: Path,
+    *,
+    datasets: Sequence[str] | None = None,
+    command: str | None = None,
 ) -> Path:
     """Write the report of a study and return its page.
 
@@ -28,6 +32,8 @@ def write(
         Of one study.
     directory
         Made if it is not there; files of an earlier report are replaced.
+    datasets
+        What the tables have rows for, whether it was run or not; by default what was.
     command
         How the study was run, as the page shall say.
 
@@ -36,7 +42,7 @@ def write(
     ValueError
         If there are no records, or records of different studies.
     """
-    content = gather(records)
+    content = gather(records, datasets)
     charts = draw(content)
     write_files(content, charts, directory)
     path = directory / "report.html"

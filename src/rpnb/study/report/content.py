@@ -1,6 +1,6 @@
 """What a report shows, computed once from records."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rpnb.datasets import paper
@@ -24,7 +24,7 @@ class Content:
     runs
         The records by dataset and method.
     datasets
-        Those with records, in the order of Table 1.
+        In the order of Table 1, or as asked for.
     methods
         The paper's, whether they have records or not, and others that do.
     shapes, results, counts, updates, rankings, agreements
@@ -52,8 +52,15 @@ class Content:
         return [curve(cell, measure) for cell in cells if cell]
 
 
-def gather(records: Iterable[Record]) -> Content:
+def gather(records: Iterable[Record], datasets: Sequence[str] | None = None) -> Content:
     """Compute what a report of these records shows.
+
+    Parameters
+    ----------
+    records
+        Of one study.
+    datasets
+        What there are rows for, whether it was run or not; by default what was.
 
     Raises
     ------
@@ -64,21 +71,22 @@ def gather(records: Iterable[Record]) -> Content:
     if not held:
         raise ValueError("records must hold at least one run, got none")
     runs = group(held)
+    names = datasets_of(runs) if datasets is None else list(datasets)
     methods = sorted({*paper.METHODS, *methods_of(runs)}, key=order_of)
     results = {
-        measure: tuple(tables.results(held, measure, methods=methods))
+        measure: tuple(tables.results(held, measure, names, methods))
         for measure in MEASURES
     }
     return Content(
         runs=runs,
-        datasets=tuple(datasets_of(runs)),
+        datasets=tuple(names),
         methods=tuple(methods),
-        shapes=tuple(tables.shapes(held)),
+        shapes=tuple(tables.shapes(held, names)),
         results=results,
         counts={
             measure: tuple(tables.counts(results[measure])) for measure in MEASURES
         },
         updates=tuple(tables.updates(held)),
         rankings={m: tables.ranking(results[m], m) for m in MEASURES},
-        agreements=tuple(agreement(held)),
+        agreements=tuple(agreement(held, names)),
     )

@@ -48,10 +48,10 @@ def in_files(content: Content, charts: Mapping[str, Drawing]) -> dict[str, Drawi
     if there:
         files["figure_3"] = beside("Numbers of updates", *there)
     for dataset in content.datasets:
-        panels = [charts[name(what, dataset)] for what in CURVES]
-        files[name("curves", dataset)] = beside(
-            f"Learning curves on {dataset}", *panels
-        )
+        panels = [charts[key] for w in CURVES if (key := name(w, dataset)) in charts]
+        if panels:
+            title = f"Learning curves on {dataset}"
+            files[name("curves", dataset)] = beside(title, *panels)
     return files
 
 
@@ -115,10 +115,11 @@ def _ranks(content: Content, measure: Score) -> Drawing | None:
     return critical_difference_diagram(title, ranking.friedman, content.methods)
 
 
-def _curves(content: Content, dataset: str, measure: Measure) -> Drawing:
-    """Return a panel of learning curves."""
+def _curves(content: Content, dataset: str, measure: Measure) -> Drawing | None:
+    """Return a panel of learning curves; None if no method ran on the dataset."""
+    curves = content.curves(dataset, measure)
+    if not curves:
+        return None
     what = "Error" if measure == "error" else "Number of updates"
     title = f"{what} along the stream on {dataset}, a line a method"
-    return curve_panel(
-        title, content.curves(dataset, measure), measure, content.methods
-    )
+    return curve_panel(title, curves, measure, content.methods)

@@ -23,7 +23,9 @@ def write_files(
     list
         The files.
     """
-    written = write_tables(content.records(), directory, methods=content.methods)
+    written = write_tables(
+        content.records(), directory, content.datasets, content.methods
+    )
     files = {"curves.csv": curves_csv(content).encode()}
     for name, drawing in in_files(content, charts).items():
         files[f"{name}.svg"] = standalone(drawing).encode()

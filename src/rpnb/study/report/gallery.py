@@ -118,11 +118,13 @@ def curves(content: Content, charts: Charts) -> Html:
 
 
 def _curves(content: Content, charts: Charts, dataset: str) -> Html:
-    shape = next(s for s in content.shapes if s.dataset == dataset)
-    about = tag("span", f" n = {shape.n}, p = {shape.p}, M = {shape.M}", class_="muted")
-    panels = [Html(inline(charts[name(what, dataset)])) for what in CURVES]
-    heading = tag("h3", dataset, about)
-    pair = tag("div", *panels, class_="pair")
+    there = [charts[key] for w in CURVES if (key := name(w, dataset)) in charts]
+    about = f"{DASH} not run"
+    if there:
+        shape = next(s for s in content.shapes if s.dataset == dataset)
+        about = f"n = {shape.n}, p = {shape.p}, M = {shape.M}"
+    heading = tag("h3", dataset, " ", tag("span", about, class_="muted"))
+    pair = tag("div", *(Html(inline(chart)) for chart in there), class_="pair")
     return tag("figure", heading, pair, id=f"curves-{slug(dataset)}")
 
 
