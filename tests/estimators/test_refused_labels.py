@@ -49,7 +49,9 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "bytes": (np.array([b"a", b"b"] * 20), f"y has dtype .S1; {WRONG_TYPE}"),
     "dates": (np.zeros(40, "M8[s]"), "y has dtype datetime64"),
     "complex numbers": (y + 1j, "y has dtype complex128"),
-    "integers beyond 64 bits": ([2**70, 1] * 20, "y holds integers beyond 64 bits"),
+    "integers beyond 64 bits": ([2**70, 1] * 20, "y holds numbers beyond 64 bits"),
+    "floats beyond 64 bits": ([2.0**70, 1.0] * 20, "y holds numbers beyond 64 bits"),
+    "integers on either side of 64 bits": ([2**63, -1] * 20, "beyond 64 bits"),
     "two columns": (np.ones((40, 2)), r"y should be a 1d array, got .* \(40, 2\)"),
     "a number": (3, "y should be a 1d array, got an array of shape"),
     "too few": (y[:39], "X has 40 rows and y has 39 labels: they must be as many"),
@@ -86,13 +88,15 @@ def test_a_refusal_names_some_of_many_classes() -> None:
         model.partial_fit(X, ["a"] * 40)
 
 
-def test_large_integers_of_two_types_stay_apart() -> None:
+@pytest.mark.parametrize("n", [1, 40])
+@pytest.mark.parametrize("kinds", [(np.int64, np.uint64), (np.uint64, np.int64)])
+def test_large_integers_of_two_types_stay_apart(n: int, kinds: Any) -> None:
     large = 2**53 + 1
-    model = small().partial_fit(X[:2], np.array([large, large - 1], np.int64))
-    model.partial_fit(X[:1], np.array([5], np.uint64))
-    model.partial_fit(X, np.full(40, large, np.uint64))
-    assert model.classes_.tolist() == [5, large - 1, large]
-    assert model._state.classes.seen.tolist() == [1.0, 1.0, 41.0]
+    model = small().partial_fit(X[:3], np.array([large, large - 1, 2**60], kinds[0]))
+    model.partial_fit(X[:n], np.full(n, large, kinds[1]))
+    model.partial_fit(X[:1], np.array([5], kinds[1]))
+    assert model.classes_.tolist() == [5, large - 1, large, 2**60]
+    assert model._state.classes.seen.tolist() == [1.0, 1.0, 1.0 + n, 1.0]
 
 
 def test_integers_that_fit_into_no_common_type_are_refused() -> None:
@@ -103,12 +107,14 @@ def test_integers_that_fit_into_no_common_type_are_refused() -> None:
     assert snapshot(model) == before
 
 
-def test_large_integers_and_whole_floats_stay_apart() -> None:
+@pytest.mark.parametrize("n", [1, 40])
+def test_large_integers_and_whole_floats_stay_apart(n: int) -> None:
     large = 2**53 + 1
-    model = small().partial_fit(X[:2], np.array([large, large - 1]))
+    model = small().partial_fit(X[:3], np.array([large, large - 1, 2**60]))
+    model.partial_fit(X[:n], np.full(n, float(large - 1)))
     model.partial_fit(X[:1], np.array([3.0]))
-    assert model.classes_.tolist() == [3, large - 1, large]
-    assert model._state.classes.seen.tolist() == [1.0, 1.0, 1.0]
+    assert model.classes_.tolist() == [3, large - 1, large, 2**60]
+    assert model._state.classes.seen.tolist() == [1.0, 1.0 + n, 1.0, 1.0]
 
 
 BAD_CLASSES: dict[str, tuple[Any, str]] = {

@@ -38,6 +38,8 @@ def as_labels(y: Any, name: str = "y") -> LabelArray:
                 f"Input {name} contains NaN or infinity (row {row}); labels must be "
                 "text, integers or booleans"
             )
+        if np.abs(labels).max(initial=0.0) >= 2.0**63:
+            raise ValueError(f"Unknown label type: {name} holds numbers beyond 64 bits")
         check_classification_targets(labels)
         return labels
     if kind == "O":
@@ -64,7 +66,7 @@ def _check_objects(labels: LabelArray, name: str) -> LabelArray:
         raise ValueError(f"Unknown label type: {name} mixes text and numbers")
     numbers = np.array(labels.tolist())
     if numbers.dtype.kind == "O":
-        raise ValueError(f"Unknown label type: {name} holds integers beyond 64 bits")
+        raise ValueError(f"Unknown label type: {name} holds numbers beyond 64 bits")
     return as_labels(numbers, name)
 
 
@@ -110,13 +112,11 @@ def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> In
 
     `index` maps the labels, as Python objects, to the same numbers.
     """
-    if labels.shape[0] <= _FEW or labels.dtype.kind == "O":
+    # Numbers of two kinds NumPy would compare as floats, which cannot tell large
+    # integers apart.
+    alike = labels.dtype.kind == classes.dtype.kind != "O"
+    if labels.shape[0] <= _FEW or not alike:
         return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
-    if labels.dtype.kind == "f" and classes.dtype.kind in "iu":
-        # Compared as floats, large integers would not be told apart.
-        if np.abs(labels).max() >= 2**63:
-            return np.full(labels.shape[0], -1)
-        labels = labels.astype(np.int64)
     place = np.searchsorted(classes, labels)
     place[place == classes.shape[0]] = 0
     return np.where(classes[place] == labels, place, -1)

@@ -545,7 +545,8 @@ class WeightedStreamClassifier(StreamClassifier[State]):
 
 def _check_weight(sample_weight: Any, n: int) -> FloatArray:
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        # A copy: kernels would be compiled anew for an array that is read only.
+        weight = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold real numbers: {error}") from error
     if weight.ndim == 0:
