@@ -124,6 +124,19 @@ def test_a_results_file_that_cannot_be_written_is_bad_input(
     assert str(tmp_path) in capsys.readouterr().err
 
 
+def test_a_report_stands_beside_results_of_any_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["paper", *FAST, "--results", "mine"]) == 0
+    assert (tmp_path / "mine").is_file()
+    assert (tmp_path / "mine-report").is_dir()
+    capsys.readouterr()
+    assert main(["paper", *FAST, "--results", "mine", "--report", "mine"]) == 0
+    (tmp_path / "taken").touch()
+    assert main(["paper", *FAST, "--results", "mine", "--report", "taken"]) == 2
+    assert "the report cannot be written" in capsys.readouterr().err
+
+
 def test_a_method_that_is_not_there_is_left_out_without_failing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,10 +192,10 @@ def at(done: int, phase: str = "running", left: float | None = 125.0) -> Progres
 def test_a_line_says_how_far_how_fast_and_how_long_still() -> None:
     assert line(at(50), bar=True) == (
         "[#####...............]  50 of 200 runs (25%)  3 of 20 dataset × method  "
-        "12.5 runs/s  2 min 5 s left  Letter · SCW"
+        "12.5 runs/s  4 s so far  2 min 5 s left  Letter · SCW"
     )
     assert line(at(0, left=None), bar=False) == (
-        "0 of 200 runs (0%)  3 of 20 dataset × method  Letter · SCW"
+        "0 of 200 runs (0%)  3 of 20 dataset × method  4 s so far  Letter · SCW"
     )
     assert line(at(7, "reading"), bar=False).startswith("reading datasets: 7 of 200")
 

@@ -207,11 +207,16 @@ def test_verdicts(z: float | None, verdict: str) -> None:
     assert judge(z) == verdict
 
 
-def test_a_variance_that_is_missing_is_taken_to_be_the_other_sides() -> None:
-    one = [record("Iris", "OGD", 0, 0.36)]
-    (error, _) = agreement.agreement(one, methods=["OGD"])
-    assert error.variance is None
-    assert error.standard_error == pytest.approx(sqrt(5.80e-4 / 10 + 5.80e-4 / 1))
+@pytest.mark.parametrize("runs", [1, 4, 5])
+def test_few_runs_are_given_the_printed_variance(runs: int) -> None:
+    few = [r for r in RECORDS if r.permutation < runs]
+    (error, _) = agreement.agreement(few, ["Iris"], ["OGD"])
+    assert error.runs == runs
+    ours = ERRORS["Iris", "OGD"][:runs].var(ddof=1) if runs == 5 else 5.80e-4
+    assert error.standard_error == pytest.approx(sqrt(5.80e-4 / 10 + ours / runs))
+
+
+def test_a_printed_figure_without_variance_is_given_ours() -> None:
     rows = agreement.agreement(RECORDS, ["GM"], ["RPNB"])
     updates = next(row for row in rows if row.figure == "updates")
     assert updates.paper_variance is None

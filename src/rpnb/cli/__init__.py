@@ -7,6 +7,7 @@ is imported there.
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(argv)
     except SystemExit as end:  # argparse has said what is wrong, or given help
         return int(end.code or 0)
+    words = sys.argv[1:] if argv is None else argv
+    arguments.command_line = shlex.join(["rpnb", *words])
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()

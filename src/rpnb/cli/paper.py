@@ -120,9 +120,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return INTERRUPTED
     if outcome.records:
-        directory = arguments.report or arguments.results.with_suffix("")
         _summarise(plan, outcome, time.monotonic() - start)
-        report = _write_files(plan, outcome, directory)
+        report = _write_report(plan, outcome, arguments)
         sys.stdout.write(f"results  {arguments.results}\nreport   {report}\n")
     if any(failure.method is None for failure in outcome.failures):
         return BAD_INPUT
@@ -178,16 +177,24 @@ def _summarise(plan: "Plan", outcome: "Outcome", seconds: float) -> None:
     )
 
 
-def _write_files(plan: "Plan", outcome: "Outcome", directory: Path) -> Path:
-    """Write the report with its tables, or the tables alone if there is no report."""
-    from rpnb.study.showing import write_tables
+def _write_report(
+    plan: "Plan", outcome: "Outcome", arguments: argparse.Namespace
+) -> Path:
+    from rpnb.cli import CommandError
+    from rpnb.study.report import write
 
+    directory: Path = arguments.report or arguments.results.with_suffix("")
+    if directory == arguments.results:  # it has no suffix
+        directory = directory.with_name(directory.name + "-report")
     try:
-        from rpnb.study.report import write
-    except ImportError:
-        files = write_tables(outcome.records, directory, plan.datasets, plan.methods)
-        return files[0]
-    return write(outcome.records, directory)
+        return write(
+            outcome.records,
+            directory,
+            datasets=plan.datasets,
+            command=arguments.command_line,
+        )
+    except OSError as error:
+        raise CommandError(f"the report cannot be written: {error}") from error
 
 
 def _positive(text: str) -> int:

@@ -69,6 +69,7 @@ def line(progress: Progress, *, bar: bool) -> str:
         ]
         if progress.computed and progress.seconds > 0.0:
             parts.append(f"{progress.computed / progress.seconds:.1f} runs/s")
+        parts.append(f"{duration(progress.seconds)} so far")
         if progress.seconds_left is not None:
             parts.append(f"{duration(progress.seconds_left)} left")
     if progress.failed:

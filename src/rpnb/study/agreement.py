@@ -16,6 +16,8 @@ Figure: TypeAlias = Literal["error", "f1", "updates"]
 
 #: Over how many permutations the paper's means are.
 PAPER_RUNS = 10
+# From how many permutations on our variance is better than the printed one.
+_ENOUGH = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Agreement:
         Ours minus the printed one.
     standard_error
         Of the difference: the root of the sum of both variances, each divided by its
-        number of permutations. A variance that is missing is taken to be the other's.
+        number of permutations. The printed variance stands for ours where that is of
+        fewer than 5 permutations; ours stands for a printed one that is missing.
     z
         The difference in standard errors.
     verdict
@@ -123,7 +126,7 @@ def _standard_error(
     printed: float | None, ours: float | None, runs: int
 ) -> float | None:
     first = ours if printed is None else printed
-    second = printed if ours is None else ours
+    second = printed if printed is not None and runs < _ENOUGH else ours
     if first is None or second is None:
         return None
     return sqrt(first / PAPER_RUNS + second / runs)

@@ -7,14 +7,13 @@ A method is a learner with parameters. Learners other than RPNB are found by nam
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from rpnb import baselines
 from rpnb.core.projection import down_space_dimension
 from rpnb.datasets import paper
 from rpnb.estimators.classifier import RPNBClassifier
@@ -23,8 +22,6 @@ from rpnb.estimators.classifier import RPNBClassifier
 PAPER = paper.METHODS
 #: What every table has beside the learners.
 REFERENCES = ("MajorityClass", "NoChange")
-
-_BASELINES = "rpnb.baselines"
 
 
 class UnknownMethodError(ValueError):
@@ -123,8 +120,7 @@ def make(method: Method, seed: int | None = None) -> Learner:
     else:
         if method.learner not in _learners():
             raise MethodUnavailableError("not available in this version")
-        construct: Callable[..., Learner] = import_module(_BASELINES).make
-        learner = construct(method.learner, **method.parameters)
+        learner = baselines.make(method.learner, **method.parameters)
     if seed is not None and "random_state" in learner.get_params(deep=False):
         learner.set_params(random_state=seed)
     return learner
@@ -147,19 +143,18 @@ def order_of(name: str) -> tuple[int, str]:
 
 
 def cost(method: Method, n: int, p: int, M: int) -> float:
-    """Return roughly how many operations a run takes, to start long runs first."""
+    """Return roughly how many seconds a run takes, to start long runs first."""
     K = int(method.parameters.get("n_estimators", 10))
     match method.learner:
         case "RPNB":
-            return n * K * down_space_dimension(p) * (p + M) / 10
-        case "MajorityClass" | "NoChange":
-            return n
+            row = 1e-9 * K * down_space_dimension(p) * (p + M)
         case name if "Bagging" in name or "Boosting" in name:
-            return n * K * p * M
+            row = 1e-9 * K * (2000 + 50 * p * M)
         case name if name in _SECOND_ORDER:
-            return n * (p * p + p * M)
+            row = 1e-9 * (2000 + 3 * p * (p + M))
         case _:
-            return n * p * M
+            row = 1e-9 * (2000 + 10 * p * M)
+    return 0.005 + n * row
 
 
 _SECOND_ORDER = frozenset(
@@ -167,13 +162,9 @@ _SECOND_ORDER = frozenset(
 )
 
 
-@cache
-def _learners() -> tuple[str, ...]:
-    """Return the names of all learners but RPNB, as far as this version has them."""
-    if find_spec(_BASELINES) is None:
-        return ()
-    found: tuple[str, ...] = tuple(import_module(_BASELINES).names())
-    return found
+def _learners() -> list[str]:
+    """Return the names of all learners but RPNB that this version has."""
+    return baselines.names()
 
 
 def _key(name: str) -> str:

@@ -18,21 +18,21 @@ class _Mean:
         self.total += value
         self.weight += weight
 
-    def value(self) -> float | None:
-        return self.total / self.weight if self.weight > 0.0 else None
+    def value(self) -> float:
+        return self.total / self.weight
 
 
 @dataclass(slots=True)
 class Clock:
     """Seconds to expect of a run.
 
-    The mean of runs of the same method on the same dataset; without one, the method's
-    seconds by operation times the operations of the run; without that, all methods'.
+    The mean of runs of the same method on the same dataset; without one, the rough cost
+    corrected by the method's runs on other datasets; without these, by all runs.
 
     Parameters
     ----------
     cost
-        Roughly how many operations a run of a dataset and a method takes.
+        Roughly how many seconds a run of a dataset and a method takes.
     """
 
     cost: Callable[[Cell], float]
@@ -47,22 +47,16 @@ class Clock:
         for group in (record.method, None):
             self._means[group].add(record.seconds, self.cost(cell))
 
-    def seconds_of(self, cell: Cell) -> float | None:
-        """Return the seconds to expect of one run, or None if nothing is known."""
+    def seconds_of(self, cell: Cell) -> float:
+        """Return the seconds to expect of one run."""
         if cell in self._means:
             return self._means[cell].value()
         for group in (cell[1], None):
-            rate = self._means[group].value() if group in self._means else None
-            if rate is not None:
-                return rate * self.cost(cell)
-        return None
+            if group in self._means:
+                return self._means[group].value() * self.cost(cell)
+        return self.cost(cell)
 
-    def seconds_left(self, pending: Counter[Cell], jobs: int) -> float | None:
+    def seconds_left(self, pending: Counter[Cell], jobs: int) -> float:
         """Return the seconds that pending runs take in so many processes."""
-        total = 0.0
-        for cell, count in pending.items():
-            seconds = self.seconds_of(cell)
-            if seconds is None:
-                return None
-            total += seconds * count
+        total = sum(self.seconds_of(cell) * count for cell, count in pending.items())
         return total / max(jobs, 1)
