@@ -204,7 +204,7 @@ def test_rows_without_weight_are_tested_and_passed_over() -> None:
 def test_a_mean_of_nothing_stays_so() -> None:
     """The smallest mean halves to 0, which no later member may divide by 0."""
     X, y = a_stream(0, n=40)
-    forest, record = new_forest(2, 3, 3), new_record(2)
+    forest, record = new_forest(3, 3, 3), new_record(3)
     record.right[0] = 1e300
     record.seen[0] = 5e-324
     run(forest, record, EAGER, X, y, weight=np.full(1, 1e-300))

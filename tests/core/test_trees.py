@@ -139,7 +139,7 @@ def test_the_compiled_tree_does_as_the_plain_one(
         weight = {
             "ones": np.ones(len(X)),
             "counts": rng.poisson(1.0, len(X)).astype(float),
-            "fractions": rng.random(len(X)) * 3.0,
+            "fractions": rng.random(len(X)) * np.linspace(0.1, 5.0, len(X)),
         }[weights]
         tree = Tree(rules)
         expected = learn_with_oracle(tree, X, y, weight, 5)
@@ -160,6 +160,8 @@ def test_constant_attributes_are_as_in_the_plain_tree(density: int) -> None:
     rules = EAGER._replace(density=density)
     X, y = a_stream(3, n=200)
     X[:, 1] = 4.0
+    X[y > 0, 2] = np.round(X[y > 0, 2])
+    X[y == 0, 2] = 1.0  # a class for which an attribute is constant, and others not
     for varied in (0, 60):
         X[:varied] = 1.0  # long enough for the leaf to freeze
         tree = Tree(rules)
@@ -343,22 +345,35 @@ def test_of_equal_attributes_the_last_is_taken_and_only_in_a_tie() -> None:
 
 
 def test_thresholds_that_leave_a_side_almost_empty_have_no_merit() -> None:
-    """Only outliers beyond every threshold: nothing leads, and a tie takes the last."""
+    """Attributes that tell outliers only are alike, and in a tie the last is taken."""
     rng = np.random.default_rng(3)
-    y = rng.integers(0, 2, 400)
-    X = np.round(rng.normal(size=(400, 2)))
-    X[:4] = 1e6 * (1.0 + np.arange(8).reshape(4, 2))
-    y[:4] = [0, 0, 1, 1]
-    rules = Rules(grace=400.0, density=DENSITY_LOG)
-    weight = np.ones(400)
-    weight[:4] = 1e-3
-    weight[4] = 6.0
+    y = rng.integers(0, 2, 402)
+    X = np.round(rng.normal(size=(402, 2)))
+    X[:2, 0] = 1e3  # outliers of one class: the first attribute would gain something
+    X[2:4, 1] = 1e3
+    y[:4] = [0, 0, 0, 1]
+    weight = np.where(np.arange(402) < 4, 0.1, 1.0)
+    rules = Rules(grace=398.0)
     for tie in (0.05, 9.0):
         tree = Tree(rules._replace(tie=tie))
         learn_with_oracle(tree, X, y, weight, 2)
         _, splits = splits_by_row(tree.rules, X, y, weight, 2)
         assert splits == tree.splits
         assert [j for _, j, _ in splits] == ([] if tie < 1.0 else [1])
+
+
+def test_a_row_on_the_threshold_goes_left() -> None:
+    """Values 0 … 11 make the ten thresholds whole numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, (400, 2)).astype(float)
+    y = (X[:, 0] > 6.0).astype(np.int64)
+    rules = EAGER._replace(leaf=LEAF_MAJORITY)
+    tree = Tree(rules)
+    expected = learn_with_oracle(tree, X, y, np.ones(400), 2)
+    forest, votes = learn(new_forest(1, 2, 2), rules, X, y)
+    assert 0 < forest.splits[0] == len(tree.splits)
+    assert (X[100:, tree.splits[0][1]] == tree.splits[0][2]).any()
+    assert_allclose(votes, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_class_without_variance_lies_where_its_mean_is() -> None:
