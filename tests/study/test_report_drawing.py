@@ -56,6 +56,14 @@ def test_ticks_are_round_and_reach_the_ceiling(value: float) -> None:
     assert min(abs(lead - m) for m in (1, 2, 2.5, 5, 10)) < 1e-3
 
 
+@pytest.mark.parametrize(
+    ("value", "end"), [(0.87, 1.0), (0.23, 0.25), (647.0, 800.0), (1000.0, 1000.0)]
+)
+def test_an_axis_ends_at_a_round_number(value: float, end: float) -> None:
+    assert ceiling(value) == end
+    assert ticks(0.0, end)[-1] == end
+
+
 def test_an_empty_range_has_one_tick() -> None:
     assert ticks(3.0, 3.0) == (3.0,)
     assert ceiling(0.0) == 1.0

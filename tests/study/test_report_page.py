@@ -10,6 +10,7 @@ from rpnb.study.layout import DASH
 from rpnb.study.records import Record
 from rpnb.study.report import write
 from rpnb.study.report.content import gather
+from rpnb.study.report.drawing import Dot
 from rpnb.study.report.figures import draw
 from rpnb.study.report.page import page
 from rpnb.study.report.verdicts import LOOKS, kind
@@ -216,6 +217,60 @@ def test_wins_are_drawn_beside_the_papers(text: str) -> None:
     for tip in ("paper: 24 wins of RPNB against AROW", "paper: 3 losses of RPNB"):
         assert tip in shown
     assert re.search(r"ours: \d+ wins of RPNB against AROW", shown)
+
+
+def test_our_wins_and_losses_are_those_of_the_records() -> None:
+    # RPNB is better than AROW on two datasets and worse on one, always.
+    gaps = {"Iris": 0.1, "Zoo": 0.1, "Tae": -0.1}
+    records = [
+        make_record(name, method, r, error=error + 0.001 * r, f1=1 - error)
+        for name, gap in gaps.items()
+        for method, error in (("RPNB", 0.3), ("AROW", 0.3 + gap))
+        for r in range(8)
+    ]
+    shown = section(show(records), "figure-1")
+    assert "ours: 2 wins of RPNB against AROW" in shown
+    assert "ours: 1 losses of RPNB against AROW" in shown
+
+
+def test_each_strip_shows_the_deviations_of_its_own_measure() -> None:
+    records = [make_record("Iris", "RPNB", r, error=0.0727, f1=0.5) for r in range(3)]
+    content = gather(records)
+    charts = draw(content)
+    for measure in ("error", "f1"):
+        marks = charts[f"deviations_{measure}"].marks
+        tips = [mark.tip for mark in marks if isinstance(mark, Dot) and mark.tip]
+        (z,) = (
+            each.z
+            for each in content.agreements
+            if each.figure == measure and each.z is not None
+        )
+        assert tips == [f"RPNB, Iris: {z:+.1f}"]
+
+
+@pytest.mark.parametrize(
+    ("z", "name"), [(1.9, "close"), (2.5, "near"), (3.5, "differs")]
+)
+def test_a_verdict_looks_as_its_distance_says(z: float, name: str) -> None:
+    # One run is judged by the printed variance, for both sides.
+    printed = next(
+        r for r in paper.results() if (r.dataset, r.method) == ("Zoo", "RPNB")
+    )
+    apart = z * (printed.error_var * 1.1) ** 0.5
+    record = make_record("Zoo", "RPNB", error=printed.error_mean + apart, n=101)
+    (mine,) = (
+        each
+        for each in gather([record]).agreements
+        if (each.method, each.figure) == ("RPNB", "error")
+    )
+    assert mine.z == pytest.approx(z)
+    assert kind(mine) == name
+
+
+def test_a_difference_names_its_measure() -> None:
+    records = [make_record("Zoo", "PA", r, error=0.2931, f1=0.9) for r in range(3)]
+    listed = words(section(show(records), "summary"))
+    assert "Zoo, PA, F1: ours 0.9, paper 0.4969" in listed
 
 
 def test_labels_are_escaped() -> None:
