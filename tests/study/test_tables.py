@@ -10,6 +10,7 @@ import pytest
 from rpnb.datasets import paper
 from rpnb.study import agreement, showing, tables
 from rpnb.study.agreement import judge
+from rpnb.study.grouping import group
 from rpnb.study.layout import Table, to_csv, to_markdown, to_text
 from rpnb.study.records import Point, Record
 from rpnb.study.statistics import compare
@@ -108,6 +109,8 @@ def test_only_permutations_that_both_have_are_compared() -> None:
 def test_records_in_any_order_give_the_same_tables() -> None:
     shuffled = [RECORDS[i] for i in np.random.default_rng(0).permutation(len(RECORDS))]
     assert showing.lay_out(shuffled) == showing.lay_out(RECORDS)
+    for runs in group(shuffled).values():
+        assert [run.permutation for run in runs] == list(range(10))
     slower = [replace(r, seconds=99.0) for r in [*RECORDS, RECORDS[0]]]
     assert showing.lay_out(slower) == showing.lay_out(RECORDS)
 
