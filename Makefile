@@ -22,7 +22,7 @@ install: $(STAMP) ## make the virtual environment
 
 .PHONY: run
 run: $(STAMP) ## the main job, offline, on data that come with the package
-	$(BIN)/rpnb run
+	$(BIN)/rpnb paper --offline --permutations 6 --results results/offline.jsonl
 
 .PHONY: test
 test: $(STAMP) check unit cover ## all that must hold: style, types, layers, tests, coverage

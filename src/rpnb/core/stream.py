@@ -120,7 +120,12 @@ def empty_memo(p: int, F: int) -> Memo:
 
 def new_memo(like: Memo) -> Memo:
     """Return room for what will be found out about a row."""
-    return Memo(*(np.empty_like(part) for part in like))
+    return Memo(
+        np.empty_like(like.x),
+        np.empty_like(like.z),
+        np.empty_like(like.label),
+        np.empty_like(like.stamp),
+    )
 
 
 @compiled
