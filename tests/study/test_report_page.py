@@ -230,7 +230,7 @@ def test_our_wins_and_losses_are_those_of_the_records() -> None:
     ]
     shown = section(show(records), "figure-1")
     assert "ours: 2 wins of RPNB against AROW" in shown
-    assert "ours: 1 losses of RPNB against AROW" in shown
+    assert "ours: 1 loss of RPNB against AROW" in shown
 
 
 def test_each_strip_shows_the_deviations_of_its_own_measure() -> None:
@@ -265,6 +265,13 @@ def test_a_verdict_looks_as_its_distance_says(z: float, name: str) -> None:
     )
     assert mine.z == pytest.approx(z)
     assert kind(mine) == name
+
+
+def test_what_was_not_run_is_not_counted_as_disagreement() -> None:
+    text = show([make_record("Iris", "AROW", error=0.12, f1=0.88)])
+    shown = words(section(text, "summary"))
+    assert shown.count(": 1 of 1 agree") == 2
+    assert "2 of 2 printed figures agree" in text
 
 
 def test_a_difference_names_its_measure() -> None:

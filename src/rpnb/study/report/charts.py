@@ -94,7 +94,8 @@ def _stack(
             continue
         x, end = scale(done), scale(done + count)
         done += count
-        tip = f"{bars.source}: {count} {word} of RPNB against {rival}"
+        amount = f"{count} {role if count == 1 else word}"
+        tip = f"{bars.source}: {amount} of RPNB against {rival}"
         yield Area(box(x, y, end - x, height), role, tip=tip)
         if role == "loss":
             yield from hatch(x, y, end - x, height, "loss-line")

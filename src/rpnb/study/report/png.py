@@ -59,7 +59,7 @@ def png(drawing: Drawing, scale: float = 2.0) -> bytes:
 def _line(axes: Any, line: Line, order: int) -> None:
     xs, ys = zip(*line.points, strict=True)
     dash = (0, [length / line.width for length in line.dash]) if line.dash else "solid"
-    axes.plot(
+    path = import_module("matplotlib.lines").Line2D(
         xs,
         ys,
         color=_colour(line.role),
@@ -68,6 +68,8 @@ def _line(axes: Any, line: Line, order: int) -> None:
         solid_capstyle="butt",
         zorder=order,
     )
+    # As an artist: the limits of the axes are set, none need be found from the marks.
+    axes.add_artist(path)
 
 
 def _dot(axes: Any, dot: Dot, order: int) -> None:
@@ -75,7 +77,7 @@ def _dot(axes: Any, dot: Dot, order: int) -> None:
         circle = import_module("matplotlib.patches").Circle
         patch = circle((dot.x, dot.y), dot.size)
         patch.set(facecolor=_colour(dot.role), edgecolor="none", zorder=order)
-        axes.add_patch(patch)
+        axes.add_artist(patch)
         return
     corners = tuple(
         (dot.x + dot.size * x, dot.y + dot.size * y) for x, y in CORNERS[dot.shape]
@@ -93,7 +95,7 @@ def _polygon(
     polygon = import_module("matplotlib.patches").Polygon
     patch = polygon(points, closed=True)
     patch.set(facecolor=_colour(role), edgecolor="none", alpha=alpha, zorder=order)
-    axes.add_patch(patch)
+    axes.add_artist(patch)
 
 
 def _label(axes: Any, label: Label, order: int) -> None:

@@ -13,6 +13,7 @@ from rpnb.study.showing import MEASURES
 from rpnb.study.tables import Measure
 
 _TABLES: Mapping[Measure, str] = {"error": "Table 2", "f1": "Table 3"}
+_JUDGED = ("close", "near", "explained", "differs")
 _SHORT = {"error": "error", "f1": "F1", "updates": "updates"}
 
 
@@ -33,7 +34,7 @@ def summary(content: Content) -> Html:
 def lead(content: Content) -> Html:
     """Return the sentences below the page's title."""
     tally = Counter(map(kind, content.agreements))
-    judged = sum(tally[name] for name in ("close", "near", "explained", "differs"))
+    judged = sum(tally[name] for name in _JUDGED)
     agree = tally["close"] + tally["near"]
     known = {shape.dataset for shape in paper.table_1()}
     found = sum(name in known for name in content.datasets)
@@ -97,11 +98,12 @@ def _grid(content: Content, measure: Measure, letters: Mapping[str, str]) -> Htm
             anchor = tag("a", name, href=f"#agreement-{slug(name)}")
             signs = (_cell(each, letters) for each in row if each is not None)
             rows.append(tag("tr", tag("th", anchor, scope="row"), *signs))
-    good = sum(kind(each) in ("close", "near") for each in cells.values())
+    judged = [k for each in cells.values() if (k := kind(each)) in _JUDGED]
+    good = sum(name in ("close", "near") for name in judged)
     caption = tag(
         "caption",
         tag("b", f"{_TABLES[measure]}, {MEASURES[measure]}"),
-        f": {good} of {len(cells)} agree",
+        f": {good} of {len(judged)} agree",
     )
     head = tag("thead", tag("tr", tag("td"), *columns))
     return tag("table", caption, head, tag("tbody", *rows), class_="verdicts")
@@ -119,7 +121,8 @@ def in_words(each: Agreement) -> str:
     what = f"{each.dataset}, {label(each.method)}, {_SHORT[each.figure]}"
     if each.ours is None:
         return f"{what}: not run; paper {each.paper:.4g}"
-    apart = "" if each.z is None else f", {each.z:+.1f} standard errors"
+    z = "" if each.z is None else f"{each.z:+.2f}".replace("-", "\N{MINUS SIGN}")
+    apart = f", {z} standard errors" if z else ""
     return f"{what}: ours {each.ours:.4g}, paper {each.paper:.4g}{apart}"
 
 
