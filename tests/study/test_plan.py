@@ -171,5 +171,5 @@ def test_long_runs_cost_more() -> None:
     rpnb, arow = methods.find("RPNB"), methods.find("AROW")
     majority = methods.find("MajorityClass")
     assert methods.cost(rpnb, 20000, 16, 26) > methods.cost(rpnb, 150, 4, 3)
-    assert methods.cost(arow, 1000, 600, 3) > 100 * methods.cost(arow, 1000, 6, 3)
-    assert methods.cost(majority, 500, 9, 2) < methods.cost(arow, 500, 9, 2)
+    assert methods.cost(arow, 7000, 600, 3) > 50 * methods.cost(arow, 7000, 6, 3)
+    assert methods.cost(majority, 500, 90, 2) < methods.cost(arow, 500, 90, 2)

@@ -11,7 +11,7 @@ from rpnb import RPNBClassifier, datasets
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
 from rpnb.study import cell, run, showing, sources
 from rpnb.study.cell import Task, stream
-from rpnb.study.methods import find, make
+from rpnb.study.methods import Method, find, make
 from rpnb.study.plan import Plan, learner_seed, make_plan, permutation
 from rpnb.study.records import Record, append, read
 from rpnb.study.run import Outcome, Progress, ResultsBusyError
@@ -161,11 +161,21 @@ def test_other_rows_under_the_same_name_are_another_run(
     assert other.records[0].content != first.records[0].content
 
 
-def test_the_longest_runs_start_first(tmp_path: Path, computed: list[Task]) -> None:
+def test_the_longest_runs_start_first_and_short_ones_keep_to_their_dataset(
+    tmp_path: Path, computed: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def guess(method: Method, n: int, _p: int, _M: int) -> float:
+        return float(n) if method.name == "RPNB" else 0.5
+
+    monkeypatch.setattr(run, "cost", guess)
     names = ["Iris", "Nursery", "Monk-2"]
-    here(make_plan(names, ["RPNB"], permutations=1), tmp_path / "r.jsonl")
-    started = [task.request.dataset for task in computed if task.method == "RPNB"]
-    assert started == ["Nursery", "Monk-2", "Iris"]
+    here(make_plan(names, ["OGD", "RPNB"], permutations=1), tmp_path / "r.jsonl")
+    started = [(task.request.dataset, task.method) for task in computed]
+    long = [(name, "RPNB") for name in ("Nursery", "Monk-2", "Iris")]
+    assert started[:3] == long
+    assert [name for name, _ in started[3:]] == [
+        *(["Nursery"] * 3 + ["Monk-2"] * 3 + ["Iris"] * 3)
+    ]
 
 
 def damaged_zoo(folder: Path) -> Path:

@@ -147,13 +147,13 @@ def cost(method: Method, n: int, p: int, M: int) -> float:
     K = int(method.parameters.get("n_estimators", 10))
     match method.learner:
         case "RPNB":
-            row = 1e-9 * K * down_space_dimension(p) * (p + M)
+            row = 1e-9 * K * down_space_dimension(p) * (4.0 + 0.1 * p + 0.25 * M)
         case name if "Bagging" in name or "Boosting" in name:
             row = 1e-9 * K * (2000 + 50 * p * M)
         case name if name in _SECOND_ORDER:
-            row = 1e-9 * (2000 + 3 * p * (p + M))
+            row = 1e-9 * (2000 + 0.6 * p * (p + M))
         case _:
-            row = 1e-9 * (2000 + 10 * p * M)
+            row = 1e-9 * (2000 + 2 * p * M)
     return 0.005 + n * row
 
 

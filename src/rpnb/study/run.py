@@ -28,6 +28,8 @@ except ImportError:  # Windows: two runs on one file are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
 
+# Seconds of a run that is over before it matters when it started.
+_SHORT = 1.0
 # Numbers in datasets that are looked at sooner than another process has started.
 _SMALL = 500_000
 
@@ -195,7 +197,7 @@ class _Study:
         for record in self.known.values():
             self.clock.see(record)
         tasks = [task for key, task in keys.items() if key not in self.known]
-        tasks.sort(key=lambda task: self._cost(_cell(task)), reverse=True)
+        tasks.sort(key=self._turn, reverse=True)
         pending = Counter(_cell(task) for task in tasks)
         start, total, latest = time.monotonic(), len(keys), ""
         for batch in workers.each(run_task, tasks):
@@ -232,6 +234,15 @@ class _Study:
     def _request(self, name: str) -> Request:
         plan = self.plan
         return Request(name, plan.reading, plan.data, plan.seed, plan.offline)
+
+    def _turn(self, task: Task) -> tuple[float, float]:
+        """Return what sorts runs: long ones by length, short ones by dataset.
+
+        Short runs of many datasets in turn would have workers read these again and
+        again.
+        """
+        seconds, about = self._cost(_cell(task)), self.surveys[task.request.dataset]
+        return (seconds if seconds > _SHORT else 0.0), float(about.n * about.p)
 
     def _cost(self, cell: Cell) -> float:
         about = self.surveys[cell[0]]

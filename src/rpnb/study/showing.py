@@ -64,11 +64,11 @@ def show_results(
     columns = [_without_empty_arrows(column) for column in zip(*rows, strict=True)]
     number = 2 if measure == "error" else 3
     what = "mean (variance)" if variances else "mean"
-    runs = sorted({cell.runs for cell in cells if cell.runs})
-    over = " to ".join(dict.fromkeys(map(str, (runs[0], runs[-1])))) if runs else "0"
+    runs = sorted({cell.runs for cell in cells if cell.runs}) or [0]
+    over = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     return Table(
         f"Table {number}. {MEASURES[measure].capitalize()}: {what} over {over} "
-        "permutations, the paper's over 10",
+        f"permutation{'s' * (runs != [1])}, the paper's over 10",
         ("dataset", "", *methods),
         tuple(zip(*columns, strict=True)),
         (_ARROWS_MEAN, *_warnings(cells)),

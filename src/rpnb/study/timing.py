@@ -8,6 +8,9 @@ from rpnb.study.records import Record
 
 Cell = tuple[str, str]
 
+# Seconds that go into a run's permutation, its measures and the way to and fro.
+_AROUND = 0.01
+
 
 @dataclass(slots=True)
 class _Mean:
@@ -58,5 +61,7 @@ class Clock:
 
     def seconds_left(self, pending: Counter[Cell], jobs: int) -> float:
         """Return the seconds that pending runs take in so many processes."""
-        total = sum(self.seconds_of(cell) * count for cell, count in pending.items())
+        total = sum(
+            (self.seconds_of(cell) + _AROUND) * count for cell, count in pending.items()
+        )
         return total / max(jobs, 1)
