@@ -25,7 +25,8 @@ from rpnb.core.trees import (
 )
 from rpnb.core.trees_learning import pass_tree
 from rpnb.core.trees_leaves import refresh_laws, score_by_factors
-from rpnb.core.trees_oracle import Leaf, Node, Tree, add_up
+from rpnb.core.trees_oracle import Leaf, Node, Tree
+from rpnb.core.trees_oracle_ensembles import add_normalised
 from rpnb.core.trees_split import weight_below
 from strategies import Stream, streams
 
@@ -66,14 +67,13 @@ def votes_of(forest: Forest, rules: Rules, X: FloatArray) -> FloatArray:
 def learn_with_oracle(
     tree: Tree, X: FloatArray, y: IntArray, weight: FloatArray, M: int
 ) -> FloatArray:
-    votes = np.zeros((len(X), M))
-    for i, (x, label, w) in enumerate(zip(X.tolist(), y.tolist(), weight, strict=True)):
-        ballot = tree.votes(x)
-        if add_up(ballot) > 0.0:
-            with np.errstate(invalid="ignore"):
-                votes[i, : len(ballot)] = np.array(ballot) / add_up(ballot)
-        tree.learn(x, label, float(w))
-    return votes
+    votes = []
+    for x, label, w in zip(X.tolist(), y.tolist(), weight.tolist(), strict=True):
+        ballot = [0.0] * M
+        add_normalised(ballot, tree.votes(x), 1.0)
+        votes.append(ballot)
+        tree.learn(x, label, w)
+    return np.array(votes)
 
 
 def arrays_of(forest: Forest) -> Iterator[FloatArray | IntArray | BoolArray]:

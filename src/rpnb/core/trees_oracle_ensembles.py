@@ -14,7 +14,7 @@ def add_normalised(total: list[float], votes: Vector, factor: float) -> None:
     """Add votes, scaled to sum to `factor`; those that sum to 0 or NaN are left out."""
     if add_up(votes) > 0.0:
         for c, vote in enumerate(votes):
-            total[c] += factor * vote / add_up(votes)
+            total[c] += factor * (vote * (1.0 / add_up(votes)))
 
 
 def bagging_votes(trees: Sequence[Tree], x: Vector, M: int) -> list[float]:

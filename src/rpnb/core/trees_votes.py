@@ -58,8 +58,10 @@ def add_votes(
 ) -> None:
     """Add to `votes` (M,) those of the leaf, scaled so that they sum to `factor`.
 
-    Votes that sum to 0 or to NaN are left out. A product that has overflowed makes the
-    vote for its class NaN, as in MOA. `shares` (M,) is working space.
+    Votes that sum to 0 or to NaN are left out. With `DENSITY_PRODUCT` the votes are, as
+    in MOA, multiplied by 1 over their sum: where this is 0 or ∞, because products have
+    overflowed or are about to vanish, votes become ∞ or NaN. `shares` (M,) is working
+    space.
     """
     slots = counts.slots[leaf]
     if by_majority:
@@ -69,9 +71,8 @@ def add_votes(
         scale = -np.inf
         for m in range(slots):
             scale = max(scale, scores[m])
-        # Only ratios count, but where products overflow there is no ratio, and where
-        # all are 0 they stay so.
-        if density == DENSITY_PRODUCT and scale > SAFE:
+        # Only ratios count, unless products are at the ends of the range of doubles.
+        if density == DENSITY_PRODUCT and abs(scale) > SAFE:
             scale = log(total_weight(counts, leaf))
         elif scale == -np.inf:
             scale = 0.0
@@ -82,4 +83,4 @@ def add_votes(
         total += shares[m]
     if total > 0.0:
         for m in range(slots):
-            votes[m] += factor * (shares[m] / total)
+            votes[m] += factor * (shares[m] * (1.0 / total))
