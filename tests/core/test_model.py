@@ -5,7 +5,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.engine import run, run_batches
-from rpnb.core.model import arrange_classes, copy_model, pool
+from rpnb.core.model import arrange_classes, copy_model, grew_from, pool
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES
 from strategies import make_model
 
@@ -94,3 +94,18 @@ def test_models_with_nothing_in_common_pool_to_the_model_of_all_rows() -> None:
     assert_allclose(one.moments.mean, whole.moments.mean, atol=1e-12)
     assert_allclose(one.moments.scatter, whole.moments.scatter, atol=1e-10)
     assert_allclose(one.classes.bias, 2.0 * np.log1p(np.bincount(y)))
+
+
+def test_a_model_grew_from_what_it_was_and_from_nothing_it_was_not() -> None:
+    X, y = stream(3, 60)
+    base = make_model(4, 3)
+    run(base, X[:20], y[:20], WEIGHT, LEARN_ALL, np.empty(20, np.int64))
+    grown = copy_model(base)
+    run(grown, X[20:], y[20:], WEIGHT, LEARN_ALL, np.empty(40, np.int64))
+    assert grew_from(grown, base)
+    assert grew_from(base, base)
+    assert not grew_from(base, grown)
+    # As many rows, but fewer of one class.
+    other = make_model(4, 3)
+    run(other, X, np.zeros(60, np.int64), WEIGHT, LEARN_ALL, np.empty(60, np.int64))
+    assert not grew_from(other, base)
