@@ -382,8 +382,8 @@ def test_a_class_without_variance_lies_where_its_mean_is() -> None:
     learn(forest, Rules(), X, np.zeros(2, np.int64), np.array([0.1, 0.4]))
     observed = forest.leaves.observed
     assert_allclose(observed.mean[0, 0], 0.8)
-    assert weight_below(observed, 0, 0, 0, 0.5) == 0.0
-    assert weight_below(observed, 0, 0, 0, 0.9) == 0.5
+    assert weight_below(observed, 0, 0, 0, 0.5, 0.0) == 0.0
+    assert weight_below(observed, 0, 0, 0, 0.9, 0.0) == 0.5
 
 
 def test_children_expect_what_the_split_leaves_them() -> None:

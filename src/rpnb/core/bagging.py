@@ -15,7 +15,8 @@ from rpnb.core.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.compiled import compiled
 from rpnb.core.random_bits import philox
 from rpnb.core.trees import Forest, Rules
-from rpnb.core.trees_learning import pass_tree
+from rpnb.core.trees_learning import NOWHERE, Place, pass_to_split, split_place
+from rpnb.core.trees_split import NO_SPLIT, Split
 from rpnb.core.trees_votes import largest
 
 # Rows that go through a member at a time.
@@ -75,7 +76,6 @@ def fill_poisson(
         counts[i] = count
 
 
-@compiled
 def pass_bagging(
     forest: Forest,
     rules: Rules,
@@ -93,28 +93,53 @@ def pass_bagging(
     `weight`, (n,) or (1,) where all rows weigh the same, are read only if `learn`. A
     row whose weight is not above 0 is tested and passed over.
     """
-    n = X.shape[0]
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        size = stop - start
-        words = np.empty(size, np.uint64)
+    for start in range(0, X.shape[0], BLOCK):
+        block = slice(start, start + BLOCK)
+        size = len(X[block])
         weights = np.zeros(size)
-        for k in range(forest.splits.shape[0]):
-            if learn:
-                row = draws.row + start
-                fill_poisson(draws.seed, draws.member + k, row, words, weights)
-                for i in range(size):
-                    weights[i] *= weight[(start + i) % weight.shape[0]]
-            forest = pass_tree(
-                forest,
-                k,
-                rules,
-                X[start:stop],
-                y[start:stop],
-                weights,
-                votes[start:stop],
+        if learn:
+            weights += weight if len(weight) == 1 else weight[block]
+        here = draws._replace(row=draws.row + start)
+        k, row = 0, 0
+        while k < forest.splits.shape[0]:
+            k, row, place, split = _pass_members(
+                forest, rules, here, X[block], y[block], weights, k, row, votes[block]
             )
+            if split.attribute >= 0:
+                forest = split_place(forest, k, place, split)
     return forest
+
+
+@compiled
+def _pass_members(
+    forest: Forest,
+    rules: Rules,
+    draws: Draws,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    k: int,
+    row: int,
+    votes: FloatArray,
+) -> tuple[int, int, Place, Split]:
+    """Pass rows through the trees, from row `row` of tree k on, until a leaf is split.
+
+    Returned are the tree and the row to go on with, and the split.
+    """
+    n = X.shape[0]
+    words = np.empty(n, np.uint64)
+    weights = np.zeros(n)
+    for member in range(k, forest.splits.shape[0]):
+        fill_poisson(draws.seed, draws.member + member, draws.row, words, weights)
+        for i in range(n):
+            weights[i] *= weight[i]
+        row, place, split = pass_to_split(
+            forest, member, rules, X, y, weights, row, votes
+        )
+        if split.attribute >= 0:
+            return member, row, place, split
+        row = 0
+    return forest.splits.shape[0], 0, NOWHERE, NO_SPLIT
 
 
 @compiled

@@ -15,14 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, UIntArray
+from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.bagging import BLOCK, Draws, fill_words
 from rpnb.core.compiled import compiled
 from rpnb.core.random_bits import fill_normal
 from rpnb.core.trees import Forest, Rules, places
-from rpnb.core.trees_learning import Place, descend, learn_row, split_place
+from rpnb.core.trees_learning import (
+    NOWHERE,
+    Place,
+    descend,
+    learn_row,
+    split_place,
+)
 from rpnb.core.trees_leaves import score_classes
-from rpnb.core.trees_split import attempt_split
+from rpnb.core.trees_split import NO_SPLIT, Split, attempt_split
 from rpnb.core.trees_votes import add_votes, largest_vote, votes_by_majority
 
 # Tells the draws of boosting from those of bagging with the same seed.
@@ -54,8 +60,6 @@ class _Block(NamedTuple):
     """λ as the last member handed it on"""
     open: BoolArray
     """Whether the vote on the row goes on"""
-    words: UIntArray
-    """32 random bits for the member at hand"""
 
 
 def new_record(K: int) -> Record:
@@ -100,7 +104,6 @@ def influence(right: float, wrong: float) -> float:
     return log(right / wrong)
 
 
-@compiled
 def pass_boosting(
     forest: Forest,
     record: Record,
@@ -121,120 +124,122 @@ def pass_boosting(
     only if `learn`. A row whose weight is not above 0 is tested and passed over. If
     `pure`, a row is learnt with weight λ instead of a Poisson draw.
     """
-    n = X.shape[0]
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        size = stop - start
+    for start in range(0, X.shape[0], BLOCK):
+        rows = slice(start, start + BLOCK)
+        size = len(X[rows])
         block = _Block(
-            np.zeros(size),
-            np.zeros(size),
-            np.ones(size),
-            np.ones(size, np.bool_),
-            np.zeros(size, np.uint64),
+            np.zeros(size), np.zeros(size), np.ones(size), np.ones(size, bool)
         )
         if learn:
-            for i in range(size):
-                block.weight[i] = max(weight[(start + i) % weight.shape[0]], 0.0)
-                record.seen[0] += block.weight[i]
-                block.seen[i] = record.seen[0]
-        for k in range(forest.splits.shape[0]):
-            if learn:
-                member = draws.member + k
-                fill_words(draws.seed, _PURPOSE, member, draws.row + start, block.words)
-            forest = _pass_member(
+            block.weight[:] = np.maximum(
+                weight if len(weight) == 1 else weight[rows], 0
+            )
+            # Added one by one, so that the sum does not depend on how rows are grouped.
+            block.seen[:] = np.add.accumulate([*record.seen, *block.weight])[1:]
+            record.seen[0] = block.seen[-1]
+        here = draws._replace(row=draws.row + start)
+        k, row, resume = 0, 0, False
+        while k < forest.splits.shape[0]:
+            k, row, place, split = _pass_members(
                 forest,
                 record,
-                k,
                 rules,
+                here,
                 pure,
-                X[start:stop],
-                y[start:stop],
+                X[rows],
+                y[rows],
                 block,
-                votes[start:stop],
+                k,
+                row,
+                resume,
+                votes[rows],
             )
+            resume = split.attribute >= 0
+            if resume:
+                forest = split_place(forest, k, place, split)
     return forest
 
 
 @compiled
-def _pass_member(
+def _pass_members(
     forest: Forest,
     record: Record,
-    k: int,
     rules: Rules,
+    draws: Draws,
     pure: bool,
     X: FloatArray,
     y: IntArray,
     block: _Block,
+    k: int,
+    row: int,
+    resume: bool,
     votes: FloatArray,
-) -> Forest:
-    """Pass a block of rows through tree k; return the forest."""
+) -> tuple[int, int, Place, Split]:
+    """Pass rows through the trees, from row `row` of tree k on, until a leaf is split.
+
+    Returned are the tree and the row to go on with, and the split. That row has been
+    learnt, but its tree has not been asked for its class again: `resume` says so.
+    """
+    n = X.shape[0]
+    words = np.empty(n, np.uint64)
     scores = np.empty(votes.shape[1])
     shares = np.empty(votes.shape[1])
-    for i in range(X.shape[0]):
-        x = X[i]
-        place = descend(forest.nodes, k * places(forest), forest.splits[k], x)
-        leaf = k * places(forest) + place.leaf
-        by_majority = votes_by_majority(forest.leaves.counts, leaf, rules.leaf)
-        score_classes(forest.leaves, leaf, x, rules.density, scores)
-        factor = influence(record.right[k], record.wrong[k])
-        block.open[i] = block.open[i] and factor > 0.0
-        if block.open[i]:
-            add_votes(
-                forest.leaves.counts,
-                leaf,
-                by_majority,
-                scores,
-                rules.density,
-                factor,
-                shares,
-                votes[i],
-            )
-        w = block.weight[i]
-        if w == 0.0:
-            continue
-        mean = block.mean[i]
-        times = mean if pure else draw_poisson(block.words[i], mean)
-        if times > 0.0:
-            forest = _learn(forest, k, place, x, y[i], w * times, rules, scores)
-            place = descend(forest.nodes, k * places(forest), forest.splits[k], x)
-            leaf = k * places(forest) + place.leaf
-            by_majority = votes_by_majority(forest.leaves.counts, leaf, rules.leaf)
-            score_classes(forest.leaves, leaf, x, rules.density, scores)
-        guess = largest_vote(forest.leaves.counts, leaf, by_majority, scores)
-        block.mean[i] = _hand_on(record, k, guess == y[i], mean, block.seen[i])
-    return forest
-
-
-@compiled
-def _learn(
-    forest: Forest,
-    k: int,
-    place: Place,
-    x: FloatArray,
-    y: int,
-    weight: float,
-    rules: Rules,
-    scores: FloatArray,
-) -> Forest:
-    """Learn a scored row at its place in tree k, and split the leaf if it is time."""
     leaves = forest.leaves
-    leaf = k * places(forest) + place.leaf
-    if learn_row(
-        leaves.counts,
-        leaves.observed,
-        leaves.laws,
-        leaf,
-        x,
-        y,
-        weight,
-        rules,
-        scores,
-    ):
-        split = attempt_split(leaves, leaf, rules)
-        leaves.counts.frozen[leaf] = split.freeze
-        if split.attribute >= 0:
-            return split_place(forest, k, place, split)
-    return forest
+    counts = leaves.counts
+    observed = leaves.observed
+    laws = leaves.laws
+    for member in range(k, forest.splits.shape[0]):
+        fill_words(draws.seed, _PURPOSE, draws.member + member, draws.row, words)
+        first = member * places(forest)
+        splits = forest.splits[member]
+        for i in range(row, n):
+            x = X[i]
+            place = descend(forest.nodes, first, splits, x)
+            leaf = first + place.leaf
+            by_majority = votes_by_majority(counts, leaf, rules.leaf)
+            score_classes(leaves, leaf, x, rules.density, scores)
+            w = block.weight[i]
+            mean = block.mean[i]
+            if not resume:
+                factor = influence(record.right[member], record.wrong[member])
+                block.open[i] = block.open[i] and factor > 0.0
+                if block.open[i]:
+                    add_votes(
+                        counts,
+                        leaf,
+                        by_majority,
+                        scores,
+                        rules.density,
+                        factor,
+                        shares,
+                        votes[i],
+                    )
+                times = mean if pure else draw_poisson(words[i], mean)
+                if w * times > 0.0:
+                    if learn_row(
+                        counts,
+                        observed,
+                        laws,
+                        leaf,
+                        x,
+                        y[i],
+                        w * times,
+                        rules,
+                        scores,
+                    ):
+                        split = attempt_split(leaves, leaf, rules)
+                        counts.frozen[leaf] = split.freeze
+                        if split.attribute >= 0:
+                            return member, i, place, split
+                    by_majority = votes_by_majority(counts, leaf, rules.leaf)
+                    score_classes(leaves, leaf, x, rules.density, scores)
+            resume = False
+            if w > 0.0:
+                guess = largest_vote(counts, leaf, by_majority, scores)
+                is_right = guess == y[i]
+                block.mean[i] = _hand_on(record, member, is_right, mean, block.seen[i])
+        row = 0
+    return forest.splits.shape[0], 0, NOWHERE, NO_SPLIT
 
 
 @compiled

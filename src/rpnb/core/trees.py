@@ -13,14 +13,13 @@ massive online analysis", 2010). A tree that may not grow is one leaf: with `LEA
 it is a streaming Gaussian naive Bayes.
 """
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.compiled import compiled
-
-AnyArray = TypeVar("AnyArray", FloatArray, IntArray, BoolArray)
 
 # How naive Bayes multiplies its densities.
 DENSITY_LOG = 0
@@ -197,52 +196,22 @@ def places(forest: Forest) -> int:
     return forest.nodes.left.shape[0] // forest.splits.shape[0]
 
 
-@compiled
-def _doubled(array: AnyArray, K: int) -> AnyArray:
-    """Give each of K trees twice its places."""
-    C = array.shape[0] // K
-    out = np.zeros((2 * array.shape[0], *array.shape[1:]), array.dtype)
-    for k in range(K):
-        out[2 * k * C : (2 * k + 1) * C] = array[k * C : (k + 1) * C]
-    return out
-
-
-@compiled
 def with_more_places(forest: Forest) -> Forest:
     """Return the forest with twice the places for each tree."""
     K = forest.splits.shape[0]
-    nodes = forest.nodes
+
+    def doubled(array: NDArray[Any]) -> NDArray[Any]:
+        old = array.reshape(K, -1, *array.shape[1:])
+        new = np.concatenate((old, np.zeros_like(old)), axis=1)
+        return new.reshape(-1, *array.shape[1:])
+
     counts, observed, laws = forest.leaves
     return Forest(
         forest.splits,
-        Nodes(
-            _doubled(nodes.attribute, K),
-            _doubled(nodes.threshold, K),
-            _doubled(nodes.left, K),
-            _doubled(nodes.right, K),
-        ),
+        Nodes(*map(doubled, forest.nodes)),
         Leaves(
-            Counts(
-                _doubled(counts.slots, K),
-                _doubled(counts.class_weight, K),
-                _doubled(counts.majority_right, K),
-                _doubled(counts.bayes_right, K),
-                _doubled(counts.checked, K),
-                _doubled(counts.frozen, K),
-            ),
-            Observed(
-                _doubled(observed.weight, K),
-                _doubled(observed.mean, K),
-                _doubled(observed.scatter, K),
-                _doubled(observed.low, K),
-                _doubled(observed.high, K),
-            ),
-            Laws(
-                _doubled(laws.centre, K),
-                _doubled(laws.precision, K),
-                _doubled(laws.normaliser, K),
-                _doubled(laws.peak, K),
-                _doubled(laws.limit, K),
-            ),
+            Counts(*map(doubled, counts)),
+            Observed(*map(doubled, observed)),
+            Laws(*map(doubled, laws)),
         ),
     )

@@ -40,6 +40,9 @@ class Place(NamedTuple):
     """Whether the leaf is the left one of its parent's children"""
 
 
+NOWHERE = Place(-1, -1, False)
+
+
 @compiled
 def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> Place:
     """Return the place of x (p,) in the tree whose places begin with `first`."""
@@ -102,21 +105,17 @@ def _tally(
         counts.bayes_right[leaf] += weight
 
 
-@compiled
 def split_place(forest: Forest, k: int, place: Place, split: Split) -> Forest:
     """Split a leaf of tree k; return the forest, which is another if it had to grow."""
-    C = places(forest)
-    if forest.splits[k] + 2 > C:
+    if forest.splits[k] + 2 > places(forest):
         forest = with_more_places(forest)
-        C *= 2
     node = split_leaf(forest, k, place.leaf, split)
     if place.node >= 0:
         children = forest.nodes.left if place.is_left else forest.nodes.right
-        children[k * C + place.node] = node
+        children[k * places(forest) + place.node] = node
     return forest
 
 
-@compiled
 def pass_tree(
     forest: Forest,
     k: int,
@@ -134,14 +133,14 @@ def pass_tree(
     """
     row = 0
     while row < X.shape[0]:
-        row, place, split = _pass_to_split(forest, k, rules, X, y, weight, row, votes)
+        row, place, split = pass_to_split(forest, k, rules, X, y, weight, row, votes)
         if split.attribute >= 0:
             forest = split_place(forest, k, place, split)
     return forest
 
 
 @compiled
-def _pass_to_split(
+def pass_to_split(
     forest: Forest,
     k: int,
     rules: Rules,
@@ -166,7 +165,6 @@ def _pass_to_split(
     shares = np.empty(votes.shape[1])
     first = k * places(forest)
     splits = forest.splits[k]
-    place = Place(0, -1, False)
     for i in range(row, X.shape[0]):
         w = weight[i]
         x = X[i]
@@ -187,4 +185,4 @@ def _pass_to_split(
             counts.frozen[leaf] = split.freeze
             if split.attribute >= 0:
                 return i + 1, place, split
-    return X.shape[0], place, NO_SPLIT
+    return X.shape[0], NOWHERE, NO_SPLIT

@@ -29,33 +29,17 @@ SAFE = 700.0
 _LOG_TOTAL = 64.0
 
 
-@compiled
-def log_or_nothing(value: float) -> float:
-    """Return log(value), −∞ at 0."""
-    return log(value) if value > 0.0 else -np.inf
-
-
-@compiled
 def begin_leaf(leaves: Leaves, leaf: int, class_weight: FloatArray, slots: int) -> None:
     """Make `leaf` a leaf that has observed nothing and expects these class weights."""
     counts, observed, laws = leaves
+    for field in (*counts, *observed, *laws):
+        field[leaf] = 0
     counts.slots[leaf] = slots
     counts.class_weight[leaf] = class_weight
-    counts.majority_right[leaf] = 0.0
-    counts.bayes_right[leaf] = 0.0
     counts.checked[leaf] = total_weight(counts, leaf)
-    counts.frozen[leaf] = False
-    observed.weight[leaf] = 0.0
-    observed.mean[leaf] = 0.0
-    observed.scatter[leaf] = 0.0
-    observed.low[leaf] = 0.0
-    observed.high[leaf] = 0.0
-    laws.centre[leaf] = 0.0
-    laws.precision[leaf] = 0.0
-    laws.normaliser[leaf] = 0.0
     laws.limit[leaf] = -np.inf
-    for m in range(class_weight.shape[0]):
-        laws.peak[leaf, m] = log_or_nothing(class_weight[m])
+    laws.peak[leaf] = -np.inf
+    np.log(class_weight, out=laws.peak[leaf], where=class_weight > 0.0)
 
 
 @compiled

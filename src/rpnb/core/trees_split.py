@@ -54,12 +54,15 @@ def attempt_split(leaves: Leaves, leaf: int, rules: Rules) -> Split:
     whole = np.zeros(slots)
     for m in range(slots):
         whole[m] = _times_log(observed.weight[leaf, m])
+    deviations = np.zeros(slots)
     best = -np.inf
     second = -np.inf
     attribute = -1
     threshold = 0.0
     for j in range(observed.mean.shape[2]):
-        merit, place = _best_threshold(observed, leaf, j, rules.bins, before, whole)
+        merit, place = _best_threshold(
+            observed, leaf, j, rules.bins, before, whole, deviations
+        )
         if np.isnan(place):
             continue
         if merit >= best:
@@ -105,16 +108,24 @@ def _entropy(weights: FloatArray, total: float) -> float:
 
 @compiled
 def _best_threshold(
-    observed: Observed, leaf: int, j: int, bins: int, before: float, whole: FloatArray
+    observed: Observed,
+    leaf: int,
+    j: int,
+    bins: int,
+    before: float,
+    whole: FloatArray,
+    deviations: FloatArray,
 ) -> tuple[float, float]:
     """Return the highest merit on attribute j and its threshold, the first of equals.
 
     The threshold is NaN if none lies strictly inside the range of the attribute.
-    `before` is the entropy at the leaf and `whole` holds W·log W of each class.
+    `before` is the entropy at the leaf, `whole` holds W·log W of each class, and
+    `deviations` is working space.
     """
     low = np.inf
     high = -np.inf
     for m in range(whole.shape[0]):
+        deviations[m] = _deviation(observed, leaf, m, j)
         if observed.weight[leaf, m] > 0.0:
             low = min(low, observed.low[leaf, m, j])
             high = max(high, observed.high[leaf, m, j])
@@ -123,7 +134,8 @@ def _best_threshold(
     for i in range(1, bins + 1):
         z = (high - low) / (bins + 1.0) * i + low
         if low < z < high:
-            merit = before - _remaining(observed, leaf, j, z, whole)
+            after = _remaining(observed, leaf, j, z, whole, deviations)
+            merit = before - after
             if np.isnan(threshold) or merit > best:
                 best = merit
                 threshold = z
@@ -131,8 +143,19 @@ def _best_threshold(
 
 
 @compiled
+def _deviation(observed: Observed, leaf: int, m: int, j: int) -> float:
+    """Return σ of attribute j in class m; rounding may leave S below 0."""
+    return sqrt(max(variance_of(observed, leaf, m, j), 0.0))
+
+
+@compiled
 def _remaining(
-    observed: Observed, leaf: int, j: int, z: float, whole: FloatArray
+    observed: Observed,
+    leaf: int,
+    j: int,
+    z: float,
+    whole: FloatArray,
+    deviations: FloatArray,
 ) -> float:
     """Return the entropy left after a split of attribute j at z.
 
@@ -144,7 +167,7 @@ def _remaining(
     value = 0.0
     for m in range(whole.shape[0]):
         weight = observed.weight[leaf, m]
-        below = weight_below(observed, leaf, m, j, z)
+        below = weight_below(observed, leaf, m, j, z, deviations[m])
         left += below
         right += weight - below
         if below == 0.0 or below == weight:
@@ -158,7 +181,9 @@ def _remaining(
 
 
 @compiled
-def weight_below(observed: Observed, leaf: int, m: int, j: int, z: float) -> float:
+def weight_below(
+    observed: Observed, leaf: int, m: int, j: int, z: float, deviation: float
+) -> float:
     """Estimate the weight of class m for which attribute j is ≤ z.
 
     Where z lies within the class's range, by its normal law: W·Φ((z − μ)/σ). MOA takes
@@ -174,45 +199,58 @@ def weight_below(observed: Observed, leaf: int, m: int, j: int, z: float) -> flo
     if z >= observed.high[leaf, m, j]:
         return weight
     delta = z - observed.mean[leaf, m, j]
-    variance = variance_of(observed, leaf, m, j)
-    if variance > 0.0:
-        return weight * (0.5 * erfc(-delta / sqrt(variance) * _ROOT_HALF))
+    if deviation > 0.0:
+        return weight * (0.5 * erfc(-delta / deviation * _ROOT_HALF))
     return weight if delta >= 0.0 else 0.0
 
 
 @compiled
+def divide(
+    observed: Observed,
+    leaf: int,
+    j: int,
+    z: float,
+    left: FloatArray,
+    right: FloatArray,
+) -> tuple[int, int]:
+    """Set `left` and `right` (M,) to the class weights where attribute j ≤ z and > z.
+
+    Returned are the slots on either side. A class has one on a side unless its range
+    lies wholly on the other.
+    """
+    slots_left = 0
+    slots_right = 0
+    for m in range(left.shape[0]):
+        weight = observed.weight[leaf, m]
+        deviation = _deviation(observed, leaf, m, j)
+        left[m] = weight_below(observed, leaf, m, j, z, deviation)
+        right[m] = weight - left[m]
+        if weight > 0.0:
+            if z >= observed.low[leaf, m, j]:
+                slots_left = m + 1
+            if z < observed.high[leaf, m, j]:
+                slots_right = m + 1
+    return slots_left, slots_right
+
+
 def split_leaf(forest: Forest, k: int, leaf: int, split: Split) -> int:
     """Make a node of tree k from its leaf; return its number, for the parent to link.
 
     The leaf itself begins anew as the left child, and the right child is a new leaf.
-    Both expect the class weights that are estimated for their side. A class has a slot
-    on a side unless its range lies wholly on the other. There must be room.
+    Both expect the class weights that are estimated for their side. There must be room.
     """
-    nodes = forest.nodes
-    observed = forest.leaves.observed
+    nodes, leaves = forest.nodes, forest.leaves
     first = k * places(forest)
-    old = first + leaf
-    j = split.attribute
-    z = split.threshold
-    left = np.zeros(observed.weight.shape[1])
-    right = np.zeros(observed.weight.shape[1])
-    slots_left = 0
-    slots_right = 0
-    for m in range(left.shape[0]):
-        weight = observed.weight[old, m]
-        if weight > 0.0:
-            left[m] = weight_below(observed, old, m, j, z)
-            right[m] = weight - left[m]
-            if z >= observed.low[old, m, j]:
-                slots_left = m + 1
-            if z < observed.high[old, m, j]:
-                slots_right = m + 1
-    node = forest.splits[k]
+    j, z = split.attribute, split.threshold
+    left = np.zeros(leaves.observed.weight.shape[1])
+    right = np.zeros_like(left)
+    slots_left, slots_right = divide(leaves.observed, first + leaf, j, z, left, right)
+    node = int(forest.splits[k])
     forest.splits[k] += 1
     nodes.attribute[first + node] = j
     nodes.threshold[first + node] = z
     nodes.left[first + node] = -1 - leaf
     nodes.right[first + node] = -1 - (node + 1)
-    begin_leaf(forest.leaves, old, left, slots_left)
-    begin_leaf(forest.leaves, first + node + 1, right, slots_right)
+    begin_leaf(leaves, first + leaf, left, slots_left)
+    begin_leaf(leaves, first + node + 1, right, slots_right)
     return node

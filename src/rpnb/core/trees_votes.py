@@ -72,10 +72,10 @@ def add_votes(
         for m in range(slots):
             scale = max(scale, scores[m])
         # Only ratios count, unless products are at the ends of the range of doubles.
-        if density == DENSITY_PRODUCT and abs(scale) > SAFE:
-            scale = log(total_weight(counts, leaf))
-        elif scale == -np.inf:
+        if scale == -np.inf:
             scale = 0.0
+        elif density == DENSITY_PRODUCT and abs(scale) > SAFE:
+            scale = log(total_weight(counts, leaf))
         for m in range(slots):
             shares[m] = np.exp(scores[m] - scale)
     total = 0.0
