@@ -23,7 +23,6 @@ from rpnb.core.stream import (
     absorb,
     count_rows,
     empty_memo,
-    new_memo,
     pass_combined,
     pass_exact,
     pass_one,
@@ -194,21 +193,22 @@ def _run_one(
     learn: int,
     labels: IntArray,
 ) -> None:
-    known = model.memo or empty_memo(*model.projection.R.shape)
-    memo = new_memo(known)
-    label = y[0] if learn else -1
-    updates = pass_one(
+    known = model.memo
+    if known is None:
+        known = empty_memo(*model.projection.R.shape)
+    memo = np.empty_like(known)
+    label, updates = pass_one(
         model.learner(),
         known,
         memo,
         model.n_seen,
         as_block(X),
-        label,
+        y[0] if learn else -1,
         weight[0],
         learn,
     )
     model.memo = memo
-    labels[0] = memo.label[0]
+    labels[0] = label
     if learn:
         model.n_seen += 1
         model.n_updates += updates

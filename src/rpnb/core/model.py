@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.arrays import IntArray, SingleArray, UIntArray
+from rpnb.core.arrays import FloatArray, IntArray, SingleArray, UIntArray
 from rpnb.core.combining import RULES, Rule
 from rpnb.core.moments import (
     Gaussians,
@@ -18,7 +18,7 @@ from rpnb.core.moments import (
     unset_gaussians,
 )
 from rpnb.core.projection import Law, draw
-from rpnb.core.stream import Classes, Learner, Memo
+from rpnb.core.stream import Classes, Learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Model:
     """rows seen"""
     n_updates: int = 0
     """rows that changed the moments"""
-    memo: Memo | None = None
+    memo: FloatArray | None = None
     """the last single row, with what was found out about it"""
 
     @property
