@@ -5,6 +5,7 @@ import os
 import pickle
 import stat
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -277,3 +278,9 @@ def test_a_clone_has_the_parameters_and_has_seen_nothing() -> None:
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "classes_")
     assert state_of(twin.fit(X, y % 2)) == state_of(model)
+
+
+def test_a_fraction_is_saved_as_a_number(tmp_path: Path) -> None:
+    model = small(prior_weight=Fraction(1, 2)).fit(*blobs(1))
+    model.save(tmp_path / "model")
+    assert RPNBClassifier.load(tmp_path / "model").prior_weight == 0.5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import FAMILIES, blobs, families, rules, seeds, small
@@ -129,7 +130,7 @@ def test_a_bad_first_row_leaves_the_model_unfitted() -> None:
     with pytest.raises(ValueError, match="Unknown label type"):
         model.learn_one(np.ones(2), None)
     assert snapshot(model) == snapshot(small())
-    with pytest.raises(AttributeError, match="before it has seen data"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         model.predict_one(np.ones(2))
 
 
@@ -160,3 +161,12 @@ def test_threads_that_ask_at_the_same_time_get_the_answers_of_one() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_boolean_is_not_the_class_one() -> None:
+    small().learn_one(X[0], True)
+    model = small().fit(X, y)
+    before = model.n_seen_
+    with pytest.raises(ValueError, match="holds booleans"):
+        model.learn_one(X[0], True)
+    assert model.n_seen_ == before

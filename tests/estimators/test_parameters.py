@@ -67,8 +67,9 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("class_prior", {}, ValueError, PROBABILITIES),
     ("class_prior", {0: 0.5, 1: 0.4}, ValueError, PROBABILITIES),
     ("class_prior", {0: "much", 1: 0.4}, ValueError, PROBABILITIES),
-    ("random_state", -1, ValueError, "random_state must not be negative, got -1"),
-    ("random_state", "seed", ValueError, "'seed' cannot be used to seed"),
+    ("random_state", -1, ValueError, "random_state must be an integer of at least 0"),
+    ("random_state", "seed", TypeError, "random_state must be an integer of at least"),
+    ("random_state", True, TypeError, "random_state must be an integer of at least 0"),
 ]
 
 

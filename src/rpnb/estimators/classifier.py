@@ -219,9 +219,9 @@ default="log_sum"
         x : array of shape (p,), float64
             A plain NumPy array; NaN, infinities and values beyond ±1e150 are refused.
         """
-        state = self._fitted_state("label to predict")
+        self._require_fitted()
         label = np.empty(1, np.int64)
-        run(state, self._one_row(x), _NOTHING, _ONE, LEARN_NOTHING, label)
+        run(self._state, self._one_row(x), _NOTHING, _ONE, LEARN_NOTHING, label)
         return self.classes_[label[0]]
 
     def learn_one(self, x: FloatArray, y: Any) -> None:
@@ -232,7 +232,12 @@ default="log_sum"
         row is a mini-batch of its own, goes the long way.
         """
         number = self._index.get(y) if self.__sklearn_is_fitted__() else None
-        if number is None or self.batch_size != 1:
+        if (
+            number is None
+            or self.batch_size != 1
+            # To a dictionary True is 1; the long way knows better.
+            or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
+        ):
             self.partial_fit(np.asarray(x)[None, :], [y])
             return
         self._check_unchanged()

@@ -50,10 +50,8 @@ def draw_seed(random_state: Any) -> int:
         entropy = np.random.SeedSequence()
     elif isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**64, dtype=np.uint64))
-    elif isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state!r}")
-        entropy = np.random.SeedSequence(int(random_state))
+    elif isinstance(random_state, Integral | bool | str):
+        entropy = np.random.SeedSequence(check_integer("random_state", random_state, 0))
     else:
         words = check_random_state(random_state).randint(0, 2**32, 2, dtype=np.uint64)
         entropy = np.random.SeedSequence([int(word) for word in words])

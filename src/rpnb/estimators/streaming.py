@@ -9,6 +9,7 @@ more.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
+from numbers import Real
 from os import PathLike
 from typing import Any, Generic, Self, TypeVar
 
@@ -350,12 +351,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
         rows = self._rows_to_predict(X)
         return decode(self._classify(self._state, rows), self.classes_)
 
-    def _rows_to_predict(self, X: Any) -> NDArray[Any]:
+    def _require_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: call fit, "
                 "partial_fit or predict_then_learn first."
             )
+
+    def _rows_to_predict(self, X: Any) -> NDArray[Any]:
+        self._require_fitted()
         rows = check_rows(self, X, sparse=self._takes_sparse)
         accept_rows(self, X, first=False)
         return rows
@@ -464,7 +468,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
     def _parameters_to_json(self) -> dict[str, Any]:
         """Return the parameters as JSON values; a generator becomes None."""
         return {
-            name: value.item() if isinstance(value, np.generic) else value
+            name: _as_json(value)
             for name, value in self.get_params(deep=False).items()
             if name != "random_state" or isinstance(value, int | np.integer)
         }
@@ -479,6 +483,14 @@ def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
     # A seed is used once: what becomes of it afterwards does not matter.
     names = estimator._get_param_names()
     return tuple(name for name in names if name != "random_state")
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Real) and not isinstance(value, int | float):
+        return float(value)
+    return value
 
 
 def _same(a: Any, b: Any) -> bool:
