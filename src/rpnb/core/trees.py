@@ -112,9 +112,11 @@ class Laws(NamedTuple):
     """(L, M, p) −log(√(2π)·σ), or 0 in the same places"""
     peak: FloatArray
     """(L, M) log N plus the sum of the normalisers"""
+    flat: IntArray
+    """(L, M) how many attributes have no variance"""
     limit: FloatArray
-    """(L, M) largest Σ (x − μ)²/(2σ²) for which `peak` minus it is the score; −∞ where
-    the score must be computed factor by factor"""
+    """(L, M) largest Σ (x − μ)²/(2σ²) for which `peak` minus it is the score, if flat
+    attributes have their only value; −∞ where there is none"""
 
 
 class Leaves(NamedTuple):
@@ -163,6 +165,7 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         precision=np.zeros((L, p, M)),
         normaliser=np.zeros((L, M, p)),
         peak=np.full((L, M), -np.inf),
+        flat=np.zeros((L, M), np.int64),
         limit=np.full((L, M), -np.inf),
     )
     return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, laws))
@@ -185,6 +188,7 @@ def insert_class(forest: Forest, m: int) -> Forest:
         precision=np.insert(laws.precision, m, 0.0, axis=2),
         normaliser=np.insert(laws.normaliser, m, 0.0, axis=1),
         peak=np.insert(laws.peak, m, -np.inf, axis=1),
+        flat=np.insert(laws.flat, m, 0, axis=1),
         limit=np.insert(laws.limit, m, -np.inf, axis=1),
     )
     return forest._replace(leaves=Leaves(counts, observed, laws))

@@ -19,9 +19,9 @@ from rpnb.core.trees import (
 )
 from rpnb.core.trees_leaves import (
     count_class,
+    finish_scores,
     observe_row,
     refresh_laws,
-    score_beyond_limits,
     score_by_distance,
     total_weight,
 )
@@ -174,7 +174,7 @@ def pass_to_split(
         if not by_majority or (w > 0.0 and rules.leaf == LEAF_ADAPTIVE):
             slots = counts.slots[leaf]
             if not score_by_distance(laws, leaf, slots, x, scores):
-                score_beyond_limits(leaves, leaf, x, rules.density, scores)
+                finish_scores(leaves, leaf, x, rules.density, scores)
         add_votes(
             counts, leaf, by_majority, scores, rules.density, 1.0, shares, votes[i]
         )

@@ -3,9 +3,10 @@
 The score of class c is log N_c + Σ_j log density_j(x_j | c), with a normal density for
 each attribute. A leaf keeps, for each class, all of this sum that does not depend on x,
 so that a score is `peak` − Σ_j (x_j − μ_j)²·precision_j. Three things do not fit this
-form, and `limit` sends them to `score_by_factors`: a class not seen since the leaf
-began (density 0), an attribute without variance (density 1 at its only value and 0
-elsewhere), and, with `DENSITY_PRODUCT`, products that may leave the range of doubles.
+form: an attribute without variance, whose density is 1 at its only value and 0
+elsewhere; a class not seen since the leaf began, whose density is 0; and, with
+`DENSITY_PRODUCT`, products that may leave the range of doubles. The last two are beyond
+the class's `limit`.
 """
 
 from math import exp, log, sqrt
@@ -104,7 +105,8 @@ def refresh_laws(
     log_weight = log(class_weight)
     peak = log_weight
     reach = abs(log_weight) + _LOG_TOTAL
-    regular = True
+    flat = 0
+    extreme = False
     for j in range(observed.mean.shape[2]):
         variance = variance_of(observed, leaf, m, j)
         precision = 0.0
@@ -112,15 +114,18 @@ def refresh_laws(
         if _SMALLEST < variance < _LARGEST:
             precision = 0.5 / variance
             normaliser = -_HALF_LOG_TWO_PI - 0.5 * log(variance)
+        elif variance > 0.0:
+            extreme = True
         else:
-            regular = False
+            flat += 1
         peak += normaliser
         reach += abs(normaliser)
         laws.centre[leaf, j, m] = observed.mean[leaf, m, j]
         laws.precision[leaf, j, m] = precision
         laws.normaliser[leaf, m, j] = normaliser
     laws.peak[leaf, m] = peak
-    if not regular:
+    laws.flat[leaf, m] = flat
+    if extreme:
         laws.limit[leaf, m] = -np.inf
     elif density == DENSITY_LOG:
         laws.limit[leaf, m] = np.inf
@@ -138,16 +143,16 @@ def score_classes(
     Only classes that have a slot at the leaf are scored. A vote of 0 scores −∞.
     """
     if not score_by_distance(leaves.laws, leaf, leaves.counts.slots[leaf], x, scores):
-        score_beyond_limits(leaves, leaf, x, density, scores)
+        finish_scores(leaves, leaf, x, density, scores)
 
 
 @compiled
 def score_by_distance(
     laws: Laws, leaf: int, slots: int, x: FloatArray, scores: FloatArray
 ) -> bool:
-    """Do what `score_classes` does if no class is beyond its limit; return whether.
+    """Do what `score_classes` does if nothing is flat or beyond limits; return whether.
 
-    Otherwise `scores` holds distances, for `score_beyond_limits` to go on with.
+    Otherwise `scores` holds distances, for `finish_scores` to go on with.
     """
     for m in range(slots):
         scores[m] = 0.0
@@ -155,29 +160,40 @@ def score_by_distance(
         for m in range(slots):
             delta = x[j] - laws.centre[leaf, j, m]
             scores[m] += delta * delta * laws.precision[leaf, j, m]
-    beyond = 0
+    odd = 0
     for m in range(slots):
-        beyond += not scores[m] <= laws.limit[leaf, m]
-    if beyond == 0:
+        odd += (not scores[m] <= laws.limit[leaf, m]) + laws.flat[leaf, m]
+    if odd == 0:
         for m in range(slots):
             scores[m] = laws.peak[leaf, m] - scores[m]
-    return beyond == 0
+    return odd == 0
 
 
 @compiled
-def score_beyond_limits(
+def finish_scores(
     leaves: Leaves, leaf: int, x: FloatArray, density: int, scores: FloatArray
 ) -> None:
-    """Turn distances into scores where some are beyond their class's limit."""
+    """Turn distances into scores where `score_by_distance` could not."""
+    laws = leaves.laws
     fresh = True
     for m in range(leaves.counts.slots[leaf]):
         fresh = fresh and leaves.observed.weight[leaf, m] == 0.0
     for m in range(leaves.counts.slots[leaf]):
         # Before a leaf has observed anything, every density is 1.
-        if fresh or scores[m] <= leaves.laws.limit[leaf, m]:
-            scores[m] = leaves.laws.peak[leaf, m] - scores[m]
+        if fresh or scores[m] <= laws.limit[leaf, m]:
+            differs = laws.flat[leaf, m] > 0 and _differs(laws, leaf, m, x)
+            scores[m] = -np.inf if differs else laws.peak[leaf, m] - scores[m]
         else:
             scores[m] = score_by_factors(leaves, leaf, m, x, density)
+
+
+@compiled
+def _differs(laws: Laws, leaf: int, m: int, x: FloatArray) -> bool:
+    """Whether x has another value where an attribute of class m has only one."""
+    for j in range(x.shape[0]):
+        if laws.precision[leaf, j, m] == 0.0 and x[j] != laws.centre[leaf, j, m]:
+            return True
+    return False
 
 
 @compiled
