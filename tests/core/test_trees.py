@@ -276,13 +276,27 @@ def test_a_density_below_the_smallest_double_is_zero_whatever_its_factor() -> No
 def test_variances_that_cannot_be_inverted_still_have_a_density(
     variance: float,
 ) -> None:
-    x = np.array([2.0 * sqrt(variance)])
-    expected = -0.5 * log(2.0 * pi) - 0.5 * log(variance) - 2.0
+    """Beside them stands an attribute without variance, at its value or elsewhere."""
+    near = np.array([0.0, 2.0 * sqrt(variance), 0.0])
+    far = near + np.array([0.0, 0.0, 1e-9])
+    expected = -log(2.0 * pi) - 0.5 * log(variance) - 2.0
     for density in (DENSITY_LOG, DENSITY_PRODUCT):
-        forest = hand_made([variance], density)
+        forest = hand_made([1.0, variance, 0.0], density)
         assert forest.leaves.laws.limit[0, 0] == -np.inf
-        score = score_by_factors(forest.leaves, 0, 0, x, density) - log(3.0)
+        assert forest.leaves.laws.flat[0, 0] == 1
+        score = score_by_factors(forest.leaves, 0, 0, near, density) - log(3.0)
         assert_allclose(score, expected)
+        assert score_by_factors(forest.leaves, 0, 0, far, density) == -np.inf
+
+
+@both_densities
+def test_an_attribute_without_variance_admits_its_only_value(density: int) -> None:
+    forest = hand_made([1.0, 0.0, 4.0], density)
+    rows = np.array([[1.0, 0.0, 1.0], [1.0, 1e-300, 1.0], [40.0, 0.0, 0.0]])
+    rules = Rules(density=density, leaf=LEAF_BAYES)
+    votes = votes_of(forest, rules, rows)[:, 0]
+    # exp(−800) is a product that has vanished, unless only its logarithm is kept.
+    assert_array_equal(votes, [1.0, 0.0, float(density == DENSITY_LOG)])
 
 
 def two_blocks(n: int) -> tuple[FloatArray, IntArray]:
