@@ -45,7 +45,8 @@ def run(
 
 
 def inverse(classes: Ellipsoids, m: int) -> FloatArray:
-    return np.einsum("ij,kj->ik", classes.root[m], classes.root[m])
+    product: FloatArray = np.einsum("ij,kj->ik", classes.root[m], classes.root[m])
+    return product
 
 
 @pytest.mark.parametrize("learn", [LEARN_ALL, LEARN_MISTAKES])

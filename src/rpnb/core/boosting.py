@@ -76,10 +76,10 @@ def draw_poisson(word: np.uint64, mean: float) -> float:
     """
     if mean >= _LARGE_MEAN:
         words = np.empty(1, np.int32)
-        words[0] = np.int64(word) - 2147483648
+        words[0] = np.int64(word) - (1 << 31)
         normal = np.empty(1)
         fill_normal(words, normal)
-        return max(floor(mean + sqrt(mean) * normal[0]), 0.0)
+        return float(max(floor(mean + sqrt(mean) * normal[0]), 0))
     place = (np.float64(word) + 0.5) * _CELL * exp(mean)
     term = 1.0
     total = 1.0
@@ -247,8 +247,7 @@ def _hand_on(record: Record, k: int, is_right: bool, mean: float, seen: float) -
     """Note how member k did on a row with λ = `mean`; return λ for the next member."""
     if mean == 0.0:
         return 0.0
-    if is_right:
-        record.right[k] += mean
-        return mean * seen / (2.0 * record.right[k])
-    record.wrong[k] += mean
-    return mean * seen / (2.0 * record.wrong[k])
+    tally = record.right if is_right else record.wrong
+    tally[k] += mean
+    total: float = tally[k]
+    return mean * seen / (2.0 * total)

@@ -197,7 +197,8 @@ def insert_class(forest: Forest, m: int) -> Forest:
 @compiled
 def places(forest: Forest) -> int:
     """Return C, the number of places that each tree has."""
-    return forest.nodes.left.shape[0] // forest.splits.shape[0]
+    C: int = forest.nodes.left.shape[0] // forest.splits.shape[0]
+    return C
 
 
 def with_more_places(forest: Forest) -> Forest:

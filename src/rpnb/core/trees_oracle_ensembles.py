@@ -105,7 +105,7 @@ class OnlineBayes:
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Return log prior plus log density of each class, up to a constant."""
-        out = np.log(self.n / self.n.sum())
+        out: FloatArray = np.log(self.n / self.n.sum())
         for m in range(self.M):
             delta = x - self.mean[m]
             out[m] -= 0.5 * np.linalg.slogdet(self.S[m])[1]

@@ -193,7 +193,7 @@ def weight_below(
     without variance, whose rows differ only if they weigh at most 1 together, MOA puts
     all on the side where the mean is not.
     """
-    weight = observed.weight[leaf, m]
+    weight: float = observed.weight[leaf, m]
     if z < observed.low[leaf, m, j]:
         return 0.0
     if z >= observed.high[leaf, m, j]:
