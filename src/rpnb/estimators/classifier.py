@@ -1,6 +1,5 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
-import zlib
 from collections.abc import Mapping
 from typing import Any, Literal, Self, final
 
@@ -18,19 +17,24 @@ from rpnb.core.model import (
     make_projection,
     new_model,
     pool,
-    refresh_all,
 )
 from rpnb.core.moments import Prior
 from rpnb.core.projection import LAWS, Law, down_space_dimension
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
-from rpnb.estimators.labels import LabelArray, as_labels, join_classes
+from rpnb.estimators.class_prior import (
+    fixed_prior,
+    follows_counts,
+    prior_from_json,
+    prior_to_json,
+)
+from rpnb.estimators.labels import LabelArray, join_classes
+from rpnb.estimators.model_parts import put_together, take_apart
 from rpnb.estimators.parameters import (
     check_choice,
     check_integer,
     check_real,
     draw_seed,
 )
-from rpnb.estimators.persistence import ModelFileError, take_array
 from rpnb.estimators.rows import refuse_bad_values
 from rpnb.estimators.streaming import WeightedStreamClassifier
 
@@ -352,11 +356,11 @@ default="log_sum"
             check_real("var_floor", self.var_floor, 1e-300, high=1e300),
         )
         self._check_free()
-        self._class_prior(None)
+        fixed_prior(self.class_prior, None)
         features = np.arange(p, dtype=np.uint64)
         seed = draw_seed(self.random_state)
         projection = make_projection(law, seed, features, K, q)  # type: ignore[arg-type]
-        return new_model(projection, rule, prior, self._follows_counts())  # type: ignore[arg-type]
+        return new_model(projection, rule, prior, follows_counts(self.class_prior))  # type: ignore[arg-type]
 
     def _check_free(self) -> None:
         check_choice("update", self.update, tuple(_UPDATES))
@@ -403,45 +407,8 @@ default="log_sum"
     def _copy(self, state: Model) -> Model:
         return copy_model(state)
 
-    # The class prior
-
-    def _follows_counts(self) -> bool:
-        return isinstance(self.class_prior, str) and self.class_prior == "frequency"
-
-    def _class_prior(self, classes: LabelArray | None) -> FloatArray | None:
-        """Return the given P(y) of the classes; None if there is none to give."""
-        given = self.class_prior
-        if isinstance(given, str):
-            check_choice("class_prior", given, ("uniform", "frequency"))
-            return None
-        listed: Any = list(given.values()) if isinstance(given, Mapping) else given
-        try:
-            values = np.asarray(listed, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.ndim != 1 or not (values > 0.0).all() or abs(values.sum() - 1) > 1e-6:
-            raise ValueError(
-                "class_prior must hold positive probabilities that sum to 1, got "
-                f"{given!r}"
-            )
-        if classes is None:
-            return None
-        if isinstance(given, Mapping):
-            for label in classes.tolist():
-                if label not in given:
-                    raise ValueError(
-                        f"class_prior has no probability for the class {label!r}"
-                    )
-            return np.array([given[label] for label in classes.tolist()])
-        if values.shape[0] != classes.shape[0]:
-            raise ValueError(
-                f"class_prior has {values.shape[0]} probabilities, but there are "
-                f"{classes.shape[0]} classes: {classes.tolist()}"
-            )
-        return values
-
     def _set_class_prior(self, model: Model, classes: LabelArray) -> None:
-        given = self._class_prior(classes)
+        given = fixed_prior(self.class_prior, classes)
         if given is not None:
             model.classes.bias[:] = model.projection.K * np.log(given)
         elif model.classes.follow > 0.0:
@@ -452,69 +419,19 @@ default="log_sum"
     def _parameters_to_json(self) -> dict[str, Any]:
         parameters = super()._parameters_to_json()
         given = parameters["class_prior"]
-        if isinstance(given, Mapping):
-            labels = as_labels(list(given)).tolist()
-            parameters["class_prior"] = {
-                "labels": labels,
-                "probabilities": [float(given[label]) for label in given],
-            }
-        elif not isinstance(given, str):
-            parameters["class_prior"] = np.asarray(given, float).tolist()
-        return parameters
+        return {**parameters, "class_prior": prior_to_json(given)}
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         given = parameters["class_prior"]
-        if isinstance(given, dict):
-            pairs = zip(given["labels"], given["probabilities"], strict=True)
-            parameters = {**parameters, "class_prior": dict(pairs)}
-        return parameters
+        return {**parameters, "class_prior": prior_from_json(given)}
 
     def _dump(self, state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        metadata = {
-            "seed": state.projection.seed,
-            "q": state.projection.q,
-            "fingerprint": _fingerprint(state),
-            "n_seen": state.n_seen,
-            "n_updates": state.n_updates,
-        }
-        arrays = {
-            "weight": state.moments.weight,
-            "mean": state.moments.mean,
-            "scatter": state.moments.scatter,
-            "eligible": state.classes.eligible,
-            "seen": state.classes.seen,
-        }
-        return metadata, arrays
+        return take_apart(state)
 
     def _restore(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> Model:
-        seed, state = int(metadata["seed"]), self._unborn(p)
-        recipe = state.projection
-        state.projection = make_projection(
-            recipe.law, seed, recipe.features, recipe.K, recipe.q
-        )
-        state = arrange_classes(state, np.full(M, -1))
-        F = state.F
-        state.moments.weight[:] = take_array(arrays, "weight", np.float64, (M,))
-        state.moments.mean[:] = take_array(arrays, "mean", np.float64, (M, F))
-        state.moments.scatter[:] = take_array(arrays, "scatter", np.float64, (M, F))
-        state.classes.eligible[:] = take_array(arrays, "eligible", np.bool_, (M,))
-        state.classes.seen[:] = take_array(arrays, "seen", np.float64, (M,))
-        state.n_seen = int(metadata["n_seen"])
-        state.n_updates = int(metadata["n_updates"])
-        if _fingerprint(state) != metadata["fingerprint"]:
-            raise ModelFileError(
-                "the projections drawn from the file's seed are not those it was "
-                "saved with: the file is damaged, or from a version of rpnb that draws "
-                "them otherwise"
-            )
-        refresh_all(state)
+        state = put_together(self._unborn(p), metadata, arrays, M)
         self._set_class_prior(state, self.classes_)
         return state
-
-
-def _fingerprint(state: Model) -> int:
-    """Return a checksum of the projections, the same on every machine."""
-    return zlib.crc32(np.ascontiguousarray(state.projection.R, dtype="<f4").data)

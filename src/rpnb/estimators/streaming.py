@@ -6,12 +6,10 @@ their numbers, lets new classes in, and changes the state only when nothing can 
 more.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache
-from numbers import Real
-from os import PathLike
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,24 +25,16 @@ from rpnb.estimators.labels import (
     join_classes,
     same_family,
 )
-from rpnb.estimators.persistence import ModelFileError, read_model, write_model
 from rpnb.estimators.rows import accept_rows, check_rows
-
-State = TypeVar("State")
+from rpnb.estimators.saving import SavedEstimator, State
+from rpnb.estimators.weights import check_weight
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _EQUAL_WEIGHTS = np.ones(1)
-# Sums of heavier weights might overflow.
-_HEAVIEST = 1e100
 
 
-class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]
+class StreamClassifier(ClassifierMixin, SavedEstimator[State]):  # type: ignore[misc]
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
-
-    classes_: LabelArray
-    """(M,) the classes known so far, sorted."""
-    n_features_in_: int
-    """Number of features."""
 
     _takes_sparse = False
     """Whether rows may come as a SciPy sparse matrix; never made dense."""
@@ -89,16 +79,6 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
     @abstractmethod
     def _tally(self, state: State) -> tuple[int, int]:
         """Return how many rows were seen, and how many of them changed the model."""
-
-    @abstractmethod
-    def _dump(self, state: State) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must hold besides parameters and classes."""
-
-    @abstractmethod
-    def _restore(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> State:
-        """Return the state that `_dump` took apart."""
 
     @abstractmethod
     def _copy(self, state: State) -> State:
@@ -221,7 +201,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             )
         weight = _EQUAL_WEIGHTS
         if sample_weight is not None:
-            weight = _check_weight(sample_weight, labels.shape[0])
+            weight = check_weight(sample_weight, labels.shape[0])
             if not weight.all():
                 kept = weight > 0.0
                 rows, labels, weight = rows[kept], labels[kept], weight[kept]
@@ -244,7 +224,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             self._note_parameters()
         if joined is not known:
             self._set_classes(joined)
-        self._state: State = state
+        self._state = state
         predicted = np.empty(labels.shape[0], np.int64) if predict else None
         self._learn(state, rows, numbers, weight, predicted)
         return numbers if predicted is None else predicted
@@ -399,98 +379,12 @@ class StreamClassifier(ClassifierMixin, BaseEstimator, ABC, Generic[State]):  # 
             # joblib may have handed out arrays mapped from a file, for reading only.
             self._state = self._copy(self._state)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all.
-
-        The file holds arrays and JSON, no pickle. Projections are not in it: they
-        follow from the seed.
-        """
-        from rpnb import __version__
-
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance has nothing to save: it is not "
-                "fitted yet."
-            )
-        self._check_unchanged()
-        metadata, arrays = self._dump(self._state)
-        names = getattr(self, "feature_names_in_", None)
-        write_model(
-            path,
-            {
-                "rpnb_version": __version__,
-                "estimator": type(self).__name__,
-                "parameters": self._parameters_to_json(),
-                "classes": self.classes_.tolist(),
-                "classes_dtype": self.classes_.dtype.str,
-                "n_features_in": self.n_features_in_,
-                "feature_names_in": None if names is None else names.tolist(),
-                "state": metadata,
-            },
-            arrays,
-        )
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
-        metadata, arrays = read_model(path)
-        written_by = metadata.get("estimator")
-        if written_by != cls.__name__:
-            raise ModelFileError(
-                f"{path} holds a {written_by}, not a {cls.__name__}: load it with "
-                f"{written_by}.load"
-            )
-        try:
-            model = cls(**cls._parameters_from_json(metadata["parameters"]))
-            model._set_classes(
-                np.array(metadata["classes"], dtype=np.dtype(metadata["classes_dtype"]))
-            )
-            model.n_features_in_ = int(metadata["n_features_in"])
-            if metadata["feature_names_in"] is not None:
-                model.feature_names_in_ = np.array(
-                    metadata["feature_names_in"], dtype=object
-                )
-            model._state = model._restore(
-                metadata["state"],
-                arrays,
-                model.classes_.shape[0],
-                model.n_features_in_,
-            )
-            model._note_parameters()
-        except ModelFileError:
-            raise
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{path} is damaged: {type(error).__name__}: {error}"
-            ) from error
-        return model
-
-    def _parameters_to_json(self) -> dict[str, Any]:
-        """Return the parameters as JSON values; a generator becomes None."""
-        return {
-            name: _as_json(value)
-            for name, value in self.get_params(deep=False).items()
-            if name != "random_state" or isinstance(value, int | np.integer)
-        }
-
-    @classmethod
-    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        return parameters
-
 
 @cache
 def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
     # A seed is used once: what becomes of it afterwards does not matter.
     names = estimator._get_param_names()
     return tuple(name for name in names if name != "random_state")
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Real) and not isinstance(value, int | float):
-        return float(value)
-    return value
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -553,28 +447,3 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         first = not self.__sklearn_is_fitted__()
         self._take(X, y, classes, sample_weight, first=first, predict=False)
         return self
-
-
-def _check_weight(sample_weight: Any, n: int) -> FloatArray:
-    try:
-        # A copy: kernels would be compiled anew for an array that is read only.
-        weight = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold real numbers: {error}") from error
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight must have one weight for each of the {n} rows, got shape "
-            f"{weight.shape}"
-        )
-    bad = ~((weight >= 0.0) & (weight <= _HEAVIEST))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            "sample_weight must be finite, not negative and at most "
-            f"{_HEAVIEST:.0e}, got {weight[row]!r} in row {row}"
-        )
-    if not weight.any():
-        raise ValueError("sample_weight must not be zero for every row")
-    return weight

@@ -1,0 +1,64 @@
+"""What a file holds of an RPNB model: the seed and the statistics, no projection."""
+
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.model import Model, arrange_classes, make_projection, refresh_all
+from rpnb.estimators.persistence import ModelFileError, take_array
+
+
+def take_apart(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the numbers and the arrays that a model can be made from again."""
+    metadata = {
+        "seed": state.projection.seed,
+        "q": state.projection.q,
+        "fingerprint": _fingerprint(state),
+        "n_seen": state.n_seen,
+        "n_updates": state.n_updates,
+    }
+    arrays = {
+        "weight": state.moments.weight,
+        "mean": state.moments.mean,
+        "scatter": state.moments.scatter,
+        "eligible": state.classes.eligible,
+        "seen": state.classes.seen,
+    }
+    return metadata, arrays
+
+
+def put_together(
+    unborn: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
+) -> Model:
+    """Return the model of M classes that `take_apart` took apart.
+
+    `unborn` has the parameters of the model and no class.
+    """
+    recipe = unborn.projection
+    unborn.projection = make_projection(
+        recipe.law, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
+    )
+    state = arrange_classes(unborn, np.full(M, -1))
+    F = state.F
+    state.moments.weight[:] = take_array(arrays, "weight", np.float64, (M,))
+    state.moments.mean[:] = take_array(arrays, "mean", np.float64, (M, F))
+    state.moments.scatter[:] = take_array(arrays, "scatter", np.float64, (M, F))
+    state.classes.eligible[:] = take_array(arrays, "eligible", np.bool_, (M,))
+    state.classes.seen[:] = take_array(arrays, "seen", np.float64, (M,))
+    state.n_seen = int(metadata["n_seen"])
+    state.n_updates = int(metadata["n_updates"])
+    if _fingerprint(state) != metadata["fingerprint"]:
+        raise ModelFileError(
+            "the projections drawn from the file's seed are not those it was saved "
+            "with: the file is damaged, or from a version of rpnb that draws them "
+            "otherwise"
+        )
+    refresh_all(state)
+    return state
+
+
+def _fingerprint(state: Model) -> int:
+    """Return a checksum of the projections, the same on every machine."""
+    return zlib.crc32(np.ascontiguousarray(state.projection.R, dtype="<f4").data)
