@@ -248,7 +248,7 @@ def test_known_reasons_are_given_where_they_are_known() -> None:
     assert "not comparable" in why["GM", "OnlineBagging", "f1"]
     assert "not comparable" not in why["Twonorm", "OnlineBagging", "f1"]
     assert "fresh draw" in why["Twonorm", "PA", "error"]
-    assert "fresh draw" in why["GM", "PA", "error"]
+    assert "one draw" in why["GM", "PA", "error"]
     assert "Monk-3" in why["Monk-2", "PA", "error"]
     assert "row of zeros" in why["Led7digit", "PA", "f1"]
     assert "another configuration" in why["Skin_NonSkin", "OnlineBagging", "error"]

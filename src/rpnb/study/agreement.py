@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import copysign, inf, sqrt
+from statistics import fmean
 from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
@@ -16,6 +17,8 @@ Figure: TypeAlias = Literal["error", "f1", "updates"]
 
 #: Over how many permutations the paper's means are.
 PAPER_RUNS = 10
+# How the source of rows drawn from a law begins; see `rpnb.study.sources.load`.
+_DRAWN = "drawn"
 # From how many permutations on our variance is better than the printed one.
 _ENOUGH = 5
 
@@ -37,7 +40,10 @@ class Agreement:
     standard_error
         Of the difference: the root of the sum of both variances, each divided by its
         number of permutations. The printed variance stands for ours where that is of
-        fewer than 5 permutations; ours stands for a printed one that is missing.
+        fewer than 5 permutations; ours stands for a printed one that is missing. Where
+        our rows are drawn anew for each permutation, the paper's are one draw, and its
+        ten permutations do not average that out: what our variance has beyond the
+        printed one is the variance of a draw, and counts in full.
     z
         The difference in standard errors.
     verdict
@@ -102,7 +108,8 @@ def _compare(
     verdict: Verdict = "missing"
     if ours is not None:
         difference = ours - printed
-        error = _standard_error(printed_variance, variance, len(cell))
+        drawn = cell[0].source.startswith(_DRAWN)
+        error = _standard_error(printed_variance, variance, len(cell), drawn)
         z = _ratio(difference, error)
         verdict = judge(z)
     return Agreement(
@@ -123,13 +130,17 @@ def _compare(
 
 
 def _standard_error(
-    printed: float | None, ours: float | None, runs: int
+    printed: float | None, ours: float | None, runs: int, drawn: bool
 ) -> float | None:
     first = ours if printed is None else printed
     second = printed if printed is not None and runs < _ENOUGH else ours
     if first is None or second is None:
         return None
-    return sqrt(first / PAPER_RUNS + second / runs)
+    theirs = first / PAPER_RUNS
+    if drawn:
+        # Without a printed variance, all of ours may be the draw's.
+        theirs = second if printed is None else theirs + max(0.0, second - first)
+    return sqrt(theirs + second / runs)
 
 
 def _ratio(difference: float, error: float | None) -> float | None:
@@ -139,6 +150,15 @@ def _ratio(difference: float, error: float | None) -> float | None:
         return difference / error
     # Printed figures have four decimals: nearer than half a unit is equal.
     return 0.0 if abs(difference) <= 5e-5 else copysign(inf, difference)
+
+
+def root_mean_square(rows: Iterable[Agreement]) -> float | None:
+    """Return the root mean square of the judged differences in standard errors.
+
+    It is about 1 if both sides measure the same thing.
+    """
+    squares = [row.z * row.z for row in rows if row.z is not None]
+    return sqrt(fmean(squares)) if squares else None
 
 
 def judge(z: float | None) -> Verdict:
@@ -166,7 +186,8 @@ _REASONS: Mapping[tuple[str, str | None], str] = {
         "classes again; where in the stream that happens decides the error"
     ),
     ("GM", None): (
-        "a fresh draw of the data; the draw moves the figures more than the permutation"
+        "the paper has one draw of the data, we have one for each permutation; a draw "
+        "moves the figures more than a permutation"
     ),
     ("Monk-2", None): (
         "KEEL's file of this name, which holds the concept of Monk-3 without noise"
@@ -186,6 +207,6 @@ def _reason(
     for key in ((dataset, method), (dataset, None)):
         if key in _REASONS:
             return _REASONS[key]
-    if cell and cell[0].source.startswith("drawn"):
+    if cell and cell[0].source.startswith(_DRAWN):
         return "a fresh draw of the same law, not the paper's rows"
     return None

@@ -44,6 +44,8 @@ class Task:
     method: str
     permutation: int
     content: str
+    seed: int
+    """of the study"""
 
     @property
     def key(self) -> Key:
@@ -56,7 +58,7 @@ class Task:
             reading=self.request.reading,
             content=self.content,
             version=rpnb.__version__,
-            seed=self.request.seed,
+            seed=self.seed,
         )
 
 

@@ -2,7 +2,9 @@
 
 Everything random follows from the study's seed: permutation r of a dataset from (seed,
 dataset, r), a learner's own seed from (seed, dataset, r, method). A cell of the study
-thus does not depend on which other cells there are.
+thus does not depend on which other cells there are. Where a dataset is drawn from a
+law, each permutation has a draw of its own: the law is what is studied, and one draw
+of it can be easy or hard for all methods.
 """
 
 import hashlib
@@ -143,6 +145,11 @@ def permutation(seed: int, dataset: str, r: int, n: int) -> IntArray:
 def learner_seed(seed: int, dataset: str, r: int, method: str) -> int:
     """Return the seed of a method's own randomness on permutation r of a dataset."""
     return int(_entropy(seed, dataset, r, method).generate_state(1)[0])
+
+
+def draw_seed(seed: int, dataset: str, r: int) -> int:
+    """Return the seed of the rows of permutation r, for a dataset drawn from a law."""
+    return int(_entropy(seed, dataset, r, "rows").generate_state(1)[0])
 
 
 def _entropy(seed: int, dataset: str, r: int, use: str = "") -> SeedSequence:

@@ -16,9 +16,9 @@ from pathlib import Path
 from rpnb.datasets import describe
 from rpnb.study.cell import Failure, Survey, Task, run_task, survey
 from rpnb.study.methods import MethodUnavailableError, cost, find, make
-from rpnb.study.plan import Plan
+from rpnb.study.plan import Plan, draw_seed
 from rpnb.study.records import Key, Record, append, read
-from rpnb.study.sources import Request
+from rpnb.study.sources import Request, is_drawn
 from rpnb.study.timing import Cell, Clock
 from rpnb.study.workers import Interrupted, Workers
 
@@ -160,6 +160,12 @@ class _Study:
     ) -> None:
         self.plan, self.path, self.methods, self.watch = plan, path, methods, watch
         self.surveys: dict[str, Survey] = {}
+        self.contents: dict[Request, str] = {}
+        self.drawn = {
+            name
+            for name in plan.datasets
+            if is_drawn(describe(name), plan.data, plan.offline)
+        }
         self.known: dict[Key, Record] = {}
         self.failures: list[Failure] = []
         self.computed = 0
@@ -179,16 +185,22 @@ class _Study:
 
     def look_at_datasets(self, workers: Workers) -> None:
         """Find out what the datasets hold; it tells which records are theirs."""
-        start, done, latest = time.monotonic(), 0, ""
-        requests = [self._request(name) for name in self.plan.datasets]
+        start, latest = time.monotonic(), ""
+        plan = self.plan
+        every = [(name, r) for name in plan.datasets for r in range(plan.permutations)]
+        requests = list(dict.fromkeys(self._request(name, r) for name, r in every))
+        pending = Counter(request.dataset for request in requests)
         for batch in workers.each(survey, requests):
             for request, result in batch:
-                done, latest = done + 1, request.dataset
+                latest = request.dataset
                 if isinstance(result, Failure):
                     self.failures.append(result)
                 else:
-                    self.surveys[request.dataset] = result
-            self._tell("reading", done, len(requests), Counter(), start, None, latest)
+                    self.surveys[latest] = result
+                    self.contents[request] = result.content
+            pending.subtract(request.dataset for request, _ in batch)
+            done, total = len(plan.datasets) - len(+pending), len(plan.datasets)
+            self._tell("reading", done, total, Counter(), start, None, latest)
 
     def compute(self, workers: Workers) -> None:
         """Do the runs that have no record yet, the longest first."""
@@ -224,16 +236,19 @@ class _Study:
         return tuple(record for record in found if record is not None)
 
     def _tasks(self) -> Iterator[Task]:
-        for name in self.plan.datasets:
-            if name in self.surveys:
-                content = self.surveys[name].content
-                for method in self.methods:
-                    for r in range(self.plan.permutations):
-                        yield Task(self._request(name), method, r, content)
-
-    def _request(self, name: str) -> Request:
         plan = self.plan
-        return Request(name, plan.reading, plan.data, plan.seed, plan.offline)
+        for name in plan.datasets:
+            for method in self.methods:
+                for r in range(plan.permutations):
+                    request = self._request(name, r)
+                    if request in self.contents:
+                        content = self.contents[request]
+                        yield Task(request, method, r, content, plan.seed)
+
+    def _request(self, name: str, r: int) -> Request:
+        plan = self.plan
+        seed = draw_seed(plan.seed, name, r) if name in self.drawn else 0
+        return Request(name, plan.reading, plan.data, seed, plan.offline)
 
     def _turn(self, task: Task) -> tuple[float, float]:
         """Return what sorts runs: long ones by length, short ones by dataset.

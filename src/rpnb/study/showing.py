@@ -19,6 +19,8 @@ _FIGURES: Mapping[Figure, str] = {
     "f1": MEASURES["f1"],
     "updates": "updates",
 }
+# The paper's linear methods, which are judged together as well.
+LINEAR = ("AROW", "OGD", "PA", "SCW")
 _ARROWS: Mapping[Comparison | None, str] = {"worse": "↑", "better": "↓"}
 _ARROWS_MEAN = "↑ worse than RPNB, ↓ better, by the signed-rank test at 0.05."
 
@@ -225,15 +227,24 @@ def show_agreement_counts(rows: Sequence[Agreement]) -> Table:
                 if "differs" in found:
                     numbers.insert(columns.index("differs") + 1, known)
                 cells = [str(number) for number in numbers]
-                lines.append((_FIGURES[figure], method, *cells))
+                lines.append((_FIGURES[figure], method, *cells, _rms(mine)))
+        linear = [r for r in rows if r.figure == figure and r.method in LINEAR]
+        if {row.method for row in linear} == set(LINEAR):
+            blank = [""] * len(lines[-1][2:-1])
+            lines.append((_FIGURES[figure], "the four linear", *blank, _rms(linear)))
     if "differs" in found:
         columns.insert(columns.index("differs") + 1, "known why")
+    columns.append("r.m.s.")
     return Table(
         "The paper's figures and ours, by their distance in standard errors",
         ("figure", "method", *columns),
         tuple(lines),
         align="ll" + "r" * len(columns),
     )
+
+
+def _rms(rows: Sequence[Agreement]) -> str:
+    return _number(agreement.root_mean_square(rows), ".2f")
 
 
 def write_tables(

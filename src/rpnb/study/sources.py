@@ -23,6 +23,7 @@ class Request:
     reading: Reading = "paper"
     data: Path | None = None
     seed: int = 0
+    """what the rows are drawn with, where they are drawn from a law"""
     offline: bool = False
 
 
@@ -69,6 +70,12 @@ def is_offline(entry: Entry, data: Path | None) -> bool:
     that an offline study is the same on any machine.
     """
     return entry.generator is not None or has_file(entry, data)
+
+
+def is_drawn(entry: Entry, data: Path | None, offline: bool) -> bool:
+    """Return whether `load` would draw a dataset's rows from a law."""
+    folder = None if offline and data is None else data_folder(data)
+    return kind_now(entry, folder) == "drawn"
 
 
 def load(request: Request) -> tuple[datasets.Dataset, str]:
