@@ -346,3 +346,17 @@ def test_no_rows_spoil_the_state(name: str, kind: str) -> None:
     if isinstance(model, LinearClassifier):
         assert all(np.isfinite(array).all() for array in numbers)
     assert_array_equal(model.predict(X), model.predict(X))
+
+
+def test_votes_beyond_doubles_become_probabilities_of_the_predicted_label() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = 1e-3 * rng.standard_normal((60, 200)) + 1e-4 * y[:, None]
+    moa = baselines.OnlineBagging(3, density="product", random_state=0).fit(X, y)
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(moa._votes(moa._state, X)).all()
+    shares = moa.predict_proba(X)
+    assert_array_equal(shares.sum(axis=1), 1.0)
+    assert_array_equal(moa.classes_[shares.argmax(axis=1)], moa.predict(X))
+    sound = baselines.OnlineBagging(3, random_state=0).fit(X, y).predict_proba(X)
+    assert np.isfinite(sound).all()

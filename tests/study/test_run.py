@@ -12,7 +12,7 @@ from rpnb.evaluate import confusion_counts, error_rate, macro_f1
 from rpnb.study import cell, run, showing, sources
 from rpnb.study.cell import Task, stream
 from rpnb.study.methods import Method, find, make
-from rpnb.study.plan import Plan, learner_seed, make_plan, permutation
+from rpnb.study.plan import Plan, content_of, learner_seed, make_plan, permutation
 from rpnb.study.records import Record, append, read
 from rpnb.study.run import Outcome, Progress, ResultsBusyError
 
@@ -103,6 +103,24 @@ def test_every_method_gets_the_same_rows_in_the_same_order(
     assert len(streams) == len(outcome.records) == 6 * 3
     assert len(set(streams)) == 3  # one a permutation, whatever the method
     assert all(streams.count(each) == 6 for each in set(streams))
+
+
+def test_rows_of_a_law_are_drawn_anew_for_each_permutation(tmp_path: Path) -> None:
+    plan = make_plan(["Led7digit", "Iris"], ["PA", "RPNB"], permutations=3)
+    records = here(plan, tmp_path / "a.jsonl").records
+    drawn: dict[int, set[tuple[str, str]]] = {r: set() for r in range(3)}
+    for record in records:
+        if record.dataset == "Led7digit":
+            drawn[record.permutation].add((record.source, record.content))
+    assert [len(found) for found in drawn.values()] == [1, 1, 1]  # for every method
+    sources = {source for found in drawn.values() for source, _ in found}
+    contents = {content for found in drawn.values() for _, content in found}
+    assert len(sources) == len(contents) == 3
+    # What the record says is how to have the rows again.
+    ((source, content),) = drawn[2]
+    again = datasets.load("Led7digit", "paper", seed=int(source.split()[-1]))
+    assert content_of(again.X, again.y) == content
+    assert len({r.content for r in records if r.dataset == "Iris"}) == 1
 
 
 def test_a_cell_does_not_depend_on_which_others_there_are(tmp_path: Path) -> None:

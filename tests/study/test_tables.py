@@ -233,6 +233,52 @@ def test_a_printed_figure_without_variance_is_given_ours() -> None:
     assert (gm.z, gm.verdict) == (None, "not judged")
 
 
+def test_the_papers_one_draw_counts_in_full_where_ours_is_drawn_anew() -> None:
+    spread = np.linspace(0.1, 0.4, 10)
+    runs = [
+        record("GM", "OGD", r, float(e), source=f"drawn with seed {r}")
+        for r, e in enumerate(spread)
+    ]
+    rows = {row.figure: row for row in agreement.agreement(runs, methods=["OGD"])}
+    printed, ours = rows["error"].paper_variance, spread.var(ddof=1)
+    assert printed is not None
+    assert printed < ours
+    # One draw and one permutation each: 1/10 of our variance in our mean; in the
+    # paper's a draw, ours less a permutation's, and 1/10 of a permutation's.
+    theirs = (ours - printed) + printed / 10
+    assert rows["error"].standard_error == pytest.approx(sqrt(ours / 10 + theirs))
+    counts = rows["updates"]
+    assert counts.variance is not None
+    assert counts.standard_error == pytest.approx(sqrt(1.1 * counts.variance))
+    # Where the draws hardly differ, nothing is taken away.
+    still = [
+        record("GM", "OGD", r, 0.2 + 1e-5 * r, source="drawn with seed 1")
+        for r in range(10)
+    ]
+    (row, *_) = agreement.agreement(still, methods=["OGD"])
+    assert row.variance is not None
+    assert row.standard_error == pytest.approx(sqrt((printed + row.variance) / 10))
+
+
+def test_the_linear_methods_are_judged_together() -> None:
+    linear = [
+        record("Iris", method, r, 0.2 + 0.01 * r)
+        for method in showing.LINEAR
+        for r in range(10)
+    ]
+    rows = [a for a in agreement.agreement(linear) if a.figure == "error"]
+    squares = [row.z**2 for row in rows if row.z is not None]
+    assert len(squares) == 4
+    expected = sqrt(sum(squares) / 4)
+    assert agreement.root_mean_square(rows) == pytest.approx(expected)
+    text = to_text(showing.show_agreement_counts(rows))
+    (line,) = (line for line in text.splitlines() if "the four linear" in line)
+    assert line.split()[-1] == f"{expected:.2f}"
+    fewer = [row for row in rows if row.method != "PA"]
+    assert "the four linear" not in to_text(showing.show_agreement_counts(fewer))
+    assert agreement.root_mean_square([]) is None
+
+
 def test_known_reasons_are_given_where_they_are_known() -> None:
     drawn = [
         record(name, method, 0, 0.3, source="drawn with seed 0")

@@ -93,10 +93,17 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return each class's share of the votes for each row (n, M).
 
-        A row on which no member votes has the same share for all classes.
+        A row on which no member votes has the same share for all classes. Where votes
+        have left the range of doubles, as MOA's products may with density="product",
+        the class that `predict` names has all of them.
         """
         rows = self._rows_to_predict(X)
         votes = self._votes(self._state, rows)
+        beyond = np.flatnonzero(~np.isfinite(votes).all(axis=1))
+        if beyond.shape[0] > 0:
+            named = np.empty(beyond.shape[0], np.int64)
+            fill_labels(votes[beyond], named)
+            votes[beyond] = np.eye(votes.shape[1])[named]
         total = votes.sum(axis=1, keepdims=True)
         even = np.full(votes.shape, 1.0 / votes.shape[1])
         return np.divide(votes, total, out=even, where=total > 0.0)
