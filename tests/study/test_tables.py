@@ -12,6 +12,7 @@ from rpnb.study import agreement, showing, tables
 from rpnb.study.agreement import judge
 from rpnb.study.grouping import group
 from rpnb.study.layout import Table, to_csv, to_markdown, to_text
+from rpnb.study.methods import find
 from rpnb.study.records import Point, Record
 from rpnb.study.statistics import compare
 
@@ -279,6 +280,19 @@ def test_the_linear_methods_are_judged_together() -> None:
     assert agreement.root_mean_square([]) is None
 
 
+def test_tables_say_how_densities_are_multiplied() -> None:
+    def notes(*methods: str) -> str:
+        records = [record("Iris", method, 0, 0.3) for method in methods]
+        cells = tables.results(records, "error", methods=list(methods))
+        return to_text(showing.show_results(cells, "error"))
+
+    assert "underflow" in notes("RPNB", "OnlineBagging")
+    assert 'density="log"' in notes("RPNB", "OnlineBaggingLog")
+    assert "underflow" not in notes("RPNB", "AROW")
+    assert find("OnlineBagging").parameters["density"] == "product"
+    assert find("OnlineBaggingLog").parameters["density"] == "log"
+
+
 def test_known_reasons_are_given_where_they_are_known() -> None:
     drawn = [
         record(name, method, 0, 0.3, source="drawn with seed 0")
@@ -309,7 +323,10 @@ def test_agreement_is_counted_by_method_and_figure() -> None:
     assert rows["error rate", "PA"]["missing"] == "3"
     mine = rows["error rate", "OGD"]
     assert (mine["differs"], mine["known why"]) == ("3", "1")  # GM's draw is known
-    assert sum(int(mine[name]) for name in mine if name != "known why") == 3
+    assert (
+        sum(int(mine[name]) for name in mine if name not in ("known why", "r.m.s."))
+        == 3
+    )
 
 
 TABLE = Table("Title", ("name", "n"), (("a|b", "1"), ("longer", "—")), ("Note.",))

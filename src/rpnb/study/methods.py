@@ -7,7 +7,7 @@ A method is a learner with parameters. Learners other than RPNB are found by nam
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -59,7 +59,19 @@ class Method:
     """RPNB, or a name that `rpnb.baselines` knows"""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """where they differ from the learner's own defaults"""
+    note: str | None = None
+    """what a reader of a table must know of the column"""
 
+
+_AS_LIBOL = "PA: as in LIBOL, a row of zeros spoils the model"
+_AS_MOA = (
+    "OnlineBagging: densities are multiplied as in MOA and underflow in high dimension "
+    '(density="product"); the method OnlineBaggingLog adds logarithms'
+)
+_SOUND = (
+    'OnlineBaggingLog: logarithms of densities are added (density="log"), which is '
+    "sound; the paper's figures are of densities multiplied, as in OnlineBagging"
+)
 
 _TABLE = (
     Method("RPNB", "RPNB", {"n_estimators": 200}),
@@ -67,7 +79,7 @@ _TABLE = (
     Method("OGD", "OGD"),
     # The library of the paper spoils its model at a row of zeros; its figure on
     # Led7digit, which has one such row, cannot be had otherwise.
-    Method("PA", "PA", {"libol": True}),
+    Method("PA", "PA", {"libol": True}, _AS_LIBOL),
     Method("SCW", "SCW1"),
     # Densities multiplied without logarithms underflow in high dimension, as the
     # paper's figures on GM, Madelon, Multiple Features and Musk do.
@@ -75,6 +87,13 @@ _TABLE = (
         "OnlineBagging",
         "OnlineBagging",
         {"n_estimators": 200, "base": "hoeffding_tree", "density": "product"},
+        _AS_MOA,
+    ),
+    Method(
+        "OnlineBaggingLog",
+        "OnlineBagging",
+        {"n_estimators": 200, "base": "hoeffding_tree", "density": "log"},
+        _SOUND,
     ),
     *(Method(name, name) for name in REFERENCES),
 )
@@ -89,6 +108,13 @@ def methods() -> Mapping[str, Method]:
         if name not in taken:
             by_name.setdefault(name, Method(name, name))
     return MappingProxyType(by_name)
+
+
+def notes_on(names: Iterable[str]) -> list[str]:
+    """Return what a reader of a table with these columns must know, a sentence each."""
+    known = methods()
+    found = (known[name].note for name in names if name in known)
+    return [f"{note}." for note in found if note is not None]
 
 
 def find(name: str) -> Method:
@@ -127,9 +153,13 @@ def make(method: Method, seed: int | None = None) -> Learner:
 
 
 def parameters_of(method: Method) -> str:
-    """Return all parameters of a method's learner but its seed, as sorted JSON."""
+    """Return all parameters of a method's learner that tell on results, as JSON.
+
+    The seed is the study's; how many cores work on it tells on nothing but the time.
+    """
     values = dict(make(method).get_params(deep=False))
-    values.pop("random_state", None)
+    for name in ("random_state", "n_jobs"):
+        values.pop(name, None)
     return json.dumps(values, sort_keys=True, default=repr)
 
 

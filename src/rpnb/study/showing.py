@@ -9,6 +9,7 @@ from rpnb.datasets.paper import Comparison
 from rpnb.study import agreement, tables
 from rpnb.study.agreement import Agreement, Figure, Verdict
 from rpnb.study.layout import DASH, Table, to_csv, to_markdown, to_text
+from rpnb.study.methods import notes_on
 from rpnb.study.records import Record
 from rpnb.study.statistics import LEVEL, can_reject
 from rpnb.study.tables import Measure
@@ -73,7 +74,7 @@ def show_results(
         f"permutation{'s' * (runs != [1])}, the paper's over 10",
         ("dataset", "", *methods),
         tuple(zip(*columns, strict=True)),
-        (_ARROWS_MEAN, *_warnings(cells)),
+        (_ARROWS_MEAN, *_warnings(cells), *notes_on(methods)),
         align="ll" + "r" * len(methods),
     )
 

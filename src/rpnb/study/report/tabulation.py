@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from rpnb.study.agreement import Agreement
 from rpnb.study.layout import DASH
+from rpnb.study.methods import notes_on
 from rpnb.study.report.content import Content
 from rpnb.study.report.drawing import number
 from rpnb.study.report.markup import Html, join, row, section, slug, table, tag
@@ -62,7 +63,8 @@ def table_2_or_3(content: Content, measure: Measure) -> Html:
     caption = (
         f"Mean of the {MEASURES[measure]} over the permutations, and its variance. "
         "↑ worse than RPNB, ↓ better, by the Wilcoxon signed-rank test at 0.05. "
-        f"Bold: our best mean in the row. {DASH} not run."
+        f"Bold: our best mean in the row. {DASH} not run. "
+        + " ".join(notes_on(content.methods))
     )
     inner = table(
         caption,
