@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rpnb.cli.numbers import natural, positive
+
 if TYPE_CHECKING:
     from rpnb.study.plan import Plan
     from rpnb.study.run import Outcome
@@ -34,13 +36,13 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         "added",
     )
     parser.add_argument(
-        "--permutations", type=_positive, metavar="N", help="default: 10"
+        "--permutations", type=positive, metavar="N", help="default: 10"
     )
     parser.add_argument(
-        "--seed", type=_natural, default=0, metavar="S", help="default: 0"
+        "--seed", type=natural, default=0, metavar="S", help="default: 0"
     )
     parser.add_argument(
-        "--jobs", type=_positive, metavar="N", help="processes; default: one a core"
+        "--jobs", type=positive, metavar="N", help="processes; default: one a core"
     )
     parser.add_argument(
         "--data",
@@ -195,20 +197,3 @@ def _write_report(
         )
     except OSError as error:
         raise CommandError(f"the report cannot be written: {error}") from error
-
-
-def _positive(text: str) -> int:
-    value = _natural(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
-    return value
-
-
-def _natural(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
-    return value
