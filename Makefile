@@ -54,6 +54,7 @@ fix: $(STAMP) ## format, and mend what can be mended
 bench: $(STAMP) ## how fast it is beside what it cannot avoid
 	$(BIN)/python benchmarks/bench_floor.py
 	$(BIN)/python benchmarks/bench_one_row.py
+	$(BIN)/python benchmarks/bench_river.py
 	$(BIN)/python benchmarks/bench_import.py
 
 .PHONY: constraints

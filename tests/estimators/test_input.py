@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import blobs, small
 from rpnb.core.stream import pass_screened
-from rpnb.estimators.rows import LARGEST, _first_bad
+from rpnb.estimators.rows import LARGEST, first_bad
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -246,8 +246,8 @@ def test_names_are_forgotten_by_a_fit_without_names() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("n", [1, 5, 1023, 1024, 1025, 3000])
-def test_the_first_bad_value_is_found_wherever_it_is(n: int, compiled: bool) -> None:
-    search = _first_bad if compiled else getattr(_first_bad, "py_func", _first_bad)
+def test_thefirst_bad_value_is_found_wherever_it_is(n: int, compiled: bool) -> None:
+    search = first_bad if compiled else getattr(first_bad, "py_func", first_bad)
     good = np.full(n, LARGEST)
     good[::2] = -LARGEST
     assert search(good) == -1

@@ -11,6 +11,7 @@ from rpnb.core.combining import RULES, Rule
 from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
 from rpnb.core.model import (
     Model,
+    Projection,
     arrange_classes,
     copy_model,
     grew_from,
@@ -329,6 +330,29 @@ default="log_sum"
     def _aligned(self, classes: LabelArray) -> Model:
         source = [self._index.get(label, -1) for label in classes.tolist()]
         return arrange_classes(self._state, np.array(source))
+
+    # For adapters to other libraries
+
+    def _start(self, p: int, classes: LabelArray) -> None:
+        """Begin before the first row has come: with p features, and classes declared.
+
+        Where rows come singly, and a prediction may be asked for before the first.
+        """
+        state = self._begin(p, classes, np.arange(classes.shape[0]))
+        self._note_parameters()
+        self._set_classes(classes)
+        self.n_features_in_ = p
+        self._state = state
+
+    def _look_through(self, projection: Projection) -> None:
+        """Take rows of other features from now on.
+
+        The statistics live behind the projection: they stay as they are, provided that
+        its rows are drawn from the same seed.
+        """
+        self._state.projection = projection
+        self._state.memo = None
+        self.n_features_in_ = projection.features.shape[0]
 
     # What StreamClassifier asks for
 

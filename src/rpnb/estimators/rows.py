@@ -58,7 +58,7 @@ def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    bad = _first_bad(X.data)
+    bad = first_bad(X.data)
     if bad >= 0:
         row = int(np.searchsorted(X.indptr, bad, side="right")) - 1
         _refuse(estimator, float(X.data[bad]), row, int(X.indices[bad]))
@@ -83,7 +83,7 @@ def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
 def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
     """Raise, naming row and column, where X (n, p) has a value that is no use."""
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
-        bad = _first_bad(X.reshape(-1))
+        bad = first_bad(X.reshape(-1))
     else:
         wrong = ~(np.abs(X) <= LARGEST)
         bad = int(np.argmax(wrong)) if wrong.any() else -1
@@ -94,23 +94,27 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
 
 
 def _refuse(estimator: BaseEstimator, value: float, row: int, column: int) -> NoReturn:
-    if np.isnan(value):
-        what = "NaN"
-        hint = "impute or drop missing values first"
-    elif np.isinf(value):
-        what = "infinity"
-        hint = "replace it by a finite number"
-    else:
-        what = f"the value {value!r}, too large: beyond ±{LARGEST:.0e} squares overflow"
-        hint = "scale the column"
+    what, hint = why_bad(value)
     raise ValueError(
         f"Input X contains {what} (row {row}, column {column}); "
         f"{type(estimator).__name__} takes finite numbers only: {hint}"
     )
 
 
+def why_bad(value: float) -> tuple[str, str]:
+    """Return what is wrong with a value that `first_bad` found, and what to do."""
+    if np.isnan(value):
+        return "NaN", "impute or drop missing values first"
+    if np.isinf(value):
+        return "infinity", "replace it by a finite number"
+    return (
+        f"the value {value!r}, too large: beyond ±{LARGEST:.0e} squares overflow",
+        "scale the column",
+    )
+
+
 @compiled
-def _first_bad(values: FloatArray) -> int:
+def first_bad(values: FloatArray) -> int:
     """Return the index of the first value that is NaN or too large, or −1."""
     n = values.shape[0]
     for start in range(0, n, 1024):

@@ -1,0 +1,191 @@
+"""Observations as mappings from names to numbers, for a classifier that takes rows.
+
+Features may appear at any time, stay away, and stand in any order. The projection's row
+of a feature is a function of the seed and the name, so an answer does not depend on
+what came first: an observation is projected by the rows of its own features, in the
+order of their numbers. A feature that is absent is zero.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from numbers import Real
+from operator import itemgetter
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.arrays import FloatArray
+from rpnb.core.feature_rows import add_rows, draw_rows, pick_rows
+from rpnb.core.model import make_projection
+from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.feature_names import feature_number
+from rpnb.estimators.rows import first_bad, why_bad
+
+# Types known to be numbers, for which no further question is asked.
+_PLAIN = {float, int, bool, np.float64}
+_ANY_NUMBER = 0  # of the feature that stands in where an observation has none
+
+
+class NamedFeatures:
+    """The features of a classifier by name: those known, and those looked at now.
+
+    Parameters
+    ----------
+    classifier : RPNBClassifier
+        A classifier that has seen nothing. It begins here, for as many features as
+        there are in `first`, and then takes rows of whatever features `row` or `table`
+        made last.
+    first : iterable of names
+        The features of the first observation.
+    """
+
+    def __init__(self, classifier: RPNBClassifier, first: Iterable[Hashable]) -> None:
+        names = list(first)
+        numbers = {name: feature_number(name) for name in names}
+        classifier._start(max(len(names), 1), np.zeros(0, np.int64))
+        recipe = classifier._state.projection
+        no_features = np.zeros(0, np.uint64)
+        self.classifier = classifier
+        self._rows = draw_rows(recipe.law, recipe.seed, recipe.K, recipe.q, no_features)
+        # A name's number, and the place of its row among those drawn.
+        self._known: dict[Hashable, tuple[int, int]] = {}
+        self._by_number: dict[int, tuple[Hashable]] = {}
+        self._names: tuple[Hashable, ...] = ()
+        self._values: Callable[[Any], tuple[Any, ...]] = _no_values
+        self._remember(numbers)
+        self._turn_to(names)
+
+    @property
+    def names(self) -> list[Hashable]:
+        """The features seen so far, in the order of their appearance."""
+        return list(self._known)
+
+    def row(self, x: Mapping[Hashable, Any]) -> FloatArray:
+        """Return an observation as the row (p,) that the classifier now takes."""
+        if len(x) == len(self._names):
+            try:
+                values = self._values(x)
+            except KeyError:
+                pass
+            else:
+                return _numbers(self._names, values)
+        names = tuple(x)
+        _numbers(names, tuple(x.values()))  # before anything is remembered
+        self._look_at(names)
+        return _numbers(self._names, self._values(x))
+
+    def table(self, columns: Mapping[Hashable, NDArray[Any]], n: int) -> FloatArray:
+        """Return columns of n rows as the table (n, p) that is now taken."""
+        numbers = {name: _column(name, values) for name, values in columns.items()}
+        if len(numbers) != len(self._names) or any(
+            name not in numbers for name in self._names
+        ):
+            self._look_at(tuple(numbers))
+        if not numbers:
+            return np.zeros((n, 1))
+        return np.column_stack([numbers[name] for name in self._names])
+
+    def _look_at(self, names: tuple[Hashable, ...]) -> None:
+        new = [name for name in names if name not in self._known]
+        if new:
+            self._remember({name: feature_number(name) for name in new})
+        self._turn_to(names)
+
+    def _remember(self, numbers: Mapping[Hashable, int]) -> None:
+        """Draw the rows of new features."""
+        taken = dict.fromkeys(numbers.values())
+        for name, number in numbers.items():
+            other = self._by_number.get(number, taken[number])
+            if other is not None:
+                raise ValueError(
+                    f"the features {other[0]!r} and {name!r} have the same 64-bit "
+                    "number, by a chance of one in many millions: rename one of them"
+                )
+            taken[number] = (name,)
+        for name, number in numbers.items():
+            self._by_number[number] = (name,)
+            self._known[name] = number, len(self._known)
+        add_rows(self._rows, np.array(list(numbers.values()), np.uint64))
+
+    def _turn_to(self, names: Iterable[Hashable]) -> None:
+        """Let the classifier take rows of these features, in the order of numbers."""
+        ordered = sorted(names, key=self._known.__getitem__)
+        if ordered:
+            places = [self._known[name][1] for name in ordered]
+            projection = pick_rows(self._rows, np.array(places))
+        else:
+            rows, number = self._rows, np.array([_ANY_NUMBER], np.uint64)
+            projection = make_projection(rows.law, rows.seed, number, rows.K, rows.q)
+        self.classifier._look_through(projection)
+        self._names = tuple(ordered)
+        self._values = _getter(self._names)
+
+
+def _getter(names: tuple[Hashable, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that takes these names' values out of a mapping."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return _no_values if not names else _OneValue(names[0])
+
+
+def _no_values(_x: Any) -> tuple[Any, ...]:
+    # Of a feature that is not there, which leaves no trace.
+    return (0.0,)
+
+
+class _OneValue:
+    """What itemgetter would be if it gave a tuple also of one value."""
+
+    def __init__(self, name: Hashable) -> None:
+        self._name = name
+
+    def __call__(self, x: Any) -> tuple[Any, ...]:
+        return (x[self._name],)
+
+
+def _numbers(names: tuple[Hashable, ...], values: tuple[Any, ...]) -> FloatArray:
+    """Return the values of one observation as numbers, or name the one that is none."""
+    if not _PLAIN.issuperset(map(type, values)):
+        for name, value in zip(names, values, strict=True):
+            if not isinstance(value, Real | np.bool_):
+                raise TypeError(
+                    f"the feature {name!r} must be a number, got {value!r} of type "
+                    f"{type(value).__name__}; encode categories and text first"
+                )
+    try:
+        row = np.array(values, np.float64)
+    except OverflowError:
+        row = np.array([_clipped(value) for value in values])
+    bad = first_bad(row)
+    if bad >= 0:
+        _refuse(names[bad], float(row[bad]), "")
+    return row
+
+
+def _column(name: Hashable, values: NDArray[Any]) -> FloatArray:
+    """Return a column as numbers, or say what in it is none."""
+    if values.dtype.kind not in "fiub":
+        raise TypeError(
+            f"the feature {name!r} must hold numbers, got a column of dtype "
+            f"{values.dtype}; encode categories and text first"
+        )
+    column = np.array(values, np.float64)
+    bad = first_bad(column)
+    if bad >= 0:
+        _refuse(name, float(column[bad]), f" in row {bad}")
+    return column
+
+
+def _clipped(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def _refuse(name: Hashable, value: float, where: str) -> NoReturn:
+    what, hint = why_bad(value)
+    raise ValueError(
+        f"the feature {name!r} is {what}{where}; RPNBClassifier takes finite numbers "
+        f"only: {hint}"
+    )

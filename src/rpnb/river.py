@@ -1,0 +1,214 @@
+"""RPNB as a classifier of River: observations are dictionaries.
+
+Needs the extra: ``pip install 'rpnb[river]'``.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from river import base
+    from river.base.typing import ClfTarget, FeatureName
+    from river.utils.dataframe import (
+        into_frame,
+        into_series,
+        to_native_frame,
+        to_native_series,
+    )
+except ImportError as error:
+    raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
+
+from rpnb.core.combining import Rule
+from rpnb.core.projection import Law
+from rpnb.estimators import classifier
+from rpnb.estimators.named_features import NamedFeatures
+
+__all__ = ["RPNBClassifier"]
+
+
+@final
+class RPNBClassifier(base.MiniBatchClassifier):
+    """Online classifier: random projections, naive Bayes, learning from mistakes.
+
+    The estimator `rpnb.RPNBClassifier` with the interface of River. The parameters are
+    the same, except that the seed has the name it has in River; `n_components`,
+    `batch_size` and `class_prior` have a word of their own here, the others are
+    explained there.
+
+    Features may appear at any time, stay away, and come in any order: the row of a
+    feature in the projections is drawn from the seed and the feature's name alone, and
+    an absent feature is zero. Features must be numbers (booleans are 0 and 1), finite,
+    and should be on similar scales: put a `preprocessing.StandardScaler` before.
+
+    Parameters
+    ----------
+    n_estimators
+        K, the number of projections and classifiers.
+    n_components
+        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ where p is the number
+        of features of the *first* observation learnt, at least 1 and at most p. Set it
+        where the first observation does not speak for the others.
+    projection
+        Law of the projections' entries: "gaussian", "bernoulli" or "achlioptas".
+    combiner
+        How the members' posteriors become one score.
+    update
+        Which observations are learnt: "mistakes" or "all".
+    batch_size
+        Rows that `learn_many` predicts before it learns any of them; None makes each
+        call one mini-batch. With 1, `learn_many` leaves the model as a loop of
+        `learn_one` would, to the bit.
+    prior_mean
+        Mean of each column of each class before the first observation.
+    prior_variance
+        Its variance.
+    prior_weight
+        How many observations these count as.
+    class_prior
+        P(y): "uniform", "frequency", or a mapping from each label to its probability.
+    var_floor
+        Smallest variance that is ever used.
+    temperature
+        What scores are divided by before they become probabilities; None is K.
+    seed
+        Seed of the projections.
+
+    Notes
+    -----
+    Parameters are read when the first observation is learnt. A feature's name is text,
+    bytes, a number, None, or a tuple of these. Answers and statistics are the same to
+    the bit whatever the order of features within an observation, whatever features
+    came before, and whatever was predicted in between.
+
+    References
+    ----------
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, An
+    ensemble-based online learning algorithm for streaming data.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from rpnb.river import RPNBClassifier
+    >>> model = preprocessing.StandardScaler() | RPNBClassifier(seed=0)
+    >>> metric = metrics.Accuracy()
+    >>> _ = evaluate.progressive_val_score(datasets.Phishing(), model, metric)
+    >>> metric.get() > 0.85
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        n_components: int | Literal["auto"] = "auto",
+        projection: Law = "gaussian",
+        combiner: Rule = "log_sum",
+        update: Literal["mistakes", "all"] = "mistakes",
+        batch_size: int | None = 1,
+        prior_mean: float = 0.0,
+        prior_variance: float = 1.0,
+        prior_weight: float = 1.0,
+        class_prior: str | Mapping[Any, float] = "uniform",
+        var_floor: float = 1e-9,
+        temperature: float | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_components = n_components
+        self.projection = projection
+        self.combiner = combiner
+        self.update = update
+        self.batch_size = batch_size
+        self.prior_mean = prior_mean
+        self.prior_variance = prior_variance
+        self.prior_weight = prior_weight
+        self.class_prior = class_prior
+        self.var_floor = var_floor
+        self.temperature = temperature
+        self.seed = seed
+        self._features: NamedFeatures | None = None
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    # One observation
+
+    def learn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
+        """Learn from an observation `x` with label `y`.
+
+        A label never seen before joins the classes.
+        """
+        features = self._begun(x)
+        features.classifier.learn_one(features.row(x), y)
+        self._features = features
+
+    def predict_one(self, x: Mapping[Any, Any], **kwargs: Any) -> ClfTarget | None:
+        """Return the label of `x`; None before anything has been learnt."""
+        features = self._features
+        if features is None:
+            return None
+        label = features.classifier.predict_one(features.row(x))
+        return label.item() if isinstance(label, np.generic) else label
+
+    def predict_proba_one(
+        self, x: Mapping[Any, Any], **kwargs: Any
+    ) -> dict[ClfTarget, float]:
+        """Return the probability of each label; {} before anything has been learnt."""
+        features = self._features
+        if features is None:
+            return {}
+        row = features.row(x)
+        model = features.classifier
+        values = model.predict_proba(row[None, :])[0]
+        return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
+
+    # Many observations
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from the rows of a data frame `X`, in their order, with labels `y`."""
+        columns, n = _columns(X)
+        labels = into_series(y).to_numpy()
+        features = self._begun(columns)
+        features.classifier.partial_fit(features.table(columns, n), labels)
+        self._features = features
+
+    def predict_many(self, X: Any) -> Any:
+        """Return the labels of the rows of a data frame, as a series of its kind."""
+        frame = into_frame(X)
+        features = self._features
+        if features is None:
+            return to_native_series([None] * len(frame), name=None, like=frame)
+        labels = features.classifier.predict(features.table(*_columns(X)))
+        return to_native_series(labels.tolist(), name=None, like=frame)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Return the probabilities of all labels, one column each."""
+        frame = into_frame(X)
+        features = self._features
+        if features is None:
+            return frame.drop(frame.columns).to_native()
+        values = features.classifier.predict_proba(features.table(*_columns(X)))
+        labels = features.classifier.classes_.tolist()
+        columns = dict(zip(labels, values.T, strict=True))
+        return to_native_frame(columns, like=frame)
+
+    def _begun(self, x: Iterable[FeatureName]) -> NamedFeatures:
+        """Return what is learnt with; made for the first observation, not yet kept."""
+        if self._features is not None:
+            return self._features
+        parameters = self._get_params()
+        seed = parameters.pop("seed")
+        model = classifier.RPNBClassifier(**parameters, random_state=seed)
+        return NamedFeatures(model, x)
+
+
+def _columns(X: Any) -> tuple[dict[FeatureName, NDArray[Any]], int]:
+    """Return the columns of a data frame by name, and the number of rows."""
+    frame = into_frame(X)
+    columns: dict[FeatureName, NDArray[Any]] = {
+        name: frame.get_column(name).to_numpy() for name in frame.columns
+    }
+    return columns, len(frame)
