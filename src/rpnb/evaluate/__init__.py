@@ -1,17 +1,30 @@
-"""How good predictions are: counts of answers, and measures of these counts."""
+"""How good predictions are: measures of answers, and learners along a stream."""
 
 from rpnb.evaluate.metrics import (
     ClassScores,
+    accuracy,
+    balanced_accuracy,
     class_scores,
     confusion_counts,
     error_rate,
+    kappa,
+    kappa_temporal,
     macro_f1,
 )
+from rpnb.evaluate.one_pass import prequential
+from rpnb.evaluate.result import Course, PrequentialResult
 
 __all__ = [
     "ClassScores",
+    "Course",
+    "PrequentialResult",
+    "accuracy",
+    "balanced_accuracy",
     "class_scores",
     "confusion_counts",
     "error_rate",
+    "kappa",
+    "kappa_temporal",
     "macro_f1",
+    "prequential",
 ]

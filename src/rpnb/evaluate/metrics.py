@@ -1,13 +1,21 @@
-"""Measures of a stream's predictions, all of them functions of one table of counts."""
+"""Measures of a stream's predictions, all of them functions of one table of counts.
 
-from typing import NamedTuple
+Counts are whole numbers, or sums of weights where old rows count less than new ones.
+"""
+
+from math import nan
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rpnb.core.arrays import FloatArray, IntArray
 
 #: What stands in place of a class's number where a row got no answer.
 NO_ANSWER = -1
+
+#: Rows, or weights of rows, by true class and answer: (M, M + 1).
+Counts: TypeAlias = NDArray[Any]
 
 
 class ClassScores(NamedTuple):
@@ -56,13 +64,24 @@ def confusion_counts(truth: IntArray, answers: IntArray, M: int) -> IntArray:
     return flat.reshape(M, M + 1).astype(np.int64)
 
 
-def error_rate(counts: IntArray) -> float:
+def occurring(counts: Counts) -> Counts:
+    """Return the counts without classes that are neither the truth nor an answer."""
+    there = (counts.sum(axis=1) > 0) | (counts[:, :-1].sum(axis=0) > 0)
+    return counts[there][:, np.append(there, True)]
+
+
+def accuracy(counts: Counts) -> float:
+    """Return the share of rows with the right answer."""
+    return float(np.trace(counts) / _total(counts))
+
+
+def error_rate(counts: Counts) -> float:
     """Return the share of rows with a wrong answer or none."""
     total = _total(counts)
-    return (total - int(np.trace(counts))) / total
+    return float((total - np.trace(counts)) / total)
 
 
-def class_scores(counts: IntArray) -> ClassScores:
+def class_scores(counts: Counts) -> ClassScores:
     r"""Return precision, recall and F1 of each class.
 
     Of class c with its true positives TP, false positives FP and false negatives FN:
@@ -79,7 +98,7 @@ def class_scores(counts: IntArray) -> ClassScores:
     )
 
 
-def macro_f1(counts: IntArray) -> float:
+def macro_f1(counts: Counts) -> float:
     """Return the unweighted mean of the M classes' F1: the paper's F1 score.
 
     A class without a true positive counts as 0, also one that never occurs.
@@ -88,20 +107,58 @@ def macro_f1(counts: IntArray) -> float:
     return float(class_scores(counts).f1.mean())
 
 
-def _ratio(part: FloatArray, whole: IntArray) -> FloatArray:
+def balanced_accuracy(counts: Counts) -> float:
+    """Return the mean recall of the classes that occur as the truth."""
+    _total(counts)
+    return float(class_scores(counts).recall[counts.sum(axis=1) > 0].mean())
+
+
+def kappa(counts: Counts) -> float:
+    r"""Return Cohen's kappa: how much better than chance, from −1 to 1.
+
+    $$\kappa = \frac{p - p_c}{1 - p_c}, \qquad
+      p_c = \sum_m \frac{n_{m\cdot}}{n} \frac{n_{\cdot m}}{n}$$
+    (Cohen, 1960) with p the accuracy and $p_c$ that of answers drawn by lot, each as
+    often as it was given. A row without an answer agrees with no class. NaN where one
+    class is all the truth and all the answers: then $p_c = 1$.
+    """
+    total = _total(counts)
+    truth, answers = counts.sum(axis=1) / total, counts[:, :-1].sum(axis=0) / total
+    return _beyond(accuracy(counts), float(truth @ answers))
+
+
+def kappa_temporal(accuracy: float, persistence: float) -> float:
+    r"""Return the temporal kappa: how much better than repeating the last label.
+
+    $$\kappa_{per} = \frac{p - p_{per}}{1 - p_{per}}$$
+    (Žliobaitė, Bifet, Read, Pfahringer & Holmes, "Evaluation methods and decision
+    theory for classification of streaming data with temporal dependence", Machine
+    Learning 98, 2015) with p the `accuracy` and $p_{per}$ the share of rows that have
+    the label of the row before. Negative where repeating would be better; NaN where
+    repeating is always right.
+    """
+    return _beyond(accuracy, persistence)
+
+
+def _beyond(share: float, plain: float) -> float:
+    """Return how far `share` is on the way from `plain` to 1."""
+    return (share - plain) / (1.0 - plain) if plain < 1.0 else nan
+
+
+def _ratio(part: FloatArray, whole: Counts) -> FloatArray:
     out: FloatArray = np.zeros(part.shape)
     return np.divide(part, whole, out=out, where=whole > 0)
 
 
-def _total(counts: IntArray) -> int:
+def _total(counts: Counts) -> float:
     M = counts.shape[0]
     if counts.shape != (M, M + 1) or M == 0:
         raise ValueError(
             "counts must have the shape (M, M + 1) that confusion_counts gives, got "
             f"{counts.shape}"
         )
-    total = int(counts.sum())
-    if total == 0:
+    total = float(counts.sum())
+    if total <= 0.0:
         raise ValueError("counts must hold at least one row, got none")
     return total
 

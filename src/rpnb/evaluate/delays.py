@@ -1,0 +1,116 @@
+"""Labels that come late: when each is learnt.
+
+Row t of a stream arrives at a moment m(t); moments do not decrease. Its label arrives
+at a(t), not before m(t), or never. The order of events is that of River's
+`stream.simulate_qa`:
+
+1. when row t arrives, labels of rows before it with a ≤ m(t) are learnt first, in the
+   order of their arrival, labels that arrive together in the order of their rows;
+2. then row t is predicted;
+3. labels that have not arrived when the last row has been predicted are left over.
+
+So a delay of 0 and one of 1 row are alike: the label is learnt before the next row is
+predicted. Without moments, m(t) = t.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.arrays import IntArray
+
+#: Moments as 64-bit integers or floats; time stamps as their nanoseconds.
+TimeArray = NDArray[Any]
+
+_LAST = np.iinfo(np.int64).max
+_LEARN, _PREDICT, _BOTH = 0, 1, 2
+
+
+def never(times: TimeArray) -> Any:
+    """Return the time at which nothing arrives any more, in the times' type."""
+    return _LAST if times.dtype.kind == "i" else np.inf
+
+
+class Event(NamedTuple):
+    """Some rows to be predicted, or learnt, or each predicted and learnt at once."""
+
+    predict: bool
+    learn: bool
+    rows: IntArray
+
+
+@dataclass
+class Waiting:
+    """Rows whose labels have not arrived, as far as the stream was read.
+
+    Attributes
+    ----------
+    rows : (w,)
+        Their numbers.
+    arrival : (w,)
+        When their labels arrive.
+    """
+
+    rows: IntArray
+    arrival: TimeArray
+
+    @classmethod
+    def none(cls) -> "Waiting":
+        """Return a record without rows."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def play(self, start: int, moment: TimeArray, arrival: TimeArray) -> list[Event]:
+        """Return the events of the next rows, and keep the labels still to come.
+
+        Labels that have arrived by the moment of the last of these rows are learnt
+        among them, the others by a later call.
+        """
+        stop = start + len(moment)
+        rows = np.concatenate([self.rows, np.arange(start, stop)])
+        times = np.concatenate([self.arrival, arrival])
+        # A label is learnt just before the first row, after its own, that is not
+        # earlier; `stop` stands for the row to come.
+        before = start + np.searchsorted(moment, times)
+        before = np.maximum(before, rows + 1)
+        come = times <= moment[-1]
+        waits = ~come & (times < never(times))
+        self.rows, self.arrival = rows[waits], times[waits]
+        rows, times, before = rows[come], times[come], before[come]
+        order = np.lexsort((rows, times, before))
+        return _events(start, stop, rows[order], before[order])
+
+    def rest(self) -> list[Event]:
+        """Return the labels left over, in the order of their arrival."""
+        order = np.lexsort((self.rows, self.arrival))
+        rows = self.rows[order]
+        self.rows, self.arrival = rows[:0], self.arrival[:0]
+        return [Event(False, True, rows)] if len(rows) > 0 else []
+
+
+def _events(start: int, stop: int, learnt: IntArray, before: IntArray) -> list[Event]:
+    """Return runs of events: predictions from start to stop, labels between them."""
+    asked = np.arange(start, stop)
+    # Labels that are learnt before row t come ahead of its prediction.
+    keys = np.concatenate([2 * before, 2 * asked + 1])
+    order = np.argsort(keys, kind="stable")
+    rows = np.concatenate([learnt, asked])[order]
+    asks = order >= len(learnt)
+    # A row that is learnt right after its prediction does both at once.
+    pair = np.flatnonzero(asks[:-1] & ~asks[1:] & (rows[:-1] == rows[1:]))
+    kind = np.where(asks, _PREDICT, _LEARN)
+    kind[pair] = _BOTH
+    kept = np.ones(len(rows), dtype=bool)
+    kept[pair + 1] = False
+    return list(_runs(rows[kept], kind[kept]))
+
+
+def _runs(rows: IntArray, kind: IntArray) -> Iterator[Event]:
+    edges = np.flatnonzero(np.diff(kind)) + 1
+    bounds = [0, *edges.tolist(), len(rows)]
+    for begin, end in pairwise(bounds):
+        what = int(kind[begin])
+        yield Event(what != _LEARN, what != _PREDICT, rows[begin:end])
