@@ -4,12 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.model import Model, arrange_classes, make_projection, new_model
 from rpnb.core.moments import Prior
 from rpnb.core.oracle import Oracle
 from rpnb.core.projection import LAWS, Law
+from rpnb.core.stream import pass_exact
+
+WEIGHT = np.ones(1)
 
 
 class Stream(NamedTuple):
@@ -53,11 +57,12 @@ def make_model(
     law: Law = "gaussian",
     seed: int = 0,
     prior: Prior | None = None,
+    keep: float = 1.0,
 ) -> Model:
     """Return a model that has seen nothing and knows all its classes."""
     projection = make_projection(law, seed, np.arange(p, dtype=np.uint64), K, q)
     prior = prior or Prior(0.0, 1.0, 1.0, 1e-9)
-    empty = new_model(projection, "log_sum", prior, follow_counts=False)
+    empty = new_model(projection, "log_sum", prior, follow_counts=False, keep=keep)
     model = arrange_classes(empty, np.full(M, -1))
     model.classes.eligible[:] = True
     return model
@@ -76,9 +81,39 @@ def oracle_of(model: Model) -> Oracle:
         model.prior.variance,
         model.prior.weight,
         model.prior.floor,
+        model.keep,
     )
     oracle.eligible[:] = model.classes.eligible
     return oracle
+
+
+def assert_same_state(a: Model, b: Model) -> None:
+    """Compare all that two models hold, to the bit."""
+    for x, y in zip(
+        (*a.moments, *a.gaussians, *a.classes[:3]),
+        (*b.moments, *b.gaussians, *b.classes[:3]),
+        strict=True,
+    ):
+        assert_array_equal(x, y)
+    assert (a.n_seen, a.n_updates) == (b.n_seen, b.n_updates)
+
+
+def definitive(
+    model: Model, stream: Stream, learn: int, weight: FloatArray = WEIGHT
+) -> IntArray:
+    """Run the pass that defines the result; return its labels."""
+    labels = np.empty(stream.y.shape[0], np.int64)
+    updates = pass_exact(model.learner(), stream.X, stream.y, weight, learn, labels)
+    model.n_seen += stream.y.shape[0]
+    model.n_updates += updates
+    return labels
+
+
+def well_behaved(seed: int, n: int, M: int = 3) -> Stream:
+    """Draw M normal laws in six dimensions."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, M, n)
+    return Stream(rng.normal(size=(n, 6)) + rng.normal(size=(M, 6))[y], y, M)
 
 
 laws = st.sampled_from(LAWS)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core import oracle as plain
-from rpnb.core.arrays import IntArray
 from rpnb.core.engine import (
     Screener,
     absorb_all,
@@ -16,41 +15,24 @@ from rpnb.core.engine import (
     run_batches,
     scores,
 )
-from rpnb.core.model import Model, copy_model
+from rpnb.core.model import copy_model
 from rpnb.core.stream import (
     LEARN_ALL,
     LEARN_MISTAKES,
     LEARN_NOTHING,
-    pass_exact,
 )
-from strategies import Stream, make_model, oracle_of, streams
+from strategies import (
+    Stream,
+    assert_same_state,
+    definitive,
+    make_model,
+    oracle_of,
+    streams,
+    well_behaved,
+)
 
 WEIGHT = np.ones(1)
 learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
-
-
-def assert_same_state(a: Model, b: Model) -> None:
-    for x, y in zip(
-        (*a.moments, *a.gaussians, *a.classes[:3]),
-        (*b.moments, *b.gaussians, *b.classes[:3]),
-        strict=True,
-    ):
-        assert_array_equal(x, y)
-    assert (a.n_seen, a.n_updates) == (b.n_seen, b.n_updates)
-
-
-def definitive(model: Model, stream: Stream, learn: int) -> IntArray:
-    labels = np.empty(stream.y.shape[0], np.int64)
-    updates = pass_exact(model.learner(), stream.X, stream.y, WEIGHT, learn, labels)
-    model.n_seen += stream.y.shape[0]
-    model.n_updates += updates
-    return labels
-
-
-def well_behaved(seed: int, n: int, M: int = 3) -> Stream:
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, M, n)
-    return Stream(rng.normal(size=(n, 6)) + rng.normal(size=(M, 6))[y], y, M)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 50), learning, st.booleans())

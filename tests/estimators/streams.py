@@ -77,6 +77,7 @@ def oracle_for(
         "prior_variance": state.prior.variance,
         "prior_weight": state.prior.weight,
         "var_floor": state.prior.floor,
+        "keep": state.keep,
     }
     projections = R.reshape(R.shape[0], K, q).swapaxes(0, 1)
     oracle = Oracle(projections, state.M, **{**settings, **changes})

@@ -42,6 +42,7 @@ def test_labels_and_statistics_are_those_of_the_plain_algorithm(
         prior_mean=data.draw(st.sampled_from([0.0, -1.5])),
         prior_variance=data.draw(st.sampled_from([1.0, 0.3])),
         prior_weight=data.draw(st.sampled_from([1.0, 4.5])),
+        forgetting=data.draw(st.sampled_from([None, 20.0, 2])),
     )
     # All classes in one call, so that the twin's numbers are the model's.
     y[:M] = np.arange(M)

@@ -12,7 +12,7 @@ from rpnb.core.arrays import FloatArray, IntArray, as_block
 from rpnb.core.combining import combine, member_log_posteriors
 from rpnb.core.compiled import compiled
 from rpnb.core.model import Model
-from rpnb.core.moments import Moments, merge, no_moments, refresh
+from rpnb.core.moments import Moments, no_moments, refresh
 from rpnb.core.projection import project
 from rpnb.core.scoring import LANES, score
 from rpnb.core.screen import centre, refresh_screen, unset_screen
@@ -23,6 +23,7 @@ from rpnb.core.stream import (
     absorb,
     count_rows,
     empty_memo,
+    learn_batch,
     pass_combined,
     pass_exact,
     pass_one,
@@ -223,8 +224,10 @@ def classify(model: Model, X: FloatArray) -> IntArray:
 
 def absorb_all(model: Model, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
     """Learn every row without predicting it."""
-    _absorb(model.learner(), X, np.arange(X.shape[0]), y, weight, model.moments)
-    count_rows(model.classes, y, weight)
+    learner = model.learner()
+    everything = np.arange(X.shape[0])
+    _absorb(learner, X, everything, y, weight, model.keep, model.moments)
+    count_rows(model.classes, model.keep, y, weight)
     for m in np.unique(y).tolist():
         refresh(model.gaussians, m, model.moments, model.prior)
     model.n_seen += X.shape[0]
@@ -247,22 +250,22 @@ def run_batches(
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     screener = Screener(model, X) if screened else None
+    learner = model.learner()
     batch = no_moments(model.M, model.F)
     for rows in _blocks(X.shape[0], size):
         x, t, predicted = X[rows], y[rows], labels[rows]
         run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, screener)
         wrong = predicted != t
         taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
-        _absorb(model.learner(), x, taken, t, _part(weight, rows), batch)
+        _absorb(learner, x, taken, t, _part(weight, rows), 1.0, batch)
         touched = np.unique(t[taken])
         for m in touched.tolist():
-            merge(model.moments, m, batch, m)
-            refresh(model.gaussians, m, model.moments, model.prior)
+            learn_batch(learner, m, batch)
             for of_class in batch:
                 of_class[m] = 0.0
         if screener is not None:
             screener.refresh(touched)
-        count_rows(model.classes, t, _part(weight, rows))
+        count_rows(model.classes, model.keep, t, _part(weight, rows))
         model.n_seen += t.shape[0]
         model.n_updates += taken.shape[0]
 
@@ -273,13 +276,15 @@ def _absorb(
     taken: IntArray,
     y: IntArray,
     weight: FloatArray,
+    keep: float,
     into: Moments,
 ) -> None:
-    """Add the rows named in `taken` to `into`, block by block."""
+    """Add the rows named in `taken` to `into`, block by block; see `absorb`."""
     for chosen in _blocks(taken.shape[0], block_rows(*learner.R.shape)):
         rows = taken[chosen]
         numbers = np.arange(rows.shape[0])
-        absorb(learner, as_block(X[rows]), numbers, y[rows], _part(weight, rows), into)
+        w = _part(weight, rows)
+        absorb(learner, as_block(X[rows]), numbers, y[rows], w, keep, into)
 
 
 def scores(model: Model, X: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from rpnb.core.moments import (
     Gaussians,
     Moments,
     Prior,
+    fade,
     merge,
     no_moments,
     refresh,
@@ -71,6 +72,8 @@ class Model:
     moments: Moments
     gaussians: Gaussians
     classes: Classes
+    keep: float = 1.0
+    """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
     n_seen: int = 0
     """rows seen"""
     n_updates: int = 0
@@ -102,11 +105,16 @@ class Model:
             self.moments,
             self.gaussians,
             self.classes,
+            self.keep,
         )
 
 
 def new_model(
-    projection: Projection, rule: Rule, prior: Prior, follow_counts: bool
+    projection: Projection,
+    rule: Rule,
+    prior: Prior,
+    follow_counts: bool,
+    keep: float = 1.0,
 ) -> Model:
     """Return a model that knows no class yet."""
     F = projection.R.shape[1]
@@ -118,6 +126,7 @@ def new_model(
         no_moments(0, F),
         unset_gaussians(0, F),
         Classes(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
+        keep,
     )
 
 
@@ -159,6 +168,15 @@ def refresh_all(model: Model) -> None:
         refresh(model.gaussians, m, model.moments, model.prior)
     if model.classes.follow > 0.0:
         model.classes.bias[:] = model.classes.follow * np.log1p(model.classes.seen)
+
+
+def fade_all(model: Model, factor: float) -> None:
+    """Let all that has been learnt and counted so far count `factor` times as much."""
+    for m in range(model.M):
+        fade(model.moments, m, factor, 1.0)
+    model.classes.seen[:] *= factor
+    model.memo = None
+    refresh_all(model)
 
 
 def grew_from(model: Model, base: Model) -> bool:

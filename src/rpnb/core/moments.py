@@ -85,6 +85,21 @@ def _join(
 
 
 @compiled
+def fade(moments: Moments, m: int, keep: float, weight: float) -> None:
+    """Let what class m has learnt count `keep`ʷ times as much, w being `weight`.
+
+    As if each observation had weighed that much less: the mean stays, the weight and
+    the scatter shrink, and Theorem 1 goes on holding for them.
+    """
+    if keep < 1.0:
+        left = keep**weight
+        moments.weight[m] *= left
+        scatter = moments.scatter[m]
+        for f in range(scatter.shape[0]):
+            scatter[f] *= left
+
+
+@compiled
 def merge(into: Moments, m: int, other: Moments, o: int) -> None:
     """Add to class m of `into` all that class o of `other` holds: Theorem 1.
 

@@ -3,7 +3,8 @@
 Slow and readable: what the compiled kernels are tested against. Arrays have the axes of
 the paper's indices, μ[k, m, j] for member k, class m and column j, and nothing is
 flattened. The statistics are the mean and the variance themselves, as in equations (7)
-to (10), with the initial ones counted as `prior_weight` observations.
+to (10), with the initial ones counted as `prior_weight` observations. Where the past
+fades, every observation learnt is kept with the weight that is left of it.
 """
 
 from collections.abc import Callable
@@ -27,6 +28,8 @@ class Oracle:
     prior_variance: float = 1.0
     prior_weight: float = 1.0
     var_floor: float = 1e-9
+    keep: float = 1.0
+    """γ: what is left of the past after one observation"""
     log_prior: FloatArray = field(default_factory=lambda: np.zeros(0))
     """(M,) log P(y_m); uniform if not given"""
     n: FloatArray = field(init=False)
@@ -34,6 +37,8 @@ class Oracle:
     mean: FloatArray = field(init=False)
     variance: FloatArray = field(init=False)
     eligible: BoolArray = field(init=False)
+    learnt: list[list[tuple[float, FloatArray]]] = field(init=False)
+    """for each class, where γ < 1, its projected observations and what they weigh"""
 
     def __post_init__(self) -> None:
         K, _, q = self.R.shape
@@ -43,6 +48,7 @@ class Oracle:
         self.mean = np.full((K, self.M, q), self.prior_mean)
         self.variance = np.full((K, self.M, q), self.prior_variance)
         self.eligible = np.ones(self.M, dtype=np.bool_)
+        self.learnt = [[] for _ in range(self.M)]
 
 
 def project(oracle: Oracle, X: FloatArray) -> FloatArray:
@@ -128,6 +134,29 @@ def update_batch(oracle: Oracle, X: FloatArray, m: int, weight: FloatArray) -> N
     ) / total
 
 
+def update_fading(oracle: Oracle, X: FloatArray, m: int, weight: FloatArray) -> None:
+    """Learn X (n, p) of class m at once, after the class's past has faded.
+
+    Every earlier observation of the class weighs γʷ times as much as it did, w being
+    the weight of all that is learnt now. The mean and the variance are those of all
+    weighted observations, with the initial ones, which never fade.
+    """
+    left = oracle.keep ** weight.sum()
+    past = [(left * w, z) for w, z in oracle.learnt[m]]
+    oracle.learnt[m] = [*past, *zip(weight.tolist(), project(oracle, X), strict=True)]
+    weights = np.array([w for w, _ in oracle.learnt[m]])
+    Z = np.array([z for _, z in oracle.learnt[m]])
+    total = oracle.prior_weight + weights.sum()
+    w = weights[:, None, None]
+    mean = (oracle.prior_weight * oracle.prior_mean + (w * Z).sum(axis=0)) / total
+    spread = oracle.prior_variance + (oracle.prior_mean - mean) ** 2
+    oracle.n[m] = total
+    oracle.mean[:, m] = mean
+    oracle.variance[:, m] = (
+        oracle.prior_weight * spread + (w * (Z - mean) ** 2).sum(axis=0)
+    ) / total
+
+
 def run(
     oracle: Oracle,
     X: FloatArray,
@@ -144,9 +173,11 @@ def run(
         oracle.eligible[y[rows]] = True
         for m in np.unique(y[taken]):
             of_class = taken[y[taken] == m]
-            if batch_size == 1:
+            weight = np.ones(of_class.shape[0])
+            if oracle.keep < 1.0:
+                update_fading(oracle, X[of_class], int(m), weight)
+            elif batch_size == 1:
                 update_one(oracle, X[of_class[0]], int(m))
             else:
-                weight = np.ones(of_class.shape[0])
                 update_batch(oracle, X[of_class], int(m), weight)
     return labels

@@ -14,7 +14,15 @@ import numpy as np
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.combining import best_combined, combine, member_log_posteriors
 from rpnb.core.compiled import compiled
-from rpnb.core.moments import Gaussians, Moments, Prior, observe, refresh
+from rpnb.core.moments import (
+    Gaussians,
+    Moments,
+    Prior,
+    fade,
+    merge,
+    observe,
+    refresh,
+)
 from rpnb.core.projection import project
 from rpnb.core.scoring import LANES, best_class
 from rpnb.core.screen import Screen, doubt, refresh_screen, screen_row, screen_rows
@@ -31,7 +39,8 @@ class Classes(NamedTuple):
     eligible: BoolArray
     """(M,) whether the class has been declared or seen, and so takes part"""
     seen: FloatArray
-    """(M,) weight of all rows seen of the class, learnt or not"""
+    """(M,) weight of all rows seen of the class, learnt or not; it fades as the
+    moments do where the prior follows it"""
     bias: FloatArray
     """(M,) K·log P(y_m), up to a constant common to all classes"""
     follow: float
@@ -49,15 +58,41 @@ class Learner(NamedTuple):
     moments: Moments
     gaussians: Gaussians
     classes: Classes
+    keep: float
+    """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
 
 
 @compiled
-def count_row(classes: Classes, y: int, weight: float) -> None:
-    """Take note of a row of class y: the class takes part from now on."""
+def count_row(classes: Classes, keep: float, y: int, weight: float) -> None:
+    """Take note of a row of class y: the class takes part from now on.
+
+    Where counts make the prior and the past fades, so do they.
+    """
     classes.eligible[y] = True
+    if classes.follow > 0.0 and keep < 1.0:
+        _fade_counts(classes, keep**weight)
     classes.seen[y] += weight
     if classes.follow > 0.0:
         classes.bias[y] = classes.follow * np.log1p(classes.seen[y])
+
+
+@compiled
+def _fade_counts(classes: Classes, left: float) -> None:
+    """Let all counts fade alike.
+
+    P(y) is a share of the stream, and a class that no longer comes must lose its share.
+    """
+    for m in range(classes.seen.shape[0]):
+        classes.seen[m] *= left
+        classes.bias[m] = classes.follow * np.log1p(classes.seen[m])
+
+
+@compiled
+def learn_row(learner: Learner, y: int, z: FloatArray, weight: float) -> None:
+    """Let class y learn one projected row z (F,), after its past has faded by γʷ."""
+    fade(learner.moments, y, learner.keep, weight)
+    observe(learner.moments, y, z, weight)
+    refresh(learner.gaussians, y, learner.moments, learner.prior)
 
 
 @compiled
@@ -91,10 +126,9 @@ def pass_exact(
         )
         if learn != LEARN_NOTHING:
             w = weight[i % weight.shape[0]]
-            count_row(learner.classes, y[i], w)
+            count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
-                observe(learner.moments, y[i], z[0], w)
-                refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+                learn_row(learner, y[i], z[0], w)
                 updates += 1
     return updates
 
@@ -152,11 +186,10 @@ def pass_one(
     memo[p + F] = label
     if learn == LEARN_NOTHING:
         return label, 0
-    count_row(learner.classes, y, weight)
+    count_row(learner.classes, learner.keep, y, weight)
     if learn == LEARN_MISTAKES and label == y:
         return label, 0
-    observe(learner.moments, y, z, weight)
-    refresh(learner.gaussians, y, learner.moments, learner.prior)
+    learn_row(learner, y, z, weight)
     return label, 1
 
 
@@ -194,10 +227,9 @@ def pass_combined(
             labels[i] = best_combined(scores, learner.classes.eligible)
         if learn != LEARN_NOTHING:
             w = weight[i % weight.shape[0]]
-            count_row(learner.classes, y[i], w)
+            count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
-                observe(learner.moments, y[i], z[0], w)
-                refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+                learn_row(learner, y[i], z[0], w)
                 updates += 1
     return updates
 
@@ -323,10 +355,9 @@ def pass_screened(
             labels[i] = label
             if learn != LEARN_NOTHING:
                 w = weight[i % weight.shape[0]]
-                count_row(learner.classes, y[i], w)
+                count_row(learner.classes, learner.keep, y[i], w)
                 if _learns(learn, label, y, i):
-                    observe(learner.moments, y[i], exact[place[b]], w)
-                    refresh(learner.gaussians, y[i], learner.moments, learner.prior)
+                    learn_row(learner, y[i], exact[place[b]], w)
                     refresh_screen(screen, y[i], learner.gaussians)
                     changed[y[i]] = True
                     updates += 1
@@ -347,9 +378,13 @@ def absorb(
     rows: IntArray,
     y: IntArray,
     weight: FloatArray,
+    keep: float,
     into: Moments,
 ) -> None:
-    """Add the named rows of X, each to its class, to `into`; predicts nothing."""
+    """Add the named rows of X, each to its class, to `into`; predicts nothing.
+
+    What `into` holds of a class fades by `keep`ʷ before a row of weight w joins it.
+    """
     step = 16
     Z = np.empty((step, learner.R.shape[1]))
     for start in range(0, rows.shape[0], step):
@@ -357,11 +392,25 @@ def absorb(
         project(X, chosen, learner.scale, learner.R, Z)
         for b in range(chosen.shape[0]):
             i = chosen[b]
-            observe(into, y[i], Z[b], weight[i % weight.shape[0]])
+            w = weight[i % weight.shape[0]]
+            fade(into, y[i], keep, w)
+            observe(into, y[i], Z[b], w)
 
 
 @compiled
-def count_rows(classes: Classes, y: IntArray, weight: FloatArray) -> None:
+def learn_batch(learner: Learner, y: int, batch: Moments) -> None:
+    """Let class y learn what `batch` holds of it: equations (7) and (8).
+
+    What the class had learnt before fades once, by all the weight that it learns now:
+    rows of one batch have no order, so that none of them can fade for another.
+    """
+    fade(learner.moments, y, learner.keep, batch.weight[y])
+    merge(learner.moments, y, batch, y)
+    refresh(learner.gaussians, y, learner.moments, learner.prior)
+
+
+@compiled
+def count_rows(classes: Classes, keep: float, y: IntArray, weight: FloatArray) -> None:
     """Take note of rows of classes y (n,)."""
     for i in range(y.shape[0]):
-        count_row(classes, y[i], weight[i % weight.shape[0]])
+        count_row(classes, keep, y[i], weight[i % weight.shape[0]])

@@ -78,6 +78,13 @@ default="log_sum"
         Mean and variance of each column of each class before the first observation.
     prior_weight : float, default=1.0
         How many observations these count as.
+    forgetting : float or None, default=None
+        W > 1, for streams that drift: each class remembers about the last W rows that
+        it has learnt. Before a row of weight w is learnt, the weight and the scatter of
+        its class are multiplied by (1 − 1/W)ʷ, so that the weights of learnt rows of
+        weight 1 add up to W in the end; a mini-batch counts as one row of its whole
+        weight. Other classes and the prior do not fade. With class_prior="frequency",
+        all counts fade by every row seen. None forgets nothing, as in the paper.
     class_prior : {"uniform", "frequency"}, mapping or array-like, default="uniform"
         P(y). "frequency" follows the labels seen, each class counted once more than
         seen. A mapping from label to probability, or an array in the order of the
@@ -141,6 +148,7 @@ default="log_sum"
         prior_mean: float = 0.0,
         prior_variance: float = 1.0,
         prior_weight: float = 1.0,
+        forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
         temperature: float | None = None,
@@ -155,6 +163,7 @@ default="log_sum"
         self.prior_mean = prior_mean
         self.prior_variance = prior_variance
         self.prior_weight = prior_weight
+        self.forgetting = forgetting
         self.class_prior = class_prior
         self.var_floor = var_floor
         self.temperature = temperature
@@ -271,7 +280,9 @@ default="log_sum"
         """Add what another model has learnt, exactly, as if learnt here.
 
         Statistics pool by Theorem 1, whatever the order. Use it for shards of a
-        stream: copies of one model that learn apart and are brought together.
+        stream: copies of one model that learn apart and are brought together. Where the
+        past fades (`forgetting`), what each has left of it is pooled as it is: the
+        weights add up, and fade from there.
 
         Parameters
         ----------
@@ -279,7 +290,8 @@ default="log_sum"
             A model with the same projections and prior.
         base : RPNBClassifier, optional
             The common state from which both models went on learning: what it holds is
-            counted once. Without it, the two have learnt nothing in common.
+            counted once. Without it, the two have learnt nothing in common. Refused
+            with `forgetting`: what is left of the base is not known.
 
         Returns
         -------
@@ -294,6 +306,12 @@ default="log_sum"
             if not part.__sklearn_is_fitted__():
                 raise ValueError(f"{name} has not seen any data yet")
             self._check_mergeable(part, name)
+            if base is not None and part._state.keep < 1.0:
+                raise ValueError(
+                    f"{name} forgets (forgetting={part.forgetting!r}), so what it has "
+                    "left of base is not known: merge without base, or models that "
+                    "forget nothing"
+                )
         classes = self.classes_
         for part in parts[1:]:
             classes = join_classes(classes, part.classes_, "the other model")
@@ -379,12 +397,16 @@ default="log_sum"
             check_real("prior_weight", self.prior_weight, 0.0),
             check_real("var_floor", self.var_floor, 1e-300, high=1e300),
         )
+        keep = 1.0
+        if self.forgetting is not None:
+            keep -= 1.0 / check_real("forgetting", self.forgetting, 1.0, above=True)
         self._check_free()
         fixed_prior(self.class_prior, None)
         features = np.arange(p, dtype=np.uint64)
         seed = draw_seed(self.random_state)
         projection = make_projection(law, seed, features, K, q)  # type: ignore[arg-type]
-        return new_model(projection, rule, prior, follows_counts(self.class_prior))  # type: ignore[arg-type]
+        follow_counts = follows_counts(self.class_prior)
+        return new_model(projection, rule, prior, follow_counts, keep)  # type: ignore[arg-type]
 
     def _check_free(self) -> None:
         check_choice("update", self.update, tuple(_UPDATES))
