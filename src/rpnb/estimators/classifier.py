@@ -423,6 +423,15 @@ default="log_sum"
         self._set_class_prior(model, classes)
         return model
 
+    def _renew(
+        self, state: Model, p: int, classes: LabelArray, declared: IntArray
+    ) -> Model:
+        # The projections stay: drawing them is dear, and they hold nothing learnt.
+        source = np.full(classes.shape[0], -1)
+        model = self._arrange(state, source, classes, declared)
+        model.n_seen = model.n_updates = 0
+        return model
+
     def _learn(
         self,
         state: Model,

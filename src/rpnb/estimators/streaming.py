@@ -84,6 +84,12 @@ class StreamClassifier(ClassifierMixin, SavedEstimator[State]):  # type: ignore[
     def _copy(self, state: State) -> State:
         """Return a state with arrays of its own, free to be written to."""
 
+    def _renew(
+        self, state: State, p: int, classes: LabelArray, declared: IntArray
+    ) -> State:
+        """Return the state that has seen nothing, for more rows of the same stream."""
+        return self._begin(p, classes, declared)
+
     def _check_free(self) -> None:
         """Check the parameters that may be changed between calls."""
 

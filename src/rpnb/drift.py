@@ -1,0 +1,5 @@
+"""Learners that notice drift: see `DriftAware`. Needs River: `rpnb[river]`."""
+
+from rpnb.estimators.drift import DriftAware
+
+__all__ = ["DriftAware"]

@@ -1,0 +1,376 @@
+"""Learners that are watched, against the plain loop over single rows."""
+
+import copy
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from river.drift import ADWIN, PageHinkley
+from river.drift.binary import DDM
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+
+from estimators.snapshots import frozen, state_of
+from estimators.streams import Stream, blobs, cuts, seeds, small
+from rpnb import RPNBClassifier, baselines
+from rpnb.core.model import fade_all
+from rpnb.drift import DriftAware
+from rpnb.estimators import drift
+
+# Quick to take alarm, so that short streams have many.
+DETECTORS: dict[str, Callable[[], Any]] = {
+    "adwin": lambda: ADWIN(delta=0.9, clock=1, min_window_length=2, grace_period=4),
+    "ddm": lambda: DDM(warm_start=5, drift_threshold=1.0),
+    "page_hinkley": lambda: PageHinkley(min_instances=5, threshold=1.0, mode="up"),
+}
+detectors = st.sampled_from(sorted(DETECTORS))
+
+
+def shifting(seed: int, n: int = 150, M: int = 3) -> Stream:
+    """Classes that exchange their names every thirty rows."""
+    X, y = blobs(seed, n, M=M, apart=2.0)
+    return Stream(X, (y + np.arange(n) // 30) % M)
+
+
+def watch(detector: Any, error: bool) -> bool:
+    before = getattr(detector, "estimation", None)
+    detector.update(error)
+    return detector.drift_detected and (before is None or detector.estimation > before)
+
+
+def plain_loop(
+    model: RPNBClassifier,
+    make: Callable[[], Any],
+    X: Any,
+    y: Any,
+    *,
+    factor: float | None = None,
+    warm: int = 0,
+    classes: Any = None,
+) -> tuple[list[Any], list[int], RPNBClassifier]:
+    """Predict, learn, watch, one row after the other; return what came of it."""
+    detector, answers, drifts = make(), [], []
+    for i in range(len(y)):
+        row = X[i : i + 1], y[i : i + 1]
+        answers += model.predict_then_learn(*row, classes=classes).tolist()
+        if watch(detector, answers[-1] != y[i]):
+            drifts.append(i)
+            detector = make()
+            if factor is not None:
+                fade_all(model._state, factor)
+                continue
+            known = model.classes_
+            model = clone(model)
+            first = max(i + 1 - warm, 0)
+            if warm > 0:
+                model.partial_fit(X[first : i + 1], y[first : i + 1], classes=known)
+            else:
+                classes = known if classes is None else np.union1d(known, classes)
+    return answers, drifts, model
+
+
+@settings(max_examples=25)
+@given(st.data(), seeds, detectors, st.sampled_from(["mistakes", "all"]))
+def test_a_reset_is_that_of_the_plain_loop_however_rows_are_cut(
+    data: st.DataObject, seed: int, detector: str, update: str
+) -> None:
+    X, y = shifting(seed)
+    make, warm = DETECTORS[detector], data.draw(st.sampled_from([0, 1, 7, 40]))
+    base = small(update=update, forgetting=data.draw(st.sampled_from([None, 9.0])))
+    expected, drifts, twin = plain_loop(
+        clone(base), make, X, y, warm=warm, classes=[0, 1, 2]
+    )
+    model = DriftAware(base, detector=make(), warm=warm)
+    answers = []
+    for rows in data.draw(cuts(len(y))):
+        if data.draw(st.booleans()):
+            model.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+            answers += expected[rows]
+        else:
+            got = model.predict_then_learn(X[rows], y[rows], classes=[0, 1, 2])
+            answers += got.tolist()
+    assert answers == expected
+    assert model.drifts_ == drifts
+    assert frozen(model._state.inner.moments) == frozen(twin._state.moments)
+    assert_array_equal(model.predict(X), twin.predict(X))
+    assert model.n_seen_ == len(y)
+    if update == "mistakes":
+        wrong = sum(a != b for a, b in zip(expected, y.tolist(), strict=True))
+        assert model.n_updates_ == wrong
+
+
+def test_the_streams_above_have_alarms_of_every_detector() -> None:
+    for make in DETECTORS.values():
+        X, y = shifting(0)
+        model = DriftAware(small(), detector=make()).fit(X, y)
+        assert len(model.drifts_) > 1
+
+
+@settings(max_examples=25)
+@given(st.data(), seeds, detectors, st.sampled_from([0.0, 0.05, 0.5]))
+def test_a_past_made_lighter_is_that_of_the_plain_loop(
+    data: st.DataObject, seed: int, detector: str, factor: float
+) -> None:
+    X, y = shifting(seed)
+    make = DETECTORS[detector]
+    expected, drifts, twin = plain_loop(
+        small(), make, X, y, factor=factor, classes=[0, 1, 2]
+    )
+    model = DriftAware(small(), detector=make(), on_drift="downweight", factor=factor)
+    answers = []
+    for rows in data.draw(cuts(len(y))):
+        got = model.predict_then_learn(X[rows], y[rows], classes=[0, 1, 2])
+        answers += got.tolist()
+    assert answers == expected
+    assert model.drifts_ == drifts
+    assert state_of(model.learner_) == state_of(twin)
+    assert (model.n_seen_, model.n_updates_) == (twin.n_seen_, twin.n_updates_)
+
+
+@pytest.mark.parametrize("shortest", [1, 2, 3, 500])
+def test_the_length_of_pieces_leaves_no_trace(
+    shortest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = shifting(5, 400)
+    make = DETECTORS["adwin"]
+    expected, drifts, twin = plain_loop(small(), make, X, y, classes=[0, 1, 2])
+    monkeypatch.setattr(drift, "_SHORTEST", shortest)
+    monkeypatch.setattr(drift, "_LONGEST", 4 * shortest)
+    model = DriftAware(small(), detector=make())
+    assert model.predict_then_learn(X, y, classes=[0, 1, 2]).tolist() == expected
+    assert model.drifts_ == drifts
+    assert frozen(model._state.inner.moments) == frozen(twin._state.moments)
+
+
+LEARNERS = {
+    "RPNB": small,
+    "OnlineBagging": lambda: baselines.OnlineBagging(3, random_state=1),
+    "AROW": baselines.AROW,
+    "OnlineBayes": baselines.OnlineBayes,
+    "GaussianNB": baselines.GaussianNB,
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_classes_may_join_at_any_row_of_any_learner(name: str) -> None:
+    X, y = blobs(3, 300, M=4, apart=2.0)
+    # Class 3 comes late and is always mistaken before that; names move at row 200.
+    late = np.where((np.arange(300) < 120) & (y == 3), 0, y)
+    late = (late + (np.arange(300) >= 200)) % 4
+    labels = np.array(["bee", "dog", "cat", "ant"])[late]
+    whole, single = (
+        DriftAware(LEARNERS[name](), detector=DETECTORS["adwin"](), warm=20)
+        for _ in range(2)
+    )
+    expected = whole.predict_then_learn(X, labels).tolist()
+    answers = []
+    for i in range(300):
+        answers += single.predict_then_learn(X[i : i + 1], labels[i : i + 1]).tolist()
+    assert answers == expected
+    assert single.drifts_ == whole.drifts_
+    assert len(whole.drifts_) > 0
+    assert whole.classes_.tolist() == ["ant", "bee", "cat", "dog"]
+    assert_array_equal(single.predict(X), whole.predict(X))
+    assert whole._state.known.all()
+    recent = whole._state.recent
+    assert recent is not None
+    assert whole.classes_[recent.y].tolist() == labels[280:].tolist()
+
+
+def test_classes_stay_declared_through_a_reset() -> None:
+    X, y = shifting(1)
+    model = DriftAware(small(), detector=DETECTORS["ddm"]())
+    model.partial_fit(X, y, classes=[0, 1, 2, 9])
+    assert len(model.drifts_) > 0
+    assert model._state.inner.classes.eligible.tolist() == [True] * 4
+
+
+def test_a_learner_that_has_just_begun_is_left_alone() -> None:
+    # Errors fall from often to never: ADWIN notices, and nothing happens.
+    X, y = blobs(2, 1500, M=4, apart=3.0)
+    detector = DETECTORS["adwin"]()
+    model = small(update="all")
+    wrong = model.predict_then_learn(X, y, classes=[0, 1, 2, 3]) != y
+    falls = 0
+    for error in wrong:
+        before = detector.estimation
+        detector.update(bool(error))
+        falls += detector.drift_detected and detector.estimation <= before
+    assert falls > 0
+    watched = DriftAware(small(update="all"))
+    watched.partial_fit(X, y, classes=[0, 1, 2, 3])
+    assert watched.drifts_ == []
+    assert state_of(watched.learner_) == state_of(model)
+
+
+def test_a_drift_is_answered_and_the_errors_fall() -> None:
+    X, y = blobs(4, 4000, M=2, apart=2.0)
+    y = np.where(np.arange(4000) < 2000, y, 1 - y)
+    rates = {}
+    models: dict[str, Any] = {
+        "none": small(update="all"),
+        "reset": DriftAware(small(update="all")),
+        "downweight": DriftAware(
+            small(update="all"), on_drift="downweight", factor=0.01
+        ),
+    }
+    for name, model in models.items():
+        wrong = model.predict_then_learn(X, y, classes=[0, 1]) != y
+        rates[name] = wrong[2500:].mean()
+        if name != "none":
+            assert all(2000 <= row < 2200 for row in model.drifts_)
+    assert max(rates["reset"], rates["downweight"]) < 0.1 < 0.4 < rates["none"]
+
+
+def test_named_detectors_are_those_of_river() -> None:
+    X, y = shifting(0)
+    for name in ("adwin", "ddm", "eddm", "page_hinkley"):
+        model = DriftAware(small(), detector=name).fit(X, y)
+        detector: Any = model._state.detector
+        assert type(detector).__module__.startswith("river.drift")
+        assert type(detector).__name__.lower() == name.replace("_", "")
+    assert detector.mode == "up"
+
+
+def test_the_prototypes_are_not_touched() -> None:
+    X, y = shifting(0)
+    base, detector = small(), DETECTORS["ddm"]()
+    model = DriftAware(base, detector=detector).fit(X, y)
+    assert model.model is base
+    assert not base.__sklearn_is_fitted__()
+    assert detector._p.n == 0
+    again = clone(model).fit(X, y)
+    assert again.drifts_ == model.drifts_
+    assert model.fit(X, y).drifts_ == again.drifts_
+
+
+def test_copies_and_pickles_go_on_alike() -> None:
+    X, y = shifting(6, 300)
+    make = DETECTORS["adwin"]
+    model = DriftAware(small(), detector=make(), warm=5).fit(X[:130], y[:130])
+    copies = [
+        model,
+        copy.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),  # noqa: S301 - our own bytes
+    ]
+    answers = [m.predict_then_learn(X[130:], y[130:]).tolist() for m in copies]
+    assert answers[0] == answers[1] == answers[2]
+    assert copies[0].drifts_ == copies[1].drifts_ == copies[2].drifts_
+    assert len(model.drifts_) > 2
+
+
+def test_the_learner_is_a_copy_that_can_be_saved(tmp_path: Path) -> None:
+    X, y = shifting(0)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = DriftAware(small()).fit(frame, y)
+    learner = model.learner_
+    learner.save(tmp_path / "learner")
+    loaded = RPNBClassifier.load(tmp_path / "learner")
+    assert_array_equal(loaded.predict(frame), model.predict(frame))
+    before = frozen(model._state.inner.moments)
+    learner.partial_fit(frame, y)
+    assert frozen(model._state.inner.moments) == before
+    for refused in (model.save, DriftAware.load):
+        with pytest.raises(NotImplementedError, match=r"learner_\.save"):
+            refused(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_probabilities_and_scores_are_the_learners() -> None:
+    X, y = shifting(0)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = DriftAware(small()).fit(frame, y)
+    for name in ("predict_proba", "predict_log_proba", "decision_function"):
+        expected = getattr(model.learner_, name)(frame)
+        assert_array_equal(getattr(model, name)(frame), expected)
+    assert not hasattr(DriftAware(baselines.PA()), "predict_proba")
+
+
+def test_rows_of_a_sparse_learner_may_be_sparse() -> None:
+    X, y = shifting(2)
+    answers = []
+    for rows in (X, csr_matrix(X)):
+        model = DriftAware(baselines.PA(), detector=DETECTORS["ddm"](), warm=10)
+        answers.append(model.predict_then_learn(rows[:80], y[:80]).tolist())
+        answers[-1] += model.predict_then_learn(rows[80:], y[80:]).tolist()
+        assert len(model.drifts_) > 0
+    assert answers[0] == answers[1]
+
+
+def test_weights_reach_the_learner() -> None:
+    X, y = shifting(3)
+    weight = np.where(np.arange(150) % 5 == 0, 0.0, 2.0)
+    kept = weight > 0
+    make = DETECTORS["ddm"]
+    one, two = (DriftAware(small(), detector=make(), warm=9) for _ in range(2))
+    one.partial_fit(X, y, sample_weight=weight)
+    two.partial_fit(X[kept], y[kept], sample_weight=2.0)
+    assert one.drifts_ == two.drifts_
+    assert len(one.drifts_) > 0
+    assert state_of(one.learner_) == state_of(two.learner_)
+    with pytest.raises(TypeError, match="sample_weight is of no use to PA"):
+        DriftAware(baselines.PA()).fit(X, y, sample_weight=weight)
+
+
+# Refusals
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"model": "RPNB"}, TypeError, "model must be a classifier of rpnb, got 'RPNB'"),
+    ({"model": small(batch_size=10)}, ValueError, "batch_size must be 1, got 10"),
+    ({"model": small(batch_size=None)}, ValueError, "batch_size must be 1, got None"),
+    ({"model": small(forgetting=1)}, ValueError, "forgetting must be a finite number"),
+    ({"detector": "cusum"}, ValueError, "detector must be one of 'adwin', 'ddm',"),
+    ({"detector": ADWIN}, TypeError, r"\(update, drift_detected, clone\)"),
+    ({"detector": 3}, TypeError, "or a detector of River's kind .* got 3"),
+    ({"on_drift": "forget"}, ValueError, "on_drift must be one of 'reset', 'downwei"),
+    ({"factor": 1.5}, ValueError, "factor must be a finite number of at least 0 and"),
+    ({"warm": -1}, ValueError, "warm must be an integer of at least 0, got -1"),
+    ({"warm": 1.0}, TypeError, "warm must be an integer"),
+    (
+        {"model": baselines.PA(), "on_drift": "downweight"},
+        ValueError,
+        "on_drift must be 'reset' for a model other than RPNBClassifier",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "error", "message"), BAD, ids=str)
+def test_bad_parameters_are_refused(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    X, y = shifting(0)
+    model = DriftAware(**{"model": small(), **changes})
+    with pytest.raises(error, match=message):
+        model.fit(X, y)
+    assert not model.__sklearn_is_fitted__()
+    assert not hasattr(model, "classes_")
+
+
+def test_without_river_a_named_detector_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = shifting(0)
+    monkeypatch.setitem(sys.modules, "river.drift", None)
+    with pytest.raises(ImportError, match=r"pip install 'rpnb\[river\]'"):
+        DriftAware(small()).fit(X, y)
+
+
+def test_bad_rows_change_nothing() -> None:
+    X, y = shifting(0)
+    model = DriftAware(small(), detector=DETECTORS["adwin"]()).fit(X[:90], y[:90])
+    detector: Any = model._state.detector
+    before = state_of(model.learner_), model.drifts_, detector.width
+    bad = X.copy()
+    bad[110, 2] = np.nan
+    with pytest.raises(ValueError, match="row 110, column 2"):
+        model.partial_fit(bad, y)
+    assert (state_of(model.learner_), model.drifts_, detector.width) == before
