@@ -1,0 +1,132 @@
+"""The classifier of CapyMOA, in an environment of its own, where CapyMOA is installed.
+
+The environment sees the packages of this one, so that only CapyMOA and what it needs
+besides is installed. That takes a while, and a registry: `make test-capymoa` names the
+folder where the environment is kept, and without a folder these tests are skipped.
+"""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from importlib.metadata import requires
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import rpnb
+
+HERE = Path(__file__).parent
+FOLDER = os.environ.get("RPNB_CAPYMOA_ENV", "")
+OUT_OF_REACH = ("No matching distribution", "Connection", "Max retries", "resolution")
+
+in_its_environment = pytest.mark.skipif(
+    FOLDER == "", reason="make test-capymoa runs it: CapyMOA must be installed first"
+)
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that sees this very copy of the package."""
+    source = str(Path(rpnb.__file__).parents[1])
+    return subprocess.run(  # noqa: S603 - commands of our own
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """Return the interpreter of the environment, which is made where it is missing."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("CapyMOA needs Java, which is not here")
+    interpreter = Path(FOLDER).absolute() / "bin" / "python"
+    if not interpreter.exists() or run(interpreter, "-c", "import capymoa").returncode:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        venv.create(FOLDER, with_pip=True)
+        own = run(
+            interpreter, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"
+        )
+        beside = Path(own.stdout.strip()) / "beside.pth"
+        beside.write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+        wanted = next(r for r in requires("rpnb") or [] if r.startswith("capymoa"))
+        package = wanted.split(";")[0].strip()
+        install = run(interpreter, "-m", "pip", "install", "--quiet", package)
+        if install.returncode:
+            if any(sign in install.stderr for sign in OUT_OF_REACH):
+                pytest.skip("no registry is in reach to install CapyMOA from")
+            pytest.fail(f"CapyMOA could not be installed:\n{install.stderr}")
+    return interpreter
+
+
+@pytest.fixture(scope="module")
+def report(python: Path) -> Any:
+    done = run(python, HERE / "capymoa_run.py")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@in_its_environment
+@pytest.mark.parametrize("stream", ["of Java", "of NumPy"])
+def test_prequential_evaluation_gives_what_predict_then_learn_gives(
+    report: Any, stream: str
+) -> None:
+    seen = report["streams"][stream]
+    X, y = np.array(seen["X"]), np.array(seen["y"])
+    classes = np.arange(seen["classes"])
+    model = rpnb.RPNBClassifier(20, random_state=7)
+    predicted = model.predict_then_learn(X, y, classes=classes)
+    assert seen["predicted"] == predicted.tolist()
+    right = predicted == y
+    assert seen["accuracy"] == pytest.approx(100.0 * right.mean(), abs=1e-9)
+    windows = 100.0 * right.reshape(-1, 100).mean(axis=1)
+    assert_allclose(seen["windows"], windows, atol=1e-9)
+    assert seen["seen"] == len(y)
+    assert seen["probabilities"] == model.predict_proba(X[:1])[0].tolist()
+
+
+@in_its_environment
+def test_it_stands_beside_other_learners(report: Any) -> None:
+    for seen in report["streams"].values():
+        assert seen["learner"] == "RPNBClassifier"
+        by_chance = 100.0 / seen["classes"]
+        assert seen["accuracy"] > 1.2 * by_chance
+        assert seen["beside"] > 1.2 * by_chance
+
+
+@in_its_environment
+def test_what_cannot_be_learnt_is_left_or_refused(report: Any) -> None:
+    seen = report["details"]
+    assert seen["fresh"] == 0
+    assert seen["learnt without a label"] == 0
+    assert "NaN (row 0, column 1)" in seen["missing"]
+    assert "must be one of classification" in seen["regression"]
+    assert "n_components must be an integer of at least 1" in seen["parameter"]
+
+
+@in_its_environment
+def test_it_is_made_again_from_its_parameters(report: Any) -> None:
+    expected = rpnb.RPNBClassifier(5, update="all", random_state=9)
+    assert report["details"]["again"] == repr(expected)
+
+
+@in_its_environment
+def test_the_examples_in_the_documentation_run(python: Path) -> None:
+    done = run(python, "-m", "doctest", HERE.parents[1] / "docs" / "capymoa.md")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_missing_capymoa_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "capymoa", None)
+    monkeypatch.delitem(sys.modules, "rpnb.capymoa", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'rpnb\[capymoa\]'"):
+        importlib.import_module("rpnb.capymoa")
