@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
-from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from numpy.testing import assert_allclose
 import rpnb
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 FOLDER = os.environ.get("RPNB_CAPYMOA_ENV", "")
 OUT_OF_REACH = ("No matching distribution", "Connection", "Max retries", "resolution")
 
@@ -52,15 +53,16 @@ def python() -> Path:
     interpreter = Path(FOLDER).absolute() / "bin" / "python"
     if not interpreter.exists() or run(interpreter, "-c", "import capymoa").returncode:
         shutil.rmtree(FOLDER, ignore_errors=True)
-        venv.create(FOLDER, with_pip=True)
+        venv.create(FOLDER, symlinks=True)
         own = run(
             interpreter, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"
         )
         beside = Path(own.stdout.strip()) / "beside.pth"
         beside.write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-        wanted = next(r for r in requires("rpnb") or [] if r.startswith("capymoa"))
-        package = wanted.split(";")[0].strip()
-        install = run(interpreter, "-m", "pip", "install", "--quiet", package)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        wanted = project["project"]["optional-dependencies"]["capymoa"]
+        pip = (sys.executable, "-m", "pip", "--python", interpreter)
+        install = run(*pip, "install", "--quiet", *wanted)
         if install.returncode:
             if any(sign in install.stderr for sign in OUT_OF_REACH):
                 pytest.skip("no registry is in reach to install CapyMOA from")
@@ -121,7 +123,7 @@ def test_it_is_made_again_from_its_parameters(report: Any) -> None:
 
 @in_its_environment
 def test_the_examples_in_the_documentation_run(python: Path) -> None:
-    done = run(python, "-m", "doctest", HERE.parents[1] / "docs" / "capymoa.md")
+    done = run(python, "-m", "doctest", ROOT / "docs" / "capymoa.md")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
