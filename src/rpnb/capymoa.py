@@ -49,7 +49,7 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
         q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ for p attributes.
     projection, combiner, update
         See `rpnb.RPNBClassifier`.
-    prior_mean, prior_variance, prior_weight
+    prior_mean, prior_variance, prior_weight, forgetting
         See `rpnb.RPNBClassifier`.
     class_prior : {"uniform", "frequency"}, mapping or array-like, default="uniform"
         P(y); an array or the keys of a mapping follow the indices of the classes.
@@ -70,6 +70,7 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
         prior_mean: float = 0.0,
         prior_variance: float = 1.0,
         prior_weight: float = 1.0,
+        forgetting: float | None = None,
         class_prior: str | Mapping[int, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
         temperature: float | None = None,
@@ -89,6 +90,7 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
             prior_mean=prior_mean,
             prior_variance=prior_variance,
             prior_weight=prior_weight,
+            forgetting=forgetting,
             class_prior=class_prior,
             var_floor=var_floor,
             temperature=temperature,

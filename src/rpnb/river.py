@@ -67,6 +67,8 @@ class RPNBClassifier(base.MiniBatchClassifier):
         Its variance.
     prior_weight
         How many observations these count as.
+    forgetting
+        Effective number of observations that a class remembers; None forgets nothing.
     class_prior
         P(y): "uniform", "frequency", or a mapping from each label to its probability.
     var_floor
@@ -110,6 +112,7 @@ class RPNBClassifier(base.MiniBatchClassifier):
         prior_mean: float = 0.0,
         prior_variance: float = 1.0,
         prior_weight: float = 1.0,
+        forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] = "uniform",
         var_floor: float = 1e-9,
         temperature: float | None = None,
@@ -124,6 +127,7 @@ class RPNBClassifier(base.MiniBatchClassifier):
         self.prior_mean = prior_mean
         self.prior_variance = prior_variance
         self.prior_weight = prior_weight
+        self.forgetting = forgetting
         self.class_prior = class_prior
         self.var_floor = var_floor
         self.temperature = temperature

@@ -77,6 +77,8 @@ def details() -> dict[str, Any]:
         ),
         "parameter": refused(lambda: RPNBClassifier(schema, n_components=0)),
         "again": repr(again._model),
+        "parameters": RPNBClassifier(schema, random_seed=3)._model.get_params(),
+        "own": sorted(model.get_params()),
     }
 
 

@@ -122,6 +122,14 @@ def test_it_is_made_again_from_its_parameters(report: Any) -> None:
 
 
 @in_its_environment
+def test_it_has_the_parameters_of_the_estimator(report: Any) -> None:
+    expected = rpnb.RPNBClassifier(random_state=3).get_params()
+    assert report["details"]["parameters"] == expected
+    own = set(expected) - {"batch_size", "random_state"}
+    assert report["details"]["own"] == sorted(own)
+
+
+@in_its_environment
 def test_the_examples_in_the_documentation_run(python: Path) -> None:
     done = run(python, "-m", "doctest", ROOT / "docs" / "capymoa.md")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -133,6 +133,35 @@ def test_a_feature_not_seen_before_counts_in_a_prediction() -> None:
     assert model.predict_one(x) == twin.predict_one(x)
 
 
+def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
+    model = RPNBClassifier()
+    expected = rpnb.RPNBClassifier().get_params()
+    expected["seed"] = expected.pop("random_state")
+    assert model._get_params() == expected
+    changed: dict[str, Any] = {
+        "n_estimators": 5,
+        "n_components": 2,
+        "projection": "achlioptas",
+        "combiner": "vote",
+        "update": "all",
+        "batch_size": None,
+        "prior_mean": 0.5,
+        "prior_variance": 2.0,
+        "prior_weight": 3.0,
+        "forgetting": 50.0,
+        "class_prior": {"ant": 0.5, "bee": 0.5},
+        "var_floor": 1e-3,
+        "temperature": 4.0,
+        "seed": 8,
+    }
+    assert set(changed) == set(expected)
+    model = RPNBClassifier(**changed)
+    model.learn_one({"a": 1.0}, "ant")
+    given = estimator_of(model).get_params()
+    given["seed"] = given.pop("random_state")
+    assert given == changed
+
+
 # Many at once
 
 
