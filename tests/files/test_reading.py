@@ -1,0 +1,337 @@
+"""Every format gives the arrays that the rows are, however they are cut."""
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from rpnb.files import Chunk, FileError, LabelledArrays, LabelledFile, Options
+from rpnb.files import lines as file_lines
+
+N = 400
+COLOURS = ["red", "green", "deep blue"]
+
+
+def table(n: int = N) -> dict[str, list[Any]]:
+    """Columns with what readers trip over: fractions that come late, text, flags."""
+    rng = np.random.default_rng(5)
+    whole = rng.integers(-9, 9, n).astype(float)
+    whole[n // 2] = 0.25  # an integer column until here
+    return {
+        "a": rng.standard_normal(n).tolist(),
+        "late": whole.tolist(),
+        "colour": [COLOURS[i] for i in rng.integers(0, 3, n)],
+        "flag": (rng.random(n) < 0.5).tolist(),
+        "label": [f"class {i}" for i in rng.integers(0, 3, n)],
+    }
+
+
+def expected(columns: dict[str, list[Any]]) -> tuple[Any, Any]:
+    seen: list[str] = []
+    for value in columns["colour"]:
+        if value not in seen:
+            seen.append(value)
+    codes = [float(seen.index(value)) for value in columns["colour"]]
+    flags = [float(value) for value in columns["flag"]]
+    X = np.array([columns["a"], columns["late"], codes, flags]).T
+    return X, np.array(columns["label"])
+
+
+def as_csv(columns: dict[str, list[Any]], delimiter: str = ",") -> str:
+    lines = [delimiter.join(columns)]
+    for row in zip(*columns.values(), strict=True):
+        cells = [str(v).lower() if isinstance(v, bool) else str(v) for v in row]
+        lines.append(delimiter.join(c.removesuffix(".0") for c in cells))
+    return "\n".join(lines) + "\n"
+
+
+def as_arff(columns: dict[str, list[Any]]) -> str:
+    head = [
+        "% a comment",
+        "@RELATION rows",
+        "@attribute a real",
+        "@attribute late NUMERIC",
+        "@attribute colour {red, green, 'deep blue'}",
+        "@attribute flag integer",
+        "@attribute label {'class 0','class 1','class 2'}",
+        "@DATA",
+        "% another",
+    ]
+    for a, late, colour, flag, label in zip(*columns.values(), strict=True):
+        head.append(f"{a!r}, {late!r},'{colour}' ,{int(flag)}, '{label}'")
+        head.append("   % between rows")
+    return "\n".join(head) + "\n"
+
+
+def as_json_lines(columns: dict[str, list[Any]]) -> str:
+    rows = zip(*columns.values(), strict=True)
+    return "".join(
+        json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows
+    )
+
+
+def write(kind: str, folder: Path, columns: dict[str, list[Any]]) -> str:
+    path = folder / f"rows.{kind}"
+    if kind == "parquet":
+        pa.parquet.write_table(pa.table(columns), path, row_group_size=150)
+        return str(path)
+    text = {
+        "csv": as_csv,
+        "csv.gz": as_csv,
+        "tsv": lambda c: as_csv(c, "\t"),
+        "jsonl": as_json_lines,
+        "ndjson.gz": as_json_lines,
+        "arff": as_arff,
+    }[kind](columns)
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if kind.endswith(".gz") else data)
+    return str(path)
+
+
+def read(
+    path: Path | str, options: Options, rows: int = 10, shuffle: int | None = None
+) -> list[Chunk]:
+    with LabelledFile(str(path), options) as file:
+        return list(file.chunks(rows, shuffle))
+
+
+def joined(chunks: list[Chunk]) -> tuple[Any, Any]:
+    X = np.concatenate([chunk.X for chunk in chunks])
+    return X, np.concatenate([chunk.y for chunk in chunks])
+
+
+KINDS = ["csv", "csv.gz", "tsv", "parquet", "jsonl", "ndjson.gz", "arff"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block", [700, 1 << 22])
+def test_each_format_gives_the_rows(
+    kind: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = table()
+    path = write(kind, tmp_path, columns)
+    small = {"quote": b"", "size": block}
+    monkeypatch.setattr(file_lines.whole_lines, "__kwdefaults__", small)
+    monkeypatch.setattr(file_lines, "BLOCK", block)
+    file = LabelledFile(path, Options(target="label"))
+    chunks = list(file.chunks(64))
+    file.close()
+    assert [len(chunk.y) for chunk in chunks] == [64] * 6 + [16]
+    assert_array_equal(
+        np.concatenate([chunk.rows for chunk in chunks]), range(1, N + 1)
+    )
+    X, y = joined(chunks)
+    assert_array_equal(X, expected(columns)[0])
+    assert_array_equal(y, expected(columns)[1])
+    assert file.share() in (None, 1.0)
+    names = ["class 0", "class 1", "class 2"]
+    assert file.declared == (names if kind == "arff" else None)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_shuffled_file_is_the_file_of_shuffled_rows(
+    kind: str, tmp_path: Path
+) -> None:
+    columns = table()
+    order = np.random.default_rng(7).permutation(N)
+    moved = {name: [values[i] for i in order] for name, values in columns.items()}
+    path = write(kind, tmp_path, columns)
+    chunks = read(path, Options(target="label"), 50, shuffle=7)
+    X, y = joined(chunks)
+    assert_array_equal(X, expected(moved)[0])
+    assert_array_equal(y, expected(moved)[1])
+    assert_array_equal(np.concatenate([chunk.rows for chunk in chunks]), order + 1)
+
+
+@given(rows=st.integers(1, 90))
+def test_arrays_come_in_chunks_as_files_do(rows: int) -> None:
+    X = np.arange(160.0).reshape(80, 2)
+    y = np.array(list("abca" * 20))
+    source = LabelledArrays("arrays", X, y)
+    chunks = list(source.chunks(rows))
+    assert {len(chunk.y) for chunk in chunks[:-1]} <= {rows}
+    assert_array_equal(joined(chunks)[0], X)
+    assert_array_equal(joined(chunks)[1], y)
+    assert_array_equal(
+        np.concatenate([chunk.codes for chunk in chunks]), [0, 1, 2, 0] * 20
+    )
+    assert source.declared == ["a", "b", "c"]
+    assert source.share() == 1.0
+
+
+@given(
+    lines=st.lists(
+        st.one_of(st.text('ab,"', max_size=6), st.just('"x\ny"')), max_size=12
+    ),
+    size=st.integers(1, 20),
+)
+def test_blocks_are_whole_lines_and_all_there_is(lines: list[str], size: int) -> None:
+    data = "\n".join(lines).encode()
+    blocks = list(file_lines.whole_lines(io.BytesIO(data), quote=b'"', size=size))
+    assert b"".join(blocks) == data
+    for block in blocks[:-1]:
+        assert block.endswith(b"\n")
+        assert block.count(b'"') % 2 == 0
+
+
+def test_a_quoted_cell_may_hold_delimiter_quotes_and_a_new_line(tmp_path: Path) -> None:
+    path = tmp_path / "quoted.csv"
+    text = 'x,word,y\n1,"a, ""b""\nc",u\n2,plain,v\n' * 1
+    path.write_text(text + '3,"a, ""b""\nc",u\n')
+    (chunk,) = read(path, Options(target="y"))
+    assert_array_equal(chunk.X, [[1, 0], [2, 1], [3, 0]])
+
+
+def test_columns_without_a_header_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "plain.csv"
+    path.write_text("1.5,7,x\n2.5,8,y\n")
+    options = Options(target="3", header=False, drop=("2",))
+    (chunk,) = read(path, options)
+    assert_array_equal(chunk.X, [[1.5], [2.5]])
+    assert chunk.y.tolist() == ["x", "y"]
+    path.write_text("1.5,7,3\n2.5,8,4\n")
+    with pytest.raises(FileError, match="no header, say --no-header"):
+        LabelledFile(str(path), Options(target="3"))
+
+
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        (pa.array([3, 1, 3], pa.uint8()), [3, 1, 3]),
+        (pa.array([3.0, 1.0, 3.0]), [3, 1, 3]),
+        (pa.array([True, False, True]), [True, False, True]),
+        (pa.array(["b", "a", "b"]).dictionary_encode(), ["b", "a", "b"]),
+        (pa.array([30, 10, 30]).dictionary_encode(), [30, 10, 30]),
+        (pa.array(["b", "a", "b"], pa.large_string()), ["b", "a", "b"]),
+    ],
+    ids=["uint8", "floats", "booleans", "dictionary", "coded integers", "large text"],
+)
+def test_labels_are_whole_numbers_booleans_or_text(
+    column: Any, labels: list[Any], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "labels.parquet")
+    pa.parquet.write_table(pa.table({"x": [1, 2, 3], "y": column}), path)
+    (chunk,) = read(path, Options(target="y"))
+    assert chunk.y.tolist() == labels
+    assert chunk.codes.tolist() == [0, 1, 0]
+
+
+SVM = "1 1:0.5 7:2 # one\n-1 2:1.5\n# none\n\n1 qid:3 3:-1e-3\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        (Options(target=None), (3, 7)),
+        (Options(target=None, features=9), (3, 9)),
+        (Options(target=None, features=9, zero_based=True), (3, 9)),
+    ],
+)
+def test_sparse_rows_are_those_of_scikit_learn(
+    options: Options, shape: tuple[int, int], tmp_path: Path
+) -> None:
+    from sklearn.datasets import load_svmlight_file
+
+    path = tmp_path / "rows.svm"
+    path.write_text(SVM)
+    chunks = read(path, options, 2)
+    assert [chunk.X.format for chunk in chunks] == ["csr", "csr"]
+    X = np.concatenate([chunk.X.toarray() for chunk in chunks])
+    zero = bool(options.zero_based)
+    own, y = load_svmlight_file(str(path), n_features=shape[1], zero_based=zero)
+    assert_array_equal(X, own.toarray())
+    assert X.shape == shape
+    assert np.concatenate([chunk.y for chunk in chunks]).tolist() == y.tolist()
+
+
+def test_feature_zero_makes_a_sparse_file_count_from_zero(tmp_path: Path) -> None:
+    path = tmp_path / "rows.libsvm"
+    path.write_text("1 0:5 2:6\n2 1:7\n")
+    (chunk,) = read(path, Options(target=None))
+    assert_array_equal(chunk.X.toarray(), [[5, 0, 6], [0, 7, 0]])
+
+
+REFUSED: list[tuple[str, str, Options, str]] = [
+    ("r.svm", "1 1:x\n", Options(target=None), "row 1: not a row of SVMlight"),
+    ("r.svm", "1 1:2\n2 0:1\n", Options(target=None, features=3), "row 2: feature 0"),
+    ("r.svm", "1 4:2\n", Options(target=None, features=3), "row 1: feature 4, but"),
+    ("r.svm", "1 1:inf\n", Options(target=None), "row 1: a feature is"),
+    ("r.svm", "1.5 1:2\n", Options(target=None), "1.5 is no label"),
+    ("r.svm", "1 1:2\n", Options(target="y"), "leave --target out"),
+    ("r.arff", "@relation x\n", Options(target="y"), "not an ARFF file"),
+    (
+        "r.arff",
+        "@attribute x real\n@attribute y {a,b}\n@data\n1,a\n2,c\n",
+        Options(target="y"),
+        "row 2, column y: 'c' is none of the values",
+    ),
+    (
+        "r.arff",
+        "@attribute x date\n@attribute y {a,b}\n@data\n",
+        Options(target="y"),
+        "column x: holds dates or times",
+    ),
+    (
+        "r.arff",
+        "@attribute x real\n@attribute y {a,b}\n@data\n{0 1}\n",
+        Options(target="y"),
+        "row 1: sparse ARFF",
+    ),
+    ("r.jsonl", '{"x":1,"y":2}\n{"x":1\n', Options(target="y"), "row 2: not a JSON"),
+    ("r.jsonl", '{"x":[1],"y":2}\n', Options(target="y"), "column x: holds values of"),
+    ("r.csv", "x,x,y\n1,2,3\n", Options(target="y"), "two columns have the name 'x'"),
+    ("r.csv", "x;y\n1;2\n", Options(target="y"), "--delimiter names another"),
+    ("r.csv", "x,y\n1,2\n", Options(target=None), "name it with --target"),
+    ("r.csv", "x,y\n1,2\n", Options(target="y", drop=("x",)), "no column is left"),
+    ("r.csv", "x,y\n", Options(target="y"), "there are no rows"),
+    ("r.csv", "x,y\n2020-01-31,1\n", Options(target="y"), "column x: holds dates"),
+    ("r.csv", "x,y\n1,2\n1,2.5\n", Options(target="y"), "row 2, column y: 2.5 is no"),
+    ("r.csv", "x,y\n1,0.5\n", Options(target="y"), "row 1, column y: 0.5 is no label"),
+    ("r.csv", "x,y\n1,a\n1e200,a\n", Options(target="y"), "row 2, column x: 1e+200"),
+    ("r.csv", "x,y\n1,a\n2,\n", Options(target="y"), "row 2, column y: the label is"),
+    ("r.csv", "x,y\nu,a\n,a\n", Options(target="y"), "row 2, column x: the value is"),
+    ("r.txt", "x,y\nu,a\n", Options(target="y"), "the format is not known"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "options", "message"), REFUSED)
+def test_what_cannot_be_read_is_named(
+    name: str, text: str, options: Options, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(FileError) as caught:
+        read(path, options)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_text_in_another_encoding_is_named_by_row_and_column(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("x,y\n1,a\n2,é\n".encode("latin-1"))
+    with pytest.raises(FileError, match="row 2, column y: not UTF-8 text"):
+        read(path, Options(target="y"))
+
+
+def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    rows = "".join(f"1,note {i % 6},a\n" for i in range(20))
+    path.write_text("x,note,y\n" + rows)
+    options: Callable[[int], Options] = lambda most: Options(  # noqa: E731
+        target="y", max_categories=most
+    )
+    assert len(read(path, options(6), 4)) == 5
+    with pytest.raises(FileError, match="row 6, column note: more than 5 different"):
+        read(path, options(5), 4)
