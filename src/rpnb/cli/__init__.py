@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("paper", "datasets")
+COMMANDS = ("run", "compare", "paper", "datasets")
 
 #: Bad usage or bad input.
 BAD_INPUT = 2

@@ -3,7 +3,8 @@
 import os
 import shutil
 import time
-from typing import TextIO
+from collections.abc import Callable
+from typing import Protocol, TextIO
 
 from rpnb.study.run import Progress
 
@@ -13,6 +14,14 @@ RENEW_EVERY = 0.1
 _BAR = 20
 
 
+class Phased(Protocol):
+    """What is to be shown: a state in one of a few phases."""
+
+    @property
+    def phase(self) -> str:
+        """Name of the phase."""
+
+
 class Display:
     """Shows the progress of a study on a stream, as the stream can.
 
@@ -20,15 +29,18 @@ class Display:
     ----------
     stream
         Where to. If it is a terminal, one line is renewed; if not, lines follow.
+    say
+        Returns the line of a state, with or without a bar; that of a study by default.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, say: Callable[..., str] | None = None) -> None:
         self._stream = stream
+        self._say: Callable[..., str] = line if say is None else say
         self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._shown_at = float("-inf")
         self._phase = ""
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Phased) -> None:
         """Show where the study stands, if it is time to."""
         now = time.monotonic()
         # The first sign of a phase is welcome at once where it replaces another.
@@ -42,9 +54,9 @@ class Display:
         self._shown_at, self._phase = now, progress.phase
         if self._live:
             width = shutil.get_terminal_size().columns - 1
-            self._stream.write("\r" + line(progress, bar=True)[:width] + "\x1b[K")
+            self._stream.write("\r" + self._say(progress, bar=True)[:width] + "\x1b[K")
         else:
-            self._stream.write(line(progress, bar=False) + "\n")
+            self._stream.write(self._say(progress, bar=False) + "\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -58,8 +70,7 @@ def line(progress: Progress, *, bar: bool) -> str:
     """Return one line on how far a study has come."""
     done, total = progress.done, progress.total
     share = done / total if total else 1.0
-    filled = round(_BAR * share)
-    parts = [f"[{'#' * filled}{'.' * (_BAR - filled)}]"] if bar else []
+    parts = [gauge(share)] if bar else []
     if progress.phase == "reading":
         parts.append(f"reading datasets: {done} of {total}")
     else:
@@ -77,6 +88,16 @@ def line(progress: Progress, *, bar: bool) -> str:
     if progress.latest:
         parts.append(progress.latest)
     return "  ".join(parts)
+
+
+def gauge(share: float) -> str:
+    """Return a bar that is filled to a share.
+
+    >>> gauge(0.25)
+    '[#####...............]'
+    """
+    filled = round(_BAR * share)
+    return f"[{'#' * filled}{'.' * (_BAR - filled)}]"
 
 
 def duration(seconds: float) -> str:

@@ -70,6 +70,30 @@ def write_model(
     _flush_directory(target.parent)
 
 
+def attach_json(path: str | os.PathLike[str], name: str, value: Any) -> None:
+    """Add a JSON entry to a model file that is not in use yet.
+
+    Models ignore such entries; they are for what belongs to a model and is not part of
+    it, such as how labels and categories were read.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=False)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(f"{name}.json"), text.encode())
+
+
+def read_attached(path: str | os.PathLike[str], name: str) -> Any:
+    """Return a JSON entry that was added to a model file, None if there is none."""
+    read_model(path)  # or say what is wrong with it
+    with zipfile.ZipFile(path) as archive:
+        entry = f"{name}.json"
+        if entry not in archive.namelist():
+            return None
+        try:
+            return json.loads(archive.read(entry))
+        except _DAMAGE as error:
+            raise ModelFileError(f"{path} is damaged: {error}") from error
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.arrays import FloatArray, IntArray, as_block
+from rpnb.core.compiled import compiled
 from rpnb.core.naive_bayes import (
     NaiveBayes,
     arrange_naive_bayes,
@@ -132,6 +133,8 @@ class _Constant(StreamClassifier[IntArray]):
     A class not yet seen or declared has −1.
     """
 
+    _takes_sparse = True
+
     def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> IntArray:
         state = np.full(classes.shape[0], -1)
         state[declared] = 0
@@ -180,11 +183,7 @@ class MajorityClass(_Constant):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        for i, m in enumerate(y.tolist()):
-            if labels is not None:
-                best = int(np.argmax(state))
-                labels[i] = best if state[best] >= 0 else -1
-            state[m] = max(int(state[m]), 0) + 1
+        _count_majority(state, y, np.empty_like(y) if labels is None else labels)
 
     def _tally(self, state: IntArray) -> tuple[int, int]:
         seen = int(np.maximum(state, 0).sum())
@@ -218,6 +217,18 @@ class NoChange(_Constant):
     def _tally(self, state: IntArray) -> tuple[int, int]:
         seen = max(int(state.max()), 0)
         return seen, seen
+
+
+@compiled
+def _count_majority(state: IntArray, y: IntArray, labels: IntArray) -> None:
+    """Label each row by the class counted most before it, then count its own."""
+    best = np.argmax(state)
+    for i in range(y.shape[0]):
+        labels[i] = best if state[best] >= 0 else -1
+        m = y[i]
+        state[m] = max(state[m], 0) + 1
+        if state[m] > state[best] or (state[m] == state[best] and m < best):
+            best = m
 
 
 def _blocks(n: int) -> list[slice]:

@@ -1,6 +1,6 @@
 """Learning curves: where each method stood along the stream, over the permutations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -24,8 +24,13 @@ from rpnb.study.report.drawing import (
 )
 from rpnb.study.report.palette import Style, label, style
 
-Measure: TypeAlias = Literal["error", "updates"]
+Measure: TypeAlias = Literal["error", "window", "updates"]
 
+_UNITS: Mapping[Measure, str] = {
+    "error": "error so far",
+    "window": "error of a part",
+    "updates": "updates so far",
+}
 _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
 
@@ -69,7 +74,9 @@ def curve_panel(
 ) -> Drawing:
     """Draw one panel: a line a method with a band of one deviation to both sides."""
     highest = max((float((c.mean + c.deviation).max()) for c in curves), default=1.0)
-    top = min(ceiling(highest, 4), 1.0) if measure == "error" else ceiling(highest, 4)
+    top = ceiling(highest, 4)
+    if measure != "updates":
+        top = min(top, 1.0)
     last = max((float(c.rows[-1]) for c in curves), default=1.0)
     x = Scale(0.0, last, _LEFT, _WIDTH - _RIGHT)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
@@ -96,8 +103,7 @@ def _axes(x: Scale, y: Scale, measure: Measure) -> Iterator[Mark]:
     yield Line(((x.start, y.start), (x.end, y.start)), "muted")
     middle = (x.start + x.end) / 2
     yield Label(middle, _HEIGHT - 6.0, "rows of the stream", "muted", "middle", 12.0)
-    unit = "error so far" if measure == "error" else "updates so far"
-    yield Label(0.0, 11.0, unit, "muted", size=12.0)
+    yield Label(0.0, 11.0, _UNITS[measure], "muted", size=12.0)
 
 
 def _band(each: Curve, x: Scale, y: Scale, look: Style) -> Area:

@@ -1,6 +1,6 @@
 """The page: its parts in order, its contents, its style, all in one text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from string import Template
 
@@ -47,18 +47,31 @@ def page(
         agreement(content, charts),
         how_it_was_made(content, command),
     )
+    return frame(TITLE, lead(content), _CONTENTS, sections)
+
+
+def frame(
+    title: str, lead: Html, contents: Mapping[str, str], sections: Iterable[Html]
+) -> str:
+    """Return a page that needs nothing else.
+
+    Parameters
+    ----------
+    title, lead
+        What stands at the top.
+    contents
+        Anchors of the sections, the first being "summary", and their names.
+    sections
+        The page itself.
+    """
+    links = (tag("a", text, href=f"#{anchor}") for anchor, text in contents.items())
     return Template(_read("page.html")).substitute(
-        title=TITLE,
+        title=join([title]),
         style=f"{_read('style.css')}{chart_css()}\n",
-        lead=lead(content),
-        contents=_contents(),
+        lead=lead,
+        contents=tag("ul", *(tag("li", link) for link in links)),
         sections=join(sections, "\n"),
     )
-
-
-def _contents() -> Html:
-    links = (tag("a", text, href=f"#{anchor}") for anchor, text in _CONTENTS.items())
-    return tag("ul", *(tag("li", link) for link in links))
 
 
 def _read(name: str) -> str:

@@ -72,7 +72,9 @@ def style(method: str, methods: Iterable[str]) -> Style:
     """Return the look of a method; the paper's six have theirs in every chart."""
     others = [name for name in methods if name not in paper.METHODS]
     known = (*paper.METHODS, *others)
-    return _STYLES[known.index(method) % len(_STYLES)]
+    index, n = known.index(method), len(_STYLES)
+    # Where there are more methods than looks, RPNB's stays its own.
+    return _STYLES[index if index < n else 1 + (index - n) % (n - 1)]
 
 
 def label(method: str) -> str:

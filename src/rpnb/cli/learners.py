@@ -1,0 +1,195 @@
+"""Learners on the command line: by name, with options taken from their signatures."""
+
+import argparse
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from rpnb.cli import CommandError
+from rpnb.estimators.classifier import RPNBClassifier
+
+RPNB = "RPNB"
+#: What every table has beside the learners.
+REFERENCES = {"majority class": "MajorityClass", "same as last": "NoChange"}
+#: What `rpnb compare` compares.
+USUAL = (RPNB, "AROW", "SCW", "PA", "GaussianNB")
+_ALSO = {"SCW": "SCW1"}
+# The command line gives the same answer twice; the class, by default, does not.
+_SEED = 0
+#: Not to be said in a word on the command line, or without a meaning there.
+_DEST = "rpnb_{}"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare an option for each parameter of RPNBClassifier."""
+    group = parser.add_argument_group(
+        "parameters of RPNB", "see docs/algorithm.md; --param sets those of the others"
+    )
+    hints = get_type_hints(RPNBClassifier.__init__)
+    help_of = parameter_help(RPNBClassifier)
+    for name, parameter in rpnb_parameters().items():
+        default = _SEED if name == "random_state" else parameter.default
+        text = help_of.get(name, "").replace("%", "%%")
+        choices = _choices(hints[name])
+        shown = "{" + ",".join(choices) + "}" if choices else _metavar(hints[name])
+        group.add_argument(
+            "--" + name.replace("_", "-"),
+            dest=_DEST.format(name),
+            type=value_of,
+            default=argparse.SUPPRESS,
+            metavar=shown,
+            help=f"{text} (default: {'none' if default is None else default})",
+        )
+
+
+def rpnb_parameters() -> dict[str, inspect.Parameter]:
+    """Return the parameters of RPNBClassifier by name."""
+    parameters = dict(inspect.signature(RPNBClassifier.__init__).parameters)
+    del parameters["self"]
+    return parameters
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _metavar(hint: Any) -> str:
+    kinds = {kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)}
+    if int in kinds:
+        return "N"
+    return "X" if float in kinds else "VALUE"
+
+
+def parameter_help(learner: type) -> dict[str, str]:
+    """Return the first sentence on each parameter in a NumPy docstring."""
+    lines = inspect.getdoc(learner) or ""
+    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", lines, re.DOTALL)
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in (section[1] if section else "").splitlines():
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(" : ")[0].split(",")]
+            if " : " not in line:
+                names = []  # the second line of a long type
+        elif line.strip():
+            for name in names:
+                found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    # A sentence ends with a full stop before a capital, and says more than "P(y)".
+    sentence = re.compile(r".{12,}?\.(?=\s+[A-Z\"]|$)|.+")
+    return {name: sentence.match(text)[0] for name, text in found.items()}  # type: ignore[index]
+
+
+def value_of(text: str) -> Any:
+    """Return a parameter's value: a number, true, false, none, or text.
+
+    >>> [value_of(text) for text in ("3", "0.5", "none", "true", "gaussian")]
+    [3, 0.5, None, True, 'gaussian']
+    """
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def given_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of RPNB that were given as options."""
+    start = _DEST.format("")
+    return {
+        name.removeprefix(start): value
+        for name, value in vars(arguments).items()
+        if name.startswith(start)
+    }
+
+
+def make_learners(
+    names: Sequence[str], given: Mapping[str, Any], params: Sequence[str]
+) -> dict[str, Any]:
+    """Return new learners by name.
+
+    Parameters
+    ----------
+    names
+        RPNB, or names that `rpnb.baselines` knows.
+    given
+        Parameters of RPNB.
+    params
+        Texts [LEARNER.]name=value; without a name, of the only learner.
+    """
+    own: dict[str, dict[str, Any]] = {name: {} for name in names}
+    if given and RPNB not in own:
+        option = "--" + next(iter(given)).replace("_", "-")
+        raise CommandError(f"{option} is a parameter of RPNB, which does not take part")
+    for text in params:
+        owner, name, value = _split(text, names)
+        own[owner][name] = value
+    if RPNB in own:
+        own[RPNB] = {"random_state": _SEED} | dict(given) | own[RPNB]
+        if own[RPNB].get("batch_size", 1) is None:
+            raise CommandError(
+                "--batch-size must be a number here: a file has no calls that could "
+                "be mini-batches"
+            )
+    return {name: _make(name, parameters) for name, parameters in own.items()}
+
+
+def _split(text: str, names: Sequence[str]) -> tuple[str, str, Any]:
+    match = re.fullmatch(r"(?:(\w+)\.)?(\w+)=(.*)", text)
+    if match is None:
+        raise CommandError(f"--param must be [LEARNER.]name=value, got {text!r}")
+    owner = match[1]
+    if owner is None:
+        if len(names) > 1:
+            raise CommandError(
+                f"--param {text}: whose? there are several learners; write "
+                f"{names[0]}.{text}"
+            )
+        owner = names[0]
+    if owner not in names:
+        raise CommandError(f"--param {text}: {owner} does not take part")
+    return owner, match[2], value_of(match[3])
+
+
+def _make(name: str, parameters: Mapping[str, Any]) -> Any:
+    learner = class_of(name)
+    known = inspect.signature(learner.__init__).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            listed = ", ".join(p for p in known if p != "self") or "none"
+            raise CommandError(
+                f"{name} has no parameter {parameter!r}; it has: {listed}"
+            )
+    seeded = "random_state" in known and "random_state" not in parameters
+    return learner(**parameters, **({"random_state": _SEED} if seeded else {}))
+
+
+def class_of(name: str) -> Any:
+    """Return the class of a learner by its name, or say which are close."""
+    from rpnb import baselines
+
+    if name in (RPNB, RPNBClassifier.__name__):
+        return RPNBClassifier
+    known = {RPNB, *_ALSO, *baselines.names()}
+    if name not in known:
+        by_key = {each.casefold(): each for each in sorted(known)}
+        close = get_close_matches(name.casefold(), by_key, n=3)
+        hint = f"; close to it: {', '.join(by_key[key] for key in close)}"
+        raise CommandError(
+            f"there is no learner {name!r}"
+            + (hint if close else "")
+            + f"; there are {RPNB}, {', '.join(baselines.names())}"
+        )
+    return getattr(baselines, _ALSO.get(name, name))
+
+
+def references() -> dict[str, Any]:
+    """Return what every table has beside the learners."""
+    from rpnb import baselines
+
+    return {name: baselines.make(learner) for name, learner in REFERENCES.items()}

@@ -1,0 +1,112 @@
+"""What a pass over a stream found: a table for people, JSON for machines."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from rpnb.cli.progress import duration
+from rpnb.cli.stream_progress import memory
+from rpnb.evaluate.metrics import class_scores
+from rpnb.evaluate.side_by_side import Entrant, SideBySide
+from rpnb.study.layout import Table, to_text
+from rpnb.study.report.stream import Facts, macro_f1, occurring, sorted_labels
+
+
+def as_table(contest: SideBySide, facts: Facts) -> str:
+    """Return the results for people."""
+    order = (
+        "in the order of the file"
+        if facts.order == "file"
+        else (f"shuffled with {facts.order}")
+    )
+    lines = []
+    for entrant in contest.entrants:
+        tally = entrant.tally
+        lines.append(
+            (
+                entrant.name,
+                f"{tally.error:.4f}",
+                f"{tally.window_error:.4f}",
+                f"{macro_f1(entrant):.4f}",
+                f"{entrant.model.n_updates_:,}",
+                f"{tally.rows / max(entrant.seconds, 1e-9):,.0f}",
+            )
+        )
+    classes = len(occurring(contest))
+    megabytes = memory(peak=True)
+    notes = [
+        f"{duration(facts.seconds)}, {contest.rows / max(facts.seconds, 1e-9):,.0f} "
+        "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
+    ]
+    if facts.loaded is not None:
+        notes.append(
+            f"Went on with {facts.loaded}; errors are of this file's rows, updates of "
+            "all, and the references began anew."
+        )
+    if facts.interrupted:
+        notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
+    notes += [f"written: {path}" for path in facts.written]
+    table = Table(
+        f"{facts.source}: {contest.rows:,} rows, {facts.p} features, "
+        f"{classes} classes, {order}",
+        ("learner", "error", f"last {facts.window:,}", "macro F1", "updates", "rows/s"),
+        tuple(lines),
+        tuple(notes),
+    )
+    return to_text(table)
+
+
+def as_json(contest: SideBySide, facts: Facts) -> str:
+    """Return the results as one JSON object on a line."""
+    from rpnb import __version__
+
+    order = sorted_labels(contest)
+    megabytes = memory(peak=True)
+    return (
+        json.dumps(
+            {
+                "rpnb_version": __version__,
+                "source": facts.source,
+                "rows": contest.rows,
+                "features": facts.p,
+                "classes": [contest.labels[i] for i in order],
+                "order": facts.order,
+                "window": facts.window,
+                "seconds": round(facts.seconds, 3),
+                "peak_megabytes": None if megabytes is None else round(megabytes, 1),
+                "interrupted": facts.interrupted,
+                "loaded": facts.loaded,
+                "written": list(facts.written),
+                "learners": [_learner(entrant, order) for entrant in contest.entrants],
+            },
+            ensure_ascii=False,
+            allow_nan=False,
+        )
+        + "\n"
+    )
+
+
+def _learner(entrant: Entrant, order: list[int]) -> dict[str, Any]:
+    tally = entrant.tally
+    scores = class_scores(tally.counts)
+    parameters: Any = entrant.model
+    return {
+        "name": entrant.name,
+        "reference": entrant.reference,
+        "parameters": {
+            name: value
+            for name, value in parameters.get_params(deep=False).items()
+            if isinstance(value, int | float | str | None)
+        },
+        "error": tally.error,
+        "window_error": tally.window_error,
+        "macro_f1": macro_f1(entrant),
+        "mistakes": tally.mistakes,
+        "updates": int(entrant.model.n_updates_),
+        "seconds": round(entrant.seconds, 6),
+        "confusion": tally.counts[np.ix_(order, [*order, len(order)])].tolist(),
+        "precision": scores.precision[order].tolist(),
+        "recall": scores.recall[order].tolist(),
+        "f1": scores.f1[order].tolist(),
+    }

@@ -1,0 +1,111 @@
+"""Bad files: one line that names file, row and column, exit code 2, nothing written."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rpnb.cli import main
+
+HEAD = b"a,b,kind\n"
+ROWS = b"".join(f"{i / 7:.3f},{i % 5},{'pq'[i % 2]}\n".encode() for i in range(30_000))
+
+
+def truncated() -> bytes:
+    noise = np.random.default_rng(0).integers(0, 1 << 30, (60_000, 2)).tolist()
+    rows = b"".join(f"{a},{b},{'pq'[a % 2]}\n".encode() for a, b in noise)
+    return gzip.compress(HEAD + rows)[:-1000]
+
+
+def with_row(number: int, row: bytes) -> bytes:
+    rows = ROWS.splitlines(keepends=True)
+    rows[number - 1] = row + b"\n"
+    return HEAD + b"".join(rows)
+
+
+BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    "truncated gzip": ("rows.csv.gz", truncated, "the gzip file is cut short"),
+    "damaged gzip": (
+        "rows.csv.gz",
+        lambda: b"\x1f\x8b" + b"x" * 100,
+        "not a sound gzip file",
+    ),
+    "wrong number of columns": (
+        "rows.csv",
+        lambda: with_row(20_001, b"1,2"),
+        "row 20001: 2 columns, where there must be 3",
+    ),
+    "NaN": (
+        "rows.csv",
+        lambda: with_row(20_002, b"NaN,2,p"),
+        "row 20002, column a: the value is missing or NaN",
+    ),
+    "no number": (
+        "rows.csv",
+        lambda: with_row(20_003, b"1,two,p"),
+        "row 20003, column b: 'two' is no number",
+    ),
+    "missing label": (
+        "rows.csv",
+        lambda: with_row(20_004, b"1,2,"),
+        "row 20004, column kind: the label is missing",
+    ),
+    "unknown target": (
+        "rows.csv",
+        lambda: (HEAD + ROWS).replace(b"kind", b"king"),
+        "there is no column 'kind'; the columns are a, b, king; close to it: 'king'",
+    ),
+    "10,000 labels": (
+        "rows.csv",
+        lambda: HEAD + b"".join(f"1,2,{i}\n".encode() for i in range(10_000)),
+        "row 1001, column kind: more than 1000 different labels",
+    ),
+    "empty file": ("rows.csv", lambda: b"", "the file is empty"),
+    "empty gzip": ("rows.csv.gz", lambda: gzip.compress(b""), "the file is empty"),
+    "binary file": ("rows.csv", lambda: bytes(range(256)) * 9, "a binary file"),
+    "no Parquet": ("rows.parquet", lambda: HEAD + ROWS, "rows.parquet: "),
+    "empty Parquet": ("rows.parquet", lambda: b"", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_file_is_named_and_nothing_is_written(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, content, message = BAD[what]
+    path = tmp_path / name
+    path.write_bytes(content())
+    words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
+    for option in ("--predictions", "--save", "--report"):
+        words += [option, str(tmp_path / option.strip("-"))]
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"rpnb run: {path}")
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("nowhere.csv", "nowhere.csv: there is no such file"),
+        (".", "a folder, not a file"),
+    ],
+)
+def test_what_is_no_file_is_named(
+    file: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", str(tmp_path / file), "--target", "y", "--format", "csv"]
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_neither_file_nor_dataset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "lettre"]) == 2
+    err = capsys.readouterr().err
+    assert "lettre: there is no such file" in err
+    assert "Letter" in err
