@@ -1,9 +1,7 @@
 """How far `predict_then_learn` is from the matrix products that it cannot avoid.
 
-The floor is the time of these products on one thread, in single precision: the
-projection of all rows, X (n, p) times R (p, F), and one pass of scoring, two products
-of an (n, F) and an (F, M) matrix, for Z and for Z². They are done block by block, as
-fast as BLAS does them; squaring Z is not counted. The learner does the whole job:
+The floor is the time of the products of `rpnb.bench.floor` on one thread: the
+projection of all rows and one pass of scoring. The learner does the whole job:
 checks its input, draws its projections, predicts and learns. Both are timed in turn,
 several times, and the table has the median of the ratios and their range.
 
@@ -20,13 +18,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rpnb import RPNBClassifier
-from rpnb.core.projection import down_space_dimension
+from rpnb.bench.floor import products
 from workloads import Workload, paper_stream
 
 NAMES = ["Letter", "Skin_NonSkin", "Isolet", "GM"]
 K = 200
-# The block that served BLAS best, of 256, 1024 and 4096 rows, on each of the four.
-BLOCK = 1024
 
 
 def seconds(job: Callable[[], object]) -> float:
@@ -34,30 +30,6 @@ def seconds(job: Callable[[], object]) -> float:
     start = time.perf_counter()
     job()
     return time.perf_counter() - start
-
-
-def floor_of(work: Workload) -> Callable[[], None]:
-    """Return the job of the two products, with its memory already at hand."""
-    n, p = work.X.shape
-    M = np.unique(work.y).size
-    F = K * down_space_dimension(p)
-    rng = np.random.default_rng(0)
-    X = work.X.astype(np.float32)
-    R = rng.normal(size=(p, F)).astype(np.float32)
-    linear = rng.normal(size=(F, M)).astype(np.float32)
-    square = rng.normal(size=(F, M)).astype(np.float32)
-    block = min(BLOCK, n)
-    Z = np.empty((block, F), np.float32)
-    out, more = (np.empty((block, M), np.float32) for _ in range(2))
-
-    def products() -> None:
-        for start in range(0, n, block):
-            b = min(block, n - start)
-            np.matmul(X[start : start + b], R, out=Z[:b])
-            np.matmul(Z[:b], linear, out=out[:b])
-            np.matmul(Z[:b], square, out=more[:b])
-
-    return products
 
 
 def learner_of(work: Workload) -> Callable[[], None]:
@@ -84,7 +56,8 @@ def main() -> None:
     with threadpool_limits(1):
         for name in arguments.names:
             work = paper_stream(name)
-            floor, learner = floor_of(work), learner_of(work)
+            floor = products(work.X, np.unique(work.y).size, K)
+            learner = learner_of(work)
             for job in (floor, learner):  # compile, load, warm up
                 seconds(job)
             times = [

@@ -15,9 +15,7 @@ where PYTHON is the interpreter of that environment.
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from rpnb.bench.asking import Worker, worker
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.bagging import Draws, fill_labels, pass_bagging
 from rpnb.core.boosting import new_record, pass_boosting
@@ -51,46 +50,32 @@ PRODUCT = Rules(density=DENSITY_PRODUCT)
 
 
 class Moa:
-    """The process that runs MOA, and the folder through which arrays reach it."""
+    """The process that runs MOA, and the folder through which rows reach it."""
 
-    def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
-        self.process = process
+    def __init__(self, worker: Worker, folder: Path) -> None:
+        self.worker = worker
         self.folder = folder
 
     def ask(
-        self, X: FloatArray, y: IntArray, weight: FloatArray, **request: object
+        self, X: FloatArray, y: IntArray, weight: FloatArray, job: str, **request: Any
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Pass rows through a learner; return the answer and the arrays with it."""
-        rows, answer = self.folder / "rows.npz", self.folder / "answer.npz"
+        rows = self.folder / "rows.npz"
         np.savez(rows, X=X, y=y, weight=weight)
-        request |= {"rows": str(rows), "answer": str(answer)}
         request.setdefault("classes", int(y.max()) + 1)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError("MOA's process has ended; its messages are above")
-        with np.load(answer) as arrays:
-            return json.loads(line), dict(arrays)
+        answer = self.worker.ask(job, rows=str(rows), **request)
+        return answer, answer.pop("arrays")
 
 
 @contextmanager
 def moa(python: str) -> Iterator[Moa]:
     """Start MOA with the given interpreter, and end it."""
-    worker = Path(__file__).with_name("moa_worker.py")
+    module = Path(__file__).with_name("moa_worker.py")
     with (
         tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(  # noqa: S603  the interpreter is the user's own choice
-            [python, str(worker)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process,
+        worker("MOA", python, module) as server,
     ):
-        yield Moa(process, Path(folder))
-        assert process.stdin is not None
-        process.stdin.close()
+        yield Moa(server, Path(folder))
 
 
 def stream(name: str, seed: int) -> tuple[FloatArray, IntArray, int]:

@@ -1,51 +1,23 @@
-"""MOA's side of `compare_moa`: run by an interpreter that has CapyMOA.
+"""MOA's side of `compare_moa`: more jobs for the worker that `rpnb bench` has.
 
-It needs nothing of rpnb. A request is a line of JSON on standard input, the answer a
-line of JSON on standard output; arrays travel in .npz files that the request names.
-
-Run: never by hand; see compare_moa.py.
+Run: never by hand; see compare_moa.py, and `rpnb.bench.workers.serving` for the talk.
 """
 
-import json
-import sys
-import tempfile
 import time
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# By name: it lies beside serving.py, which runs us, and not in this folder.
+capymoa_worker: Any = import_module("capymoa_worker")
+java, instances = capymoa_worker.java, capymoa_worker.instances
 
 LEARNERS = {
     "tree": "moa.classifiers.trees.HoeffdingTree",
     "bagging": "moa.classifiers.meta.OzaBag",
     "pure boosting": "moa.classifiers.meta.OzaBoost",
 }
-
-
-def java(name: str) -> Any:
-    """Return a class of the virtual machine by its full name."""
-    return import_module("jpype").JClass(name)
-
-
-def instances(X: np.ndarray, y: np.ndarray, M: int) -> Any:
-    """Return MOA's header and the rows as its instances, all attributes numeric."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.arff"
-        with path.open("w") as file:
-            file.write("@relation rows\n")
-            file.writelines(f"@attribute x{j} numeric\n" for j in range(X.shape[1]))
-            file.write(f"@attribute y {{{','.join(map(str, range(M)))}}}\n@data\n")
-            for x, label in zip(X.tolist(), y.tolist(), strict=True):
-                file.write(",".join(map(repr, x)) + f",{label}\n")
-        stream = java("moa.streams.ArffFileStream")(str(path), -1)
-        stream.prepareForUse()
-        rows = java("com.yahoo.labs.samoa.instances.Instances")(
-            stream.getHeader(), len(X)
-        )
-        while stream.hasMoreInstances():
-            rows.add(stream.nextInstance().getData())
-    return stream.getHeader(), rows
 
 
 def learner_for(request: dict[str, Any], header: Any) -> Any:
@@ -72,7 +44,7 @@ def splits_of(node: Any, path: str, found: dict[str, tuple[int, float]]) -> None
         splits_of(node.getChild(side), f"{path}{side}", found)
 
 
-def pass_by_row(request: dict[str, Any]) -> dict[str, Any]:
+def pass_by_row(library: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Test, then train, row by row; answer with the votes and with a tree's splits."""
     data = np.load(request["rows"])
     X, y, weight = data["X"], data["y"], data["weight"]
@@ -99,7 +71,7 @@ def pass_by_row(request: dict[str, Any]) -> dict[str, Any]:
     return {"splits": splits}
 
 
-def pass_at_once(request: dict[str, Any]) -> dict[str, Any]:
+def pass_at_once(library: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Test, then train, in MOA's own loop; answer with the labels and the time."""
     data = np.load(request["rows"])
     header, rows = instances(data["X"], data["y"], request["classes"])
@@ -123,7 +95,7 @@ def pass_at_once(request: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": seconds, "wall": wall}
 
 
-def draw_weights(request: dict[str, Any]) -> dict[str, Any]:
+def draw_weights(library: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Answer with the weights that MOA's bagging draws: row by row, one a member."""
     generator = java("java.util.Random")(request["seed"])
     poisson = java("moa.core.MiscUtils").poisson
@@ -133,16 +105,4 @@ def draw_weights(request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def main() -> None:
-    """Answer requests until the input ends."""
-    answers = sys.stdout
-    sys.stdout = sys.stderr  # whatever a library prints is no answer
-    import_module("capymoa")  # starts the Java virtual machine
-    jobs = {"by row": pass_by_row, "at once": pass_at_once, "draw": draw_weights}
-    for line in sys.stdin:
-        request = json.loads(line)
-        print(json.dumps(jobs[request["job"]](request)), file=answers, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+JOBS = {"by row": pass_by_row, "at once": pass_at_once, "draw": draw_weights}

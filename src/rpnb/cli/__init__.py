@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "compare", "paper", "datasets")
+COMMANDS = ("run", "compare", "paper", "datasets", "bench")
 
 #: Bad usage or bad input.
 BAD_INPUT = 2

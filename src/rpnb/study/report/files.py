@@ -27,10 +27,23 @@ def write_files(
         content.records(), directory, content.datasets, content.methods
     )
     files = {"curves.csv": curves_csv(content).encode()}
-    for name, drawing in in_files(content, charts).items():
+    files |= chart_files(in_files(content, charts))
+    return written + write_bytes(files, directory)
+
+
+def chart_files(charts: Mapping[str, Drawing]) -> dict[str, bytes]:
+    """Return the files of charts: SVG and, with matplotlib, PNG."""
+    files = {}
+    for name, drawing in charts.items():
         files[f"{name}.svg"] = standalone(drawing).encode()
         if is_available():
             files[f"{name}.png"] = png(drawing)
+    return files
+
+
+def write_bytes(files: Mapping[str, bytes], directory: Path) -> list[Path]:
+    """Write files by their names below a folder, and return where they are."""
+    written = []
     for name, data in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,8 @@ class Style:
     width: float
 
 
-_STYLES = (
+#: Looks to be told apart; the first is RPNB's.
+STYLES = (
     Style("s0", "circle", (), 2.4),
     Style("s1", "square", (7.0, 3.0), 1.5),
     Style("s2", "triangle", (1.5, 2.5), 1.5),
@@ -72,9 +73,9 @@ def style(method: str, methods: Iterable[str]) -> Style:
     """Return the look of a method; the paper's six have theirs in every chart."""
     others = [name for name in methods if name not in paper.METHODS]
     known = (*paper.METHODS, *others)
-    index, n = known.index(method), len(_STYLES)
+    index, n = known.index(method), len(STYLES)
     # Where there are more methods than looks, RPNB's stays its own.
-    return _STYLES[index if index < n else 1 + (index - n) % (n - 1)]
+    return STYLES[index if index < n else 1 + (index - n) % (n - 1)]
 
 
 def label(method: str) -> str:
