@@ -55,7 +55,8 @@ fix: $(STAMP) ## format, and mend what can be mended
 	$(BIN)/ruff format
 
 .PHONY: bench
-bench: $(STAMP) ## how fast it is beside what it cannot avoid
+bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot avoid
+	$(BIN)/rpnb bench
 	$(BIN)/python benchmarks/bench_floor.py
 	$(BIN)/python benchmarks/bench_one_row.py
 	$(BIN)/python benchmarks/bench_river.py
