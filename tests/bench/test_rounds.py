@@ -58,11 +58,12 @@ def test_a_learner_that_is_too_slow_gets_the_first_rows() -> None:
         interpreters={"rpnb": sys.executable, "sklearn": sys.executable},
         n=3000,
         rounds=1,
-        limit=0.05,
+        memory=False,
+        limit=1.0,  # one is a thousand times as fast as the other
     )
     found = {run.peer: run for run in measure(plan).runs}
     assert found["rpnb"].rows == 3000
-    assert found["sklearn"].rows < 1000
+    assert found["sklearn"].rows < 3000
     work = workload("mixture", 3000, 5)
     model = RPNBClassifier(n_estimators=4, random_state=5)
     labels = model.predict_then_learn(work.X, work.y, classes=np.arange(work.M))
@@ -71,12 +72,14 @@ def test_a_learner_that_is_too_slow_gets_the_first_rows() -> None:
 
 
 def test_a_failure_is_told_and_stops_no_one_else() -> None:
-    plan = replace(PLAN, K=1, contestants=(*WHO, ("river", "Bagging")), rounds=1)
+    who = (*WHO, ("river", "Bagging"))
+    plan = replace(PLAN, K=1, contestants=who, rounds=1, memory=False)
     outcome = measure(plan)  # River's bagging wants two members
     (failure,) = outcome.failures
     assert (failure.peer, failure.learner) == ("river", "Bagging")
     assert "At least 2 models" in failure.message
     assert len(outcome.runs) == 2
+    assert outcome.weights == ()
     shown = table("mixture", summarise(outcome), outcome)
     assert any("River, Bagging, failed" in note for note in shown.notes)
 

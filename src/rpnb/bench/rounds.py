@@ -49,6 +49,8 @@ class Plan:
         Seconds of processor time that a run may take.
     scale
         Whether features are standardised beforehand, by the rows so far.
+    memory
+        Whether to weigh the models, which takes a new process each.
     """
 
     streams: tuple[str, ...]
@@ -60,6 +62,7 @@ class Plan:
     seed: int
     limit: float
     scale: bool = False
+    memory: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def measure(plan: Plan, say: Callable[[str], object] = lambda message: None) -> 
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             bout = _Bout(plan, stream, workers, versions, folder, say)
             runs += bout.run()
-            weights += bout.weigh()
+            weights += bout.weigh() if plan.memory else []
             failures += bout.failures
     return Outcome(plan, tuple(runs), tuple(weights), tuple(failures))
 

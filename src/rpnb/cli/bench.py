@@ -99,6 +99,12 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         help="standardise features by the rows so far, beforehand and for everyone",
     )
     parser.add_argument(
+        "--no-memory",
+        dest="memory",
+        action="store_false",
+        help="do not weigh the models, which takes a new process each",
+    )
+    parser.add_argument(
         "--growth",
         action="store_true",
         help="instead, measure how the cost of RPNB grows with n, p, K and M",
@@ -172,6 +178,7 @@ def _plan(arguments: argparse.Namespace) -> "Plan":
         seed=arguments.seed,
         limit=arguments.seconds,
         scale=arguments.scale,
+        memory=arguments.memory,
     )
 
 
