@@ -209,6 +209,17 @@ def test_frames_of_polars_are_taken_and_given() -> None:
     assert shares.columns == ["ant", "bee", "cat"]
 
 
+def test_columns_that_join_later_count() -> None:
+    model, loop = small(n_components=3), small(n_components=3)
+    observations = dicts(X)
+    for part, names in ((slice(30), NAMES[:2]), (slice(30, 60), NAMES[:4])):
+        frame = pd.DataFrame(observations[part])[names]
+        model.learn_many(frame, pd.Series(WORDS[part]))
+        for x, y in zip(observations[part], WORDS[part], strict=True):
+            loop.learn_one({name: x[name] for name in names}, y)
+    assert learnt(model) == learnt(loop)
+
+
 def test_a_frame_is_one_mini_batch_where_batches_are_asked_for() -> None:
     model = small(batch_size=None)
     frame = pd.DataFrame(dicts(X))
