@@ -81,7 +81,8 @@ def play(
         answers.append(predict(t))
         if arrival[t] != np.inf:
             heapq.heappush(heap, (arrival[t], t))
-    while heap and leftover:
+    # What came with the last row has come; the rest is left over.
+    while heap and (leftover or heap[0][0] <= moment[-1]):
         learn(heapq.heappop(heap)[1])
     return answers
 

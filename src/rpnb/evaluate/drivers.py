@@ -13,9 +13,14 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from rpnb.core.arrays import FloatArray
+from rpnb.estimators.checked_rows import CheckedRows
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.streaming import StreamClassifier
+from rpnb.evaluate.delays import Event
 from rpnb.evaluate.feed import Block, Table, join, join_labels
+
+# From so many events on, checking their rows once is worth while.
+_MANY = 4
 
 
 class Answers(NamedTuple):
@@ -57,6 +62,19 @@ class Driver(ABC):
             parts.append(self.predict(one))
             self.learn(one)
         return join_answers(parts)
+
+    def play(self, block: Block, events: Sequence[Event]) -> Answers:
+        """Predict and learn rows of a block, which events count from its first."""
+        parts = [self._play_one(block.take(event.rows), event) for event in events]
+        return join_answers([part for part in parts if part is not None])
+
+    def _play_one(self, block: Block, event: Event) -> Answers | None:
+        if not event.predict:
+            self.learn(block)
+            return None
+        if event.learn:
+            return self.predict_then_learn(block)
+        return self.predict(block)
 
     def finish(self) -> None:  # noqa: B027 - most hold nothing back
         """Learn what is held back at the end of the stream."""
@@ -135,6 +153,25 @@ class OwnDriver(Driver):
             return join_answers(parts)
         labels = self.model.predict_then_learn(block.X, block.y, self._declared())
         return Answers(labels.tolist(), None)
+
+    def play(self, block: Block, events: Sequence[Event]) -> Answers:
+        """Predict and learn rows of a block, checked once where calls are many."""
+        if len(events) < _MANY or self.chances:
+            return super().play(block, events)
+        parts, done = [], 0
+        while done < len(events):
+            if self._begun and self._classes is None:
+                checked = CheckedRows(self.model, block.X, block.y)
+                taken, labels = checked.play(events[done:])
+                parts.append(Answers(labels, None))
+                done += taken
+            if done < len(events):
+                # What brings the first class, or a new one, goes the long way.
+                event = events[done]
+                part = self._play_one(block.take(event.rows), event)
+                parts.append(part or Answers([], None))
+                done += 1
+        return join_answers(parts)
 
     def _declared(self) -> LabelArray | None:
         classes, self._classes = self._classes, None

@@ -56,6 +56,13 @@ class Block:
         rows = slice(begin - self.start, end - self.start)
         return Block(begin, take(self.X, rows), self.y[rows])
 
+    def take(self, rows: IntArray) -> "Block":
+        """Return some rows of the block, counted from its first, in their order."""
+        if len(rows) == len(self) and (np.diff(rows) == 1).all():
+            return self
+        start = self.start + int(rows[0])
+        return Block(start, take(self.X, rows), self.y[rows])
+
     @cached_property
     def tabled(self) -> "Block":
         """The block with its rows in a table: dicts become rows of an array."""

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rpnb.core.arrays import IntArray
 from rpnb.evaluate.delays import Event
-from rpnb.evaluate.drivers import Answers, Driver, join_answers
+from rpnb.evaluate.drivers import Answers, Driver
 from rpnb.evaluate.feed import Block, gather
 from rpnb.evaluate.learners import size_of
 from rpnb.evaluate.result import Course
@@ -49,32 +50,20 @@ class Player:
 
     def play(self, kept: Sequence[Block], events: Sequence[Event]) -> Answers:
         """Predict and learn rows of the blocks kept; return all answers in order."""
-        parts = []
-        for event in events:
-            try:
-                block = self._driver.prepare(gather(kept, event.rows))
-                answers = self._play_one(event, block)
-            except Exception as error:
-                rows = event.rows
-                error.add_note(
-                    f"{self.name}, rows {rows.min()} to {rows.max()} of the stream; "
-                    f"rows of a call count from 0"
-                )
-                raise
-            if answers is not None:
-                parts.append(answers)
-        return join_answers(parts)
-
-    def _play_one(self, event: Event, block: Block) -> Answers | None:
-        driver, answers = self._driver, None
-        start = time.perf_counter()
-        if not event.predict:
-            driver.learn(block)
-        elif event.learn:
-            answers = driver.predict_then_learn(block)
-        else:
-            answers = driver.predict(block)
-        self._seconds += time.perf_counter() - start
+        if not events:
+            return Answers([], None)
+        rows, events = _counted_from_zero(events)
+        try:
+            block = self._driver.prepare(gather(kept, rows))
+            start = time.perf_counter()
+            answers = self._driver.play(block, events)
+            self._seconds += time.perf_counter() - start
+        except Exception as error:
+            error.add_note(
+                f"{self.name}, among the rows {rows[0]} to {rows[-1]} of the stream; "
+                "a row's number above may count from the first row of a call"
+            )
+            raise
         return answers
 
     def count(self, rows: Rows, M: int, labels: Sequence[Any]) -> None:
@@ -114,3 +103,17 @@ class Player:
             size=size_of(self._driver.model),
             answers=None if self._answers is None else tuple(self._answers),
         )
+
+
+def _counted_from_zero(events: Sequence[Event]) -> tuple[IntArray, list[Event]]:
+    """Return all rows of events, and the events with places among these rows."""
+    rows, places = np.unique(
+        np.concatenate([event.rows for event in events]), return_inverse=True
+    )
+    ends = np.cumsum([len(event.rows) for event in events]).tolist()
+    starts = [0, *ends[:-1]]
+    cut = [places[a:b] for a, b in zip(starts, ends, strict=True)]
+    return rows, [
+        Event(event.predict, event.learn, part)
+        for event, part in zip(events, cut, strict=True)
+    ]

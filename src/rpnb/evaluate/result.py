@@ -198,7 +198,8 @@ class PrequentialResult:
         ax.set_xlabel("rows of the stream")
         ax.set_ylabel(f"{_TITLES[name]}, {where[span]}")
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False)
+        # Beside the lines: wherever it stood among them it would cover some.
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return ax
 
 

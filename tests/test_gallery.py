@@ -1,0 +1,77 @@
+"""The gallery's scripts, run as users run them, say what the gallery says of them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
+
+
+def printed(script: str, *arguments: str) -> str:
+    done = subprocess.run(  # noqa: S603 - the words are our own
+        [sys.executable, str(GALLERY / f"{script}.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def figures(table: str, learner: str) -> list[float]:
+    """The figures of a learner's line, which begins with its name."""
+    (line,) = re.findall(rf"^{re.escape(learner)} +(.*)$", table, re.MULTILINE)
+    return [float(cell.replace(",", "")) for cell in line.split()]
+
+
+def test_activities_are_recognised_with_few_updates() -> None:
+    table = printed("sensor_activity")
+    rpnb, pa = figures(table, "RPNB"), figures(table, "PA")
+    accuracy, _, temporal = rpnb[:3]
+    assert accuracy > 0.97
+    # Bouts last, so the last label is a good guess: only this measure shows the gain.
+    assert figures(table, "same as last")[0] > 0.9
+    assert temporal > 0.6
+    assert rpnb[5] < pa[5] / 4
+
+
+def test_spam_is_told_from_ham_although_it_changes() -> None:
+    table = printed("spam")
+    assert figures(table, "PA")[0] > 0.93
+    assert figures(table, "PA")[2] > 0.98
+    assert abs(figures(table, "majority class")[0] - 0.5) < 0.01
+
+
+def test_a_new_attack_is_learnt_without_an_announcement() -> None:
+    text = printed("intrusion")
+    assert figures(text, "RPNBClassifier")[0] > 0.85
+    assert "worm came in row 3,001 and was taken for 'normal'" in text
+    found = re.search(r"of the other \d+ (\d+)%", text)
+    assert found is not None
+    assert int(found[1]) >= 95
+
+
+def test_labels_known_at_once_flatter(tmp_path: Path) -> None:
+    curves = tmp_path / "curves.png"
+    text = printed("late_labels", str(curves))
+    at_once, late = text.split("Labels when they are known:")
+    assert figures(at_once, "RPNB")[1] > figures(late, "RPNB")[1] + 0.3
+    assert 10_000 < curves.stat().st_size < 100_000
+
+
+def test_learners_are_compared_by_tests_over_orders_and_datasets() -> None:
+    text = printed("comparing")
+    verdicts = dict(
+        re.findall(r"^(\S+) +RPNB 0\.\d+ +PA 0\.\d+(.)", text, re.MULTILINE)
+    )
+    assert len(verdicts) == 5
+    assert verdicts["Waveform_w_Noise"] == "-"
+    assert text.count("(Holm)") == 6
+    ranks = [
+        float(rank) for rank in re.findall(r"(?:RPNB|PA|AROW|NB) (\d\.\d\d)", text)
+    ]
+    assert sum(ranks) == pytest.approx(1 + 2 + 3 + 4)
