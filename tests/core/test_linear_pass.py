@@ -13,16 +13,10 @@ from scipy.sparse import csr_array
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.linear_oracle import linear_pass_plain
 from rpnb.core.linear_pass import linear_pass, linear_scores
-from rpnb.core.linear_rows import (
-    Row,
-    Rows,
-    contract,
-    dense_rows,
-    is_credible,
-    sparse_rows,
-)
+from rpnb.core.linear_rows import contract, is_credible
 from rpnb.core.linear_rules import ALGORITHMS, MULTICLASS, Rule, keeps_covariance, rule
 from rpnb.core.linear_state import LinearState, blank_state, copy_state, insert_class
+from rpnb.core.rows import Row, Rows, dense_rows, sparse_rows
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.linear_oracle import linear_pass_plain
 from rpnb.core.linear_pass import linear_pass
-from rpnb.core.linear_rows import dense_rows
 from rpnb.core.linear_rules import ALGORITHMS, MULTICLASS, Rule, rule
 from rpnb.core.linear_state import LinearState, blank_state, copy_state
 from rpnb.core.linear_steps import Round, Step, is_triggered, step_of
+from rpnb.core.rows import dense_rows
 
 SIX = np.array([(1, 2), (2, -0.5), (-1, 1), (0.5, 0.7), (1, 0.3), (-0.4, -1)])
 

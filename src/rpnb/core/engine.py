@@ -7,6 +7,7 @@ Everything here is about *how* a result is found. The labels and the state are t
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.sparse import issparse
 
 from rpnb.core.arrays import FloatArray, IntArray, as_block
 from rpnb.core.combining import combine, member_log_posteriors
@@ -14,8 +15,9 @@ from rpnb.core.compiled import compiled
 from rpnb.core.model import Model
 from rpnb.core.moments import Moments, no_moments, refresh
 from rpnb.core.projection import project
+from rpnb.core.rows import Table
 from rpnb.core.scoring import LANES, score
-from rpnb.core.screen import centre, refresh_screen, unset_screen
+from rpnb.core.screen import centre, move, refresh_screen, unset_screen
 from rpnb.core.stream import (
     LEARN_ALL,
     LEARN_NOTHING,
@@ -29,6 +31,7 @@ from rpnb.core.stream import (
     pass_one,
     pass_screened,
 )
+from rpnb.core.wide import comes_projected, project_rows, rows_for_passes
 
 # Below this many rows, preparing the screen costs more than it saves.
 _FEW = 16
@@ -74,24 +77,34 @@ class Screener:
     def __init__(
         self,
         model: Model,
-        X: FloatArray,
+        X: Table,
         size: int | None = None,
         step: int | None = None,
         ahead: bool | None = None,
     ) -> None:
-        p, F = model.projection.R.shape
+        p, F = model.projection.p, model.F
         self._model = model
-        self._learner = model.learner()
+        self._projected = comes_projected(model.projection, X)
+        self._learner = model.learner(projected=self._projected)
         self._size = size or block_rows(p, F)
         self._step = step or (_WIDE_STEP if p > _WIDE_FEATURES else _NARROW_STEP)
-        self._ahead = p * F > _AHEAD_ENTRIES if ahead is None else ahead
-        self._x0 = as_block(X[: self._size]).mean(axis=0)
+        far = p * F > _AHEAD_ENTRIES and not self._projected
+        self._ahead = far if ahead is None else ahead
         self._screen = unset_screen(model.M, F)
-        first = np.zeros(1, np.int64)
-        origin = self._screen.origin[None, :]
-        project(self._x0[None, :], first, self._learner.scale, self._learner.R, origin)
         rows = min(self._size, -(-X.shape[0] // 4) * 4)
-        self._moved = np.empty((rows, p), np.float32)
+        if self._projected:
+            # Any origin will do, and some rows are as good as all.
+            self._screen.origin[:] = project_rows(model.projection, X[:_FEW]).mean(
+                axis=0
+            )
+        else:
+            self._x0 = as_block(X[: self._size]).mean(axis=0)
+            first = np.zeros(1, np.int64)
+            origin = self._screen.origin[None, :]
+            project(
+                self._x0[None, :], first, self._learner.scale, self._learner.R, origin
+            )
+            self._moved = np.empty((rows, p), np.float32)
         self._Z = np.zeros((rows, F), np.float32)
         self._noise = np.empty(rows)
         self._reach = np.empty(rows)
@@ -104,7 +117,7 @@ class Screener:
 
     def run(
         self,
-        X: FloatArray,
+        X: Table,
         y: IntArray,
         weight: FloatArray,
         learn: int,
@@ -113,20 +126,9 @@ class Screener:
         """Pass over rows of X; see `rpnb.core.stream.pass_exact`."""
         learner = self._learner
         for rows in _blocks(X.shape[0], self._size):
-            x = as_block(X[rows])
+            x = rows_for_passes(self._model.projection, X[rows])
             n = x.shape[0]
-            centre(
-                x,
-                self._x0,
-                learner.scale,
-                self._model.projection.longest,
-                self._moved,
-                self._noise,
-                self._reach,
-            )
-            # What overflows single precision is decided in double precision.
-            with np.errstate(over="ignore", invalid="ignore"):
-                np.matmul(self._moved[:n], learner.R, out=self._Z[:n])
+            self._project(x)
             updates = pass_screened(
                 learner,
                 self._screen,
@@ -145,10 +147,29 @@ class Screener:
                 self._model.n_seen += n
                 self._model.n_updates += updates
 
+    def _project(self, x: FloatArray) -> None:
+        """Fill Z, noise and reach for a block of rows."""
+        if self._projected:
+            move(x, self._screen.origin, self._Z, self._noise, self._reach)
+            return
+        centre(
+            x,
+            self._x0,
+            self._learner.scale,
+            self._model.projection.longest,
+            self._moved,
+            self._noise,
+            self._reach,
+        )
+        # What overflows single precision is decided in double precision.
+        with np.errstate(over="ignore", invalid="ignore"):
+            n = x.shape[0]
+            np.matmul(self._moved[:n], self._learner.R, out=self._Z[:n])
+
 
 def run(
     model: Model,
-    X: FloatArray,
+    X: Table,
     y: IntArray,
     weight: FloatArray,
     learn: int,
@@ -161,7 +182,7 @@ def run(
     model saves preparing one.
     """
     n = X.shape[0]
-    if n == 1 and model.rule == "log_sum":
+    if n == 1 and model.rule == "log_sum" and not issparse(X):
         _run_one(model, X, y, weight, learn, labels)
         return
     if model.rule == "log_sum" and n >= _FEW:
@@ -169,15 +190,16 @@ def run(
             screener = Screener(model, X)
         screener.run(X, y, weight, learn, labels)
         return
-    learner = model.learner()
-    for rows in _blocks(n, block_rows(*learner.R.shape)):
-        x = as_block(X[rows])
+    projection = model.projection
+    learner = model.learner(projected=comes_projected(projection, X))
+    for rows in _blocks(n, block_rows(projection.p, model.F)):
+        x = rows_for_passes(projection, X[rows])
         t = y[rows] if learn else _NO_LABELS
         w = _part(weight, rows)
         if model.rule == "log_sum":
             updates = pass_exact(learner, x, t, w, learn, labels[rows])
         else:
-            K = model.projection.K
+            K = projection.K
             updates = pass_combined(
                 learner, model.rule_number, K, x, t, w, learn, labels[rows]
             )
@@ -188,22 +210,27 @@ def run(
 
 def _run_one(
     model: Model,
-    X: FloatArray,
+    X: Table,
     y: IntArray,
     weight: FloatArray,
     learn: int,
     labels: IntArray,
 ) -> None:
+    x = as_block(X)
+    p, F = x.shape[1], model.F
     known = model.memo
     if known is None:
-        known = empty_memo(*model.projection.R.shape)
+        known = empty_memo(p, F)
     memo = np.empty_like(known)
+    unkept = model.projection.R.shape[0] == 0
+    if unkept and not np.array_equal(x[0], known[:p]):
+        memo[p : p + F] = project_rows(model.projection, x)[0]
     label, updates = pass_one(
         model.learner(),
         known,
         memo,
         model.n_seen,
-        as_block(X),
+        x,
         y[0] if learn else -1,
         weight[0],
         learn,
@@ -215,18 +242,17 @@ def _run_one(
         model.n_updates += updates
 
 
-def classify(model: Model, X: FloatArray) -> IntArray:
+def classify(model: Model, X: Table) -> IntArray:
     """Return the number of each row's class (n,), −1 while no class is known."""
     labels = np.empty(X.shape[0], np.int64)
     run(model, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
     return labels
 
 
-def absorb_all(model: Model, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
+def absorb_all(model: Model, X: Table, y: IntArray, weight: FloatArray) -> None:
     """Learn every row without predicting it."""
-    learner = model.learner()
     everything = np.arange(X.shape[0])
-    _absorb(learner, X, everything, y, weight, model.keep, model.moments)
+    _absorb(model, X, everything, y, weight, model.keep, model.moments)
     count_rows(model.classes, model.keep, y, weight)
     for m in np.unique(y).tolist():
         refresh(model.gaussians, m, model.moments, model.prior)
@@ -236,7 +262,7 @@ def absorb_all(model: Model, X: FloatArray, y: IntArray, weight: FloatArray) -> 
 
 def run_batches(
     model: Model,
-    X: FloatArray,
+    X: Table,
     y: IntArray,
     weight: FloatArray,
     learn: int,
@@ -257,7 +283,7 @@ def run_batches(
         run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, screener)
         wrong = predicted != t
         taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
-        _absorb(learner, x, taken, t, _part(weight, rows), 1.0, batch)
+        _absorb(model, x, taken, t, _part(weight, rows), 1.0, batch)
         touched = np.unique(t[taken])
         for m in touched.tolist():
             learn_batch(learner, m, batch)
@@ -271,8 +297,8 @@ def run_batches(
 
 
 def _absorb(
-    learner: Learner,
-    X: FloatArray,
+    model: Model,
+    X: Table,
     taken: IntArray,
     y: IntArray,
     weight: FloatArray,
@@ -280,27 +306,30 @@ def _absorb(
     into: Moments,
 ) -> None:
     """Add the rows named in `taken` to `into`, block by block; see `absorb`."""
-    for chosen in _blocks(taken.shape[0], block_rows(*learner.R.shape)):
+    projection = model.projection
+    learner = model.learner(projected=comes_projected(projection, X))
+    for chosen in _blocks(taken.shape[0], block_rows(projection.p, model.F)):
         rows = taken[chosen]
         numbers = np.arange(rows.shape[0])
-        w = _part(weight, rows)
-        absorb(learner, as_block(X[rows]), numbers, y[rows], w, keep, into)
+        x = rows_for_passes(projection, X[rows])
+        absorb(learner, x, numbers, y[rows], _part(weight, rows), keep, into)
 
 
-def scores(model: Model, X: FloatArray) -> FloatArray:
+def scores(model: Model, X: Table) -> FloatArray:
     """Return the score of every class for every row (n, M); the largest wins.
 
     For "log_sum" these are the definitive scores of equation (6), for the other rules
     what `rpnb.core.combining.combine` makes of the members' posteriors.
     """
     out = np.empty((X.shape[0], model.M))
-    learner = model.learner()
-    for rows in _blocks(X.shape[0], block_rows(*learner.R.shape)):
-        x = as_block(X[rows])
+    projection = model.projection
+    learner = model.learner(projected=comes_projected(projection, X))
+    for rows in _blocks(X.shape[0], block_rows(projection.p, model.F)):
+        x = rows_for_passes(projection, X[rows])
         if model.rule == "log_sum":
             _score_rows(learner, x, out[rows])
         else:
-            K = model.projection.K
+            K = projection.K
             _combine_rows(learner, model.rule_number, K, x, out[rows])
     return out
 

@@ -12,15 +12,12 @@ import numpy as np
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.compiled import compiled
 from rpnb.core.linear_rows import (
-    Row,
-    Rows,
     contract,
     dot,
     is_credible,
     move,
     products,
     project_to_ball,
-    row_at,
     spread,
     square_norm,
     stays_finite,
@@ -39,6 +36,7 @@ from rpnb.core.linear_rules import (
 )
 from rpnb.core.linear_state import ROUNDS, UPDATES, LinearState
 from rpnb.core.linear_steps import Round, is_triggered, perceptron_shares, step_of
+from rpnb.core.rows import Row, Rows, row_at
 
 
 class _Desk(NamedTuple):

@@ -1,68 +1,21 @@
-"""Rows and what linear learners do with them: products, sums, covariance.
+"""What linear learners do with rows: products, sums, covariance.
 
-Of a dense row the columns are left out; of a sparse row the zeros are. A sum runs over
-the columns in rising order, one after the other, so that a dense row and the same row
-without its zeros give the same bits, whatever stands beside them.
+A sum runs over the columns in rising order, one after the other, so that a dense row
+and the same row without its zeros give the same bits, whatever stands beside them.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.arrays import FloatArray
 from rpnb.core.compiled import compiled
+from rpnb.core.rows import Row
 
 _LARGEST: Final = float(np.finfo(np.float64).max)
 # Share of the variance along x that a step leaves at least. Below it, what a difference
 # leaves would be rounding error.
 _REMAINDER: Final = 2.0**-40
-
-
-class Rows(NamedTuple):
-    """A block of n rows, dense or sparse. Made by `dense_rows` or `sparse_rows`."""
-
-    values: FloatArray
-    """the values of all rows, row after row"""
-    columns: IntArray
-    """their columns; empty if the rows are dense"""
-    starts: IntArray
-    """(n + 1,) where each row's values start, and the end of the last"""
-
-
-class Row(NamedTuple):
-    """One row, or a vector in its form."""
-
-    values: FloatArray
-    columns: IntArray
-    """of the values; empty if they are those of all columns in order"""
-
-
-def dense_rows(X: FloatArray) -> Rows:
-    """Rows of X (n, p); no copy if X is in C order and may be written to."""
-    n, p = X.shape
-    values = _plain(X, np.float64).reshape(-1)
-    return Rows(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
-
-
-def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> Rows:
-    """Rows in compressed form: sorted columns, none twice (`sum_duplicates`)."""
-    return Rows(
-        _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
-    )
-
-
-def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    # An array that may not be written to is another type to the compiler, which would
-    # compile all anew for it; nothing here writes to rows.
-    return np.require(array, dtype, ["C", "W"])
-
-
-@compiled
-def row_at(rows: Rows, i: int) -> Row:
-    """Row i of a block."""
-    start, stop = rows.starts[i], rows.starts[i + 1]
-    return Row(rows.values[start:stop], rows.columns[start:stop])
 
 
 @compiled

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Final
 
 import numpy as np
 
 from rpnb.core.arrays import FloatArray, IntArray, SingleArray, UIntArray
 from rpnb.core.combining import RULES, Rule
+from rpnb.core.hadamard import Hadamard, draw_hadamard
 from rpnb.core.moments import (
     Gaussians,
     Moments,
@@ -20,6 +22,10 @@ from rpnb.core.moments import (
 )
 from rpnb.core.projection import Law, draw
 from rpnb.core.stream import Classes, Learner
+from rpnb.core.very_sparse import VerySparse, draw_very_sparse
+
+# Bytes of a matrix beyond which it is not kept: its rows are drawn where needed.
+LARGEST_MATRIX: Final = 1 << 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +39,16 @@ class Projection:
     K: int
     q: int
     R: SingleArray
-    """(p, F), drawn from the five above"""
+    """(p, F), drawn from the five above; without rows where it is not kept"""
     longest: float
     """largest Euclidean norm of a column of R"""
+    structure: VerySparse | Hadamard | None = None
+    """what stands in R's place, for laws that have it"""
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return self.features.shape[0]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the recipe; the matrix is drawn again."""
@@ -57,6 +70,16 @@ def make_projection(
     law: Law, seed: int, features: UIntArray, K: int, q: int
 ) -> Projection:
     """Draw K projections of the given features to q dimensions."""
+    F = K * q
+    unkept = np.empty((0, F), np.float32)
+    if law == "very_sparse":
+        very_sparse = draw_very_sparse(seed, features, F)
+        return Projection(law, seed, features, K, q, unkept, 0.0, very_sparse)
+    if law == "hadamard":
+        hadamard = draw_hadamard(seed, features, F)
+        return Projection(law, seed, features, K, q, unkept, 0.0, hadamard)
+    if features.shape[0] * F * unkept.itemsize > LARGEST_MATRIX:
+        return Projection(law, seed, features, K, q, unkept, 0.0)
     R = draw(law, seed, features, K, q)
     squares = np.einsum("pf,pf->f", R, R, dtype=np.float64)
     return Projection(law, seed, features, K, q, R, float(np.sqrt(squares.max())))
@@ -96,10 +119,14 @@ class Model:
         """The combining rule as kernels know it."""
         return RULES.index(self.rule)
 
-    def learner(self) -> Learner:
-        """Give the kernels' view of the model: the same arrays."""
+    def learner(self, *, projected: bool = False) -> Learner:
+        """Give the kernels' view of the model: the same arrays.
+
+        With `projected`, for rows that come projected already.
+        """
+        R = self.projection.R
         return Learner(
-            self.projection.R,
+            R[:0] if projected else R,
             1.0 / sqrt(self.projection.q),
             self.prior,
             self.moments,

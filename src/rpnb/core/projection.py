@@ -20,8 +20,11 @@ from rpnb.core.arrays import (
 from rpnb.core.compiled import compiled, fused_multiply_add
 from rpnb.core.random_bits import fill_normal, fill_words
 
-Law: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
-LAWS: Final[tuple[Law, ...]] = get_args(Law)
+MatrixLaw: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
+Law: TypeAlias = MatrixLaw | Literal["very_sparse", "hadamard"]
+# Laws whose entries are independent of each other and of p: any row can be drawn alone.
+MATRIX_LAWS: Final[tuple[MatrixLaw, ...]] = get_args(MatrixLaw)
+LAWS: Final[tuple[Law, ...]] = (*MATRIX_LAWS, "very_sparse", "hadamard")
 
 _ROOT_THREE: Final = np.float32(1.7320508)
 # A sixth and a third of the 2³² values of a word, counted from the lowest.
@@ -43,6 +46,7 @@ def draw(law: Law, seed: int, features: UIntArray, K: int, q: int) -> SingleArra
     Parameters
     ----------
     law : {"gaussian", "bernoulli", "achlioptas"}
+        The laws whose rows can be drawn one without the other:
         N(0, 1); ±1 with probability ½ each; or −√3, 0, √3 with probabilities 1/6, 2/3,
         1/6 (section 2.1 of the paper). All have mean 0 and variance 1.
     seed : int
@@ -57,8 +61,13 @@ def draw(law: Law, seed: int, features: UIntArray, K: int, q: int) -> SingleArra
     array of shape (p, K·q)
         Column k·q + j is column j of matrix k; not yet divided by √q.
     """
+    if law not in MATRIX_LAWS:
+        raise ValueError(
+            f"the rows of a projection by the law {law!r} depend on how many features "
+            f"there are; rows can be drawn alone by {', '.join(MATRIX_LAWS)}"
+        )
     R = np.empty((features.shape[0], K * q), np.float32)
-    _draw(LAWS.index(law), np.uint64(seed), features, q, R)
+    _draw(MATRIX_LAWS.index(law), np.uint64(seed), features, q, R)
     return R
 
 
@@ -114,9 +123,16 @@ def project(
     a row's projection has the same bits whatever other rows are projected with it,
     and a zero leaves no trace. Features are taken four at a time, to load and store a
     sum once for four; rows likewise, to load and widen the matrix once for four.
+
+    A matrix without rows stands for one that has been applied already: X holds the
+    projections (n, F), and they are copied.
     """
     p, F = R.shape
     n = rows.shape[0]
+    if p == 0:
+        for b in range(n):
+            Z[b] = X[rows[b]]
+        return
     fours = p - p % 4
     for start in range(0, F, _PANEL):
         stop = min(start + _PANEL, F)
@@ -147,21 +163,22 @@ def project(
                 b += 4
             while b < n:
                 x = X[rows[b], i : i + 4]
-                _one_by_four(x, scale, r0, r1, r2, r3, Z[b, start:stop])
+                add_four(x, scale, r0, r1, r2, r3, Z[b, start:stop])
                 b += 1
         for i in range(fours, p):
             for b in range(n):
-                _one_by_one(X[rows[b], i] * scale, R[i, start:stop], Z[b, start:stop])
+                add_one(X[rows[b], i] * scale, R[i, start:stop], Z[b, start:stop])
 
 
 @compiled
-def _one_by_one(x: float, r: SingleArray, z: FloatArray) -> None:
+def add_one(x: float, r: SingleArray, z: FloatArray) -> None:
+    """Add x times a row of the matrix to the sums z, rounding once."""
     for f in range(z.shape[0]):
         z[f] = fused_multiply_add(x, np.float64(r[f]), z[f])
 
 
 @compiled
-def _one_by_four(
+def add_four(
     x: FloatArray,
     scale: float,
     r0: SingleArray,
@@ -170,6 +187,7 @@ def _one_by_four(
     r3: SingleArray,
     z: FloatArray,
 ) -> None:
+    """Do what four calls of `add_one` do, one feature after the other."""
     x0 = x[0] * scale
     x1 = x[1] * scale
     x2 = x[2] * scale

@@ -102,17 +102,16 @@ def _horner(coefficients: tuple[float, ...], x: float) -> float:
 
 
 @compiled
-def _quantile_outside(below: FloatArray, power: WordArray) -> None:
-    """Replace each probability, 1e-11 … 0.075, by its normal quantile's absolute value.
+def fill_logs(values: FloatArray, power: WordArray) -> None:
+    """Replace each of the values, which are positive and normal, by its logarithm.
 
-    The quantile is a ratio of polynomials in √(−log below). A library's `log` may
-    differ in its last bit from one machine to the next, hence the one here: with
-    below = m·2ᵉ and m near 1, log m = 2·artanh((m − 1)/(m + 1)), as a series. Loops
-    are kept apart so that each is free of branches and of conversions that would stop
-    the compiler from vectorising it. `power` is working space.
+    A library's `log` may differ in its last bit from one machine to the next, hence the
+    one here: with a value m·2ᵉ and m near 1, log m = 2·artanh((m − 1)/(m + 1)), as a
+    series. Loops are kept apart so that each is free of branches and of conversions
+    that would stop the compiler from vectorising it. `power` is working space.
     """
-    bits = below.view(np.int64)
-    n = below.shape[0]
+    bits = values.view(np.int64)
+    n = values.shape[0]
     mantissa = np.empty(n)
     mantissa_bits = mantissa.view(np.int64)
     for i in range(n):
@@ -123,8 +122,18 @@ def _quantile_outside(below: FloatArray, power: WordArray) -> None:
         e = power[i] - (1 if m < _ROOT_HALF else 0)
         m = m * 2.0 if m < _ROOT_HALF else m
         s = (m - 1.0) / (m + 1.0)
-        log = e * _LOG_TWO + 2.0 * s * _horner(_ARTANH, s * s)
-        r = sqrt(-log) - 1.6
+        values[i] = e * _LOG_TWO + 2.0 * s * _horner(_ARTANH, s * s)
+
+
+@compiled
+def _quantile_outside(below: FloatArray, power: WordArray) -> None:
+    """Replace each probability, 1e-11 … 0.075, by its normal quantile's absolute value.
+
+    The quantile is a ratio of polynomials in √(−log below). `power` is working space.
+    """
+    fill_logs(below, power)
+    for i in range(below.shape[0]):
+        r = sqrt(-below[i]) - 1.6
         below[i] = _horner(_SHOULDER, r) / _horner(_SHOULDER_BELOW, r)
 
 

@@ -29,7 +29,7 @@ _SINGLE = 2.0**-24
 _DOUBLE = 2.0**-53
 _TINY = 2.0**-149
 # Bound of the relative error of PANEL products and sums in any order, Higham's γ (2002,
-# section 3.1), with room for the roundings of `square`, `linear` and of a product.
+# section 3.1), with room for the roundings of `square`, `linear`, of z and of products.
 _GAMMA = (PANEL + 16) * _SINGLE * 1.01
 
 
@@ -121,6 +121,31 @@ def centre(
         double = (2 * p + 16) * _DOUBLE * scale * (sqrt(square) + away)
         noise[b] = (single + double) * longest + p * _TINY * (1.0 + longest)
         reach[b] = sqrt(moved_square) * longest
+
+
+@compiled_approximate
+def move(
+    Z: FloatArray,
+    origin: FloatArray,
+    out: SingleArray,
+    noise: FloatArray,
+    reach: FloatArray,
+) -> None:
+    """Move rows Z (n, F), projected already, by the projected origin; see `centre`.
+
+    Rounding z − z₀ to single precision is an error relative to it, for which the bound
+    of the sum has room; only what falls below single precision is left as noise.
+    """
+    for b in range(Z.shape[0]):
+        z = Z[b]
+        to = out[b]
+        square = 0.0
+        for f in range(z.shape[0]):
+            moved = z[f] - origin[f]
+            to[f] = moved
+            square += moved * moved
+        noise[b] = _TINY
+        reach[b] = sqrt(square)
 
 
 @compiled_approximate

@@ -51,7 +51,7 @@ class Learner(NamedTuple):
     """The state that a pass reads and writes."""
 
     R: SingleArray
-    """(p, F) the K projections side by side"""
+    """(p, F) the K projections side by side; (0, F) if rows come projected already"""
     scale: float
     """1/√q"""
     prior: Prior
@@ -161,8 +161,12 @@ def pass_one(
     learnt in between, are at hand, in `known`. That is only read, since other threads
     may be reading it; what is known now goes to `memo`. `seen` is the number of rows
     the model has seen. Returns the prediction and the number of updates.
+
+    X is not projected. Where the learner has no matrix, the caller puts the projection
+    of a row that is not known into its place in `memo`.
     """
-    p, F = learner.R.shape
+    p = X.shape[1]
+    F = learner.R.shape[1]
     same = True
     for i in range(p):
         same &= X[0, i] == known[i]
@@ -171,7 +175,7 @@ def pass_one(
     z = memo[p : p + F]
     if same:
         z[:] = known[p : p + F]
-    else:
+    elif learner.R.shape[0] > 0:
         project(X, np.zeros(1, np.int64), learner.scale, learner.R, z.reshape(1, F))
     if same and known[p + F + 1] == seen:
         label = int(known[p + F])

@@ -134,6 +134,7 @@ default="log_sum"
     True
     """
 
+    _takes_sparse = True
     _free_parameters = ("update", "batch_size", "temperature")
 
     def __init__(

@@ -9,11 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
-from rpnb.core.arrays import FloatArray, IntArray, as_block
+from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.linear_pass import linear_pass, linear_scores
-from rpnb.core.linear_rows import Rows, dense_rows, sparse_rows
 from rpnb.core.linear_rules import ALGORITHMS, MULTICLASS, Rule, rule
 from rpnb.core.linear_state import (
     ROUNDS,
@@ -22,6 +20,7 @@ from rpnb.core.linear_state import (
     blank_state,
     copy_state,
 )
+from rpnb.core.rows import as_rows
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.parameters import check_choice, check_real
 from rpnb.estimators.persistence import take_array
@@ -156,7 +155,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             rows = slice(start, start + _BLOCK)
             target = y[rows] if learn else _NO_LABELS
             linear_pass(
-                state.rule, state.state, _rows(X[rows]), target, learn, labels[rows]
+                state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
             )
 
     def _tally(self, state: LinearLearner) -> tuple[int, int]:
@@ -202,7 +201,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         out = np.empty((rows.shape[0], learner.state.W.shape[0]))
         for start in range(0, rows.shape[0], _BLOCK):
             part = slice(start, start + _BLOCK)
-            linear_scores(learner.rule, learner.state, _rows(rows[part]), out[part])
+            linear_scores(learner.rule, learner.state, as_rows(rows[part]), out[part])
         if learner.rule.two_class:
             # The first class is +1 to the learner, and negative to scikit-learn.
             return -out[:, 0]
@@ -210,14 +209,6 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         if out.shape[1] == 2:
             return out[:, 1] - out[:, 0]
         return out
-
-
-def _rows(X: Any) -> Rows:
-    if issparse(X):
-        return sparse_rows(
-            X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
-        )
-    return dense_rows(as_block(X))
 
 
 def _rearranged(state: LinearState, source: IntArray) -> LinearState:

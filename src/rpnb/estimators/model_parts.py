@@ -6,8 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.core.hadamard import Hadamard
 from rpnb.core.model import Model, arrange_classes, make_projection, refresh_all
+from rpnb.core.projection import draw
+from rpnb.core.very_sparse import VerySparse
 from rpnb.estimators.persistence import ModelFileError, take_array
+
+# Rows of a matrix that is not kept which go into its checksum.
+_SAMPLE = 64
 
 
 def take_apart(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -61,4 +67,22 @@ def put_together(
 
 def _fingerprint(state: Model) -> int:
     """Return a checksum of the projections, the same on every machine."""
-    return zlib.crc32(np.ascontiguousarray(state.projection.R, dtype="<f4").data)
+    projection = state.projection
+    parts: list[NDArray[Any]]
+    if isinstance(projection.structure, VerySparse):
+        parts = [projection.structure.starts, projection.structure.entries]
+    elif isinstance(projection.structure, Hadamard):
+        parts = [projection.structure.signs, projection.structure.columns]
+    elif projection.R.shape[0] > 0:
+        parts = [projection.R]
+    else:
+        # Too large to be kept, or to be drawn for a checksum: a few rows of it.
+        some = np.linspace(0, projection.p - 1, _SAMPLE).astype(np.int64)
+        features = projection.features[some]
+        recipe = projection.law, projection.seed, features, projection.K, projection.q
+        parts = [draw(*recipe)]
+    checksum = 0
+    for part in parts:
+        little_endian = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
+        checksum = zlib.crc32(little_endian.data, checksum)
+    return checksum
