@@ -18,7 +18,7 @@ from rpnb import RPNBClassifier, datasets
 from rpnb.core.arrays import FloatArray
 from rpnb.core.projection import Law
 
-WIDEST = ("GM", "Isolet", "Madelon", "Multiple_Features", "Musk2")
+WIDEST = ("GM", "Isolet", "Madelon", "Multiple Features", "Musk2")
 OTHERS: tuple[Law, ...] = ("very_sparse", "hadamard")
 
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_array_equal
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.model import Model, arrange_classes, make_projection, new_model
 from rpnb.core.moments import Prior
-from rpnb.core.oracle import Oracle
-from rpnb.core.projection import LAWS, Law
+from rpnb.core.oracle import Oracle, matrices
+from rpnb.core.projection import LAWS, MATRIX_LAWS, Law
 from rpnb.core.stream import pass_exact
 
 WEIGHT = np.ones(1)
@@ -70,11 +70,8 @@ def make_model(
 
 def oracle_of(model: Model) -> Oracle:
     """Return the plain twin of a model that has seen nothing."""
-    p, F = model.projection.R.shape
-    K = model.projection.K
-    R = model.projection.R.astype(np.float64).reshape(p, K, F // K).swapaxes(0, 1)
     oracle = Oracle(
-        R,
+        matrices(model.projection),
         model.M,
         model.rule,
         model.prior.mean,
@@ -117,3 +114,4 @@ def well_behaved(seed: int, n: int, M: int = 3) -> Stream:
 
 
 laws = st.sampled_from(LAWS)
+matrix_laws = st.sampled_from(MATRIX_LAWS)

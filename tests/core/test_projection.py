@@ -4,8 +4,8 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rpnb.core.projection import LAWS, Law, down_space_dimension, draw, project
-from strategies import Stream, laws, streams
+from rpnb.core.projection import MATRIX_LAWS, Law, down_space_dimension, draw, project
+from strategies import Stream, matrix_laws, streams
 
 
 def entries(law: Law) -> np.ndarray:
@@ -19,7 +19,7 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
     assert down_space_dimension(p) == q
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", MATRIX_LAWS)
 def test_every_law_has_mean_zero_and_variance_one(law: Law) -> None:
     r = entries(law).astype(np.float64)
     assert abs(r.mean()) < 4 / np.sqrt(r.size)
@@ -51,21 +51,21 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
     assert stats.chisquare(counts, thirds).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", MATRIX_LAWS)
 def test_columns_are_uncorrelated_across_members_and_features(law: Law) -> None:
     R = draw(law, 5, np.arange(400, dtype=np.uint64), 6, 5).astype(np.float64)
     off_diagonal = np.asarray(np.corrcoef(R.T))[~np.eye(30, dtype=bool)]
     assert np.abs(off_diagonal).max() < 5 / np.sqrt(400)
 
 
-@given(laws)
+@given(matrix_laws)
 def test_a_member_is_the_same_whatever_their_number(law: Law) -> None:
     features = np.arange(6, dtype=np.uint64)
     few, many = draw(law, 9, features, 3, 4), draw(law, 9, features, 8, 4)
     assert_array_equal(few, many[:, :12])
 
 
-@given(laws)
+@given(matrix_laws)
 def test_a_feature_that_joins_later_moves_no_other(law: Law) -> None:
     early = draw(law, 9, np.array([3, 11], np.uint64), 3, 4)
     late = draw(law, 9, np.array([11, 8, 3], np.uint64), 3, 4)
@@ -106,11 +106,25 @@ def test_zeros_leave_no_trace_so_that_sparse_rows_agree_with_dense_ones() -> Non
     assert_array_equal(whole, part)
 
 
+def test_rows_that_are_projected_already_are_copied() -> None:
+    Z = np.random.default_rng(0).normal(size=(5, 6))
+    out = np.empty((2, 6))
+    project(Z, np.array([3, 1]), 0.5, np.empty((0, 6), np.float32), out)
+    assert_array_equal(out, Z[[3, 1]])
+
+
+def test_no_row_can_be_drawn_alone_where_it_depends_on_their_number() -> None:
+    laws: tuple[Law, ...] = ("very_sparse", "hadamard")
+    for law in laws:
+        with pytest.raises(ValueError, match=f"law '{law}' depend on how many"):
+            draw(law, 0, np.arange(3, dtype=np.uint64), 2, 2)
+
+
 def test_distances_survive_on_average() -> None:
     # E|z|² = |x|² for every law: the scale 1/√q is the right one.
     p, q = 30, 6
     x = np.random.default_rng(1).normal(size=(1, p))
-    for law in LAWS:
+    for law in MATRIX_LAWS:
         R = draw(law, 3, np.arange(p, dtype=np.uint64), 200, q)
         Z = np.empty((1, 200 * q))
         project(x, np.zeros(1, np.int64), 1 / np.sqrt(q), R, Z)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rpnb import RPNBClassifier
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.combining import RULES
-from rpnb.core.oracle import Oracle
+from rpnb.core.oracle import Oracle, matrices
 
 WORDS = ["ant", "bee", "cat", "dog", "emu"]
 
@@ -69,8 +69,6 @@ def oracle_for(
     `declared` numbers the classes that take part from the start.
     """
     state = model._state
-    K, q = state.projection.K, state.projection.q
-    R = state.projection.R.astype(np.float64)
     settings: dict[str, Any] = {
         "rule": state.rule,
         "prior_mean": state.prior.mean,
@@ -79,8 +77,7 @@ def oracle_for(
         "var_floor": state.prior.floor,
         "keep": state.keep,
     }
-    projections = R.reshape(R.shape[0], K, q).swapaxes(0, 1)
-    oracle = Oracle(projections, state.M, **{**settings, **changes})
+    oracle = Oracle(matrices(state.projection), state.M, **{**settings, **changes})
     oracle.eligible[:] = False
     oracle.eligible[list(declared)] = True
     return oracle

@@ -22,6 +22,12 @@ def spoilt(value: float, **form: Any) -> Any:
     return rows
 
 
+def damaged(part: str, at: int, value: int) -> Any:
+    rows = scipy.sparse.csr_array(X)
+    getattr(rows, part)[at] = value
+    return rows
+
+
 PLACE = r"\(row 5, column 2\); RPNBClassifier takes finite numbers only"
 FRAME = pandas.DataFrame(X, columns=list("abcd"))
 BAD_ROWS: dict[str, tuple[Any, str]] = {
@@ -95,6 +101,41 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
         "X must hold real numbers, got .* datetime64",
     ),
     "complex numbers": (X + 1j, "Complex data not supported"),
+    "NaN in sparse rows": (scipy.sparse.csr_array(spoilt(np.nan)), f"NaN {PLACE}"),
+    "too large in sparse columns": (
+        scipy.sparse.csc_matrix(spoilt(-2e150)),
+        rf"-2e\+150, too large.*{PLACE}",
+    ),
+    "infinity in a sparse pandas frame": (
+        pandas.DataFrame(spoilt(np.inf)).astype(pandas.SparseDtype(float, 0.0)),
+        f"infinity {PLACE}",
+    ),
+    "a pandas frame with some sparse columns": (
+        FRAME.astype({"c": pandas.SparseDtype(float, 0.0)}),
+        "X has sparse columns and dense ones, such as 'a': make all sparse",
+    ),
+    "a sparse pandas frame that leaves out ones": (
+        FRAME.astype(pandas.SparseDtype(float, 1.0)),
+        r"X has a sparse column, 'a', with fill value 1\.0: what .* must be 0",
+    ),
+    "a sparse vector": (
+        scipy.sparse.csr_array(X[0]),
+        r"Expected 2D input, got input with shape \(4,\)",
+    ),
+    **{
+        f"sparse rows with {value} in {part}": (
+            damaged(part, at, value),
+            r"X is a damaged sparse matrix: its indptr and indices do not fit its "
+            r"shape \(40, 4\)",
+        )
+        for part, at, value in (
+            ("indices", 7, 4),
+            ("indices", 7, -1),
+            ("indptr", 3, 1000),
+            ("indptr", 0, 1),
+            ("indptr", 40, 1000),
+        )
+    },
     "rows of several lengths": ([[1.0, 2.0], [3.0]], "inhomogeneous shape"),
 }
 
@@ -117,13 +158,11 @@ def test_bad_rows_get_no_answer(kind: str, method: str) -> None:
     assert snapshot(model) == before
 
 
-def test_sparse_rows_and_matrices_are_refused() -> None:
-    sparse = scipy.sparse.csr_array(X)
+def test_matrices_are_refused() -> None:
     with pytest.warns(PendingDeprecationWarning):
         matrix = np.asmatrix(X)
     for learn in LEARNING.values():
-        for rows, message in ((sparse, "Sparse data"), (matrix, "np.matrix is not")):
-            refuses(partial(learn, X=rows, y=y), message, TypeError)
+        refuses(partial(learn, X=matrix, y=y), "np.matrix is not", TypeError)
 
 
 @pytest.mark.parametrize("columns", [3, 5])

@@ -25,16 +25,22 @@ WORDS = np.array(["ant", "bee", "cat"])[y]
 
 
 def expected_failures(_estimator: Any) -> dict[str, str]:
+    reason = (
+        "a row of weight 2 is one update, two rows are two presentations of which the "
+        "second may no longer be a mistake"
+    )
     return {
-        "check_sample_weight_equivalence_on_dense_data": (
-            "a row of weight 2 is one update, two rows are two presentations of which "
-            "the second may no longer be a mistake"
-        )
+        f"check_sample_weight_equivalence_on_{kind}_data": reason
+        for kind in ("dense", "sparse")
     }
 
 
 each_check: Callable[[Test], Test] = parametrize_with_checks(
-    [RPNBClassifier(n_estimators=10, random_state=0)],
+    [
+        RPNBClassifier(n_estimators=10, random_state=0),
+        RPNBClassifier(n_estimators=10, projection="very_sparse", random_state=0),
+        RPNBClassifier(n_estimators=10, projection="hadamard", random_state=0),
+    ],
     expected_failed_checks=expected_failures,
 )
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from estimators.streams import FAMILIES, blobs, rows
-from rpnb import RPNBClassifier
+from rpnb import RPNBClassifier, baselines
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.estimators.persistence import ModelFileError, take_array
 from rpnb.estimators.streaming import StreamClassifier
@@ -120,7 +120,8 @@ def test_weights_are_for_those_that_can_weigh() -> None:
 
 def test_sparse_rows_are_taken_by_those_that_say_so() -> None:
     assert Majority().__sklearn_tags__().input_tags.sparse
-    assert not RPNBClassifier().__sklearn_tags__().input_tags.sparse
+    assert RPNBClassifier().__sklearn_tags__().input_tags.sparse
+    assert not baselines.make("AROW").__sklearn_tags__().input_tags.sparse
     for form in (
         scipy.sparse.csr_array,
         scipy.sparse.csc_array,

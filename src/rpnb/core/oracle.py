@@ -11,9 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.linalg
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.combining import Rule
+from rpnb.core.hadamard import Hadamard
+from rpnb.core.model import Projection
+from rpnb.core.projection import draw
+from rpnb.core.very_sparse import VerySparse
 
 
 @dataclass(slots=True)
@@ -49,6 +54,32 @@ class Oracle:
         self.variance = np.full((K, self.M, q), self.prior_variance)
         self.eligible = np.ones(self.M, dtype=np.bool_)
         self.learnt = [[] for _ in range(self.M)]
+
+
+def matrices(projection: Projection) -> FloatArray:
+    """Return the K projections of any law as (K, p, q), entry by entry."""
+    p, K, q = projection.p, projection.K, projection.q
+    structure = projection.structure
+    if isinstance(structure, VerySparse):
+        R = np.zeros((p, K * q))
+        for i in range(p):
+            for entry in structure.entries[
+                structure.starts[i] : structure.starts[i + 1]
+            ]:
+                if entry >= 0:
+                    R[i, entry] = structure.size
+                else:
+                    R[i, -1 - entry] = -structure.size
+    elif isinstance(structure, Hadamard):
+        H = scipy.linalg.hadamard(structure.order)
+        R = np.empty((p, K * q))
+        for f in range(K * q):
+            signs = structure.signs[f // structure.order]
+            R[:, f] = signs * H[:p, structure.columns[f]]
+    else:
+        recipe = projection.law, projection.seed, projection.features, K, q
+        R = draw(*recipe).astype(np.float64)
+    return R.reshape(p, K, q).swapaxes(0, 1)
 
 
 def project(oracle: Oracle, X: FloatArray) -> FloatArray:

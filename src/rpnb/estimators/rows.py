@@ -31,6 +31,8 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and X.size > 0:
         rows: NDArray[Any] = X
     else:
+        if sparse:
+            _check_form(X)
         rows = check_array(
             X,
             dtype="numeric",
@@ -51,6 +53,41 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
     elif rows.dtype.kind == "b":
         rows = rows.astype(np.float64)
     return rows
+
+
+def _check_form(X: Any) -> None:
+    """Refuse sparse data that cannot be read as such, before anything reads them."""
+    if issparse(X) and X.ndim == 2 and X.format in ("csr", "csc"):
+        n, across = X.shape if X.format == "csr" else X.shape[::-1]
+        starts, indices = X.indptr, X.indices
+        if not (
+            starts.shape[0] == n + 1
+            and starts[0] == 0
+            and (np.diff(starts) >= 0).all()
+            and starts[-1] <= min(indices.shape[0], X.data.shape[0])
+            and indices.min(initial=0) >= 0
+            and indices.max(initial=-1) < across
+        ):
+            raise ValueError(
+                f"X is a damaged sparse matrix: its indptr and indices do not fit its "
+                f"shape {X.shape}"
+            )
+    elif hasattr(X, "dtypes") and hasattr(X, "iloc") and X.ndim == 2:
+        # A pandas frame, of which some, none or all columns may be sparse.
+        fills = [getattr(dtype, "fill_value", None) for dtype in X.dtypes]
+        dense = [name for name, fill in zip(X, fills, strict=True) if fill is None]
+        if 0 < len(dense) < len(fills):
+            raise ValueError(
+                f"X has sparse columns and dense ones, such as {dense[0]!r}: make all "
+                "sparse, X.astype(pandas.SparseDtype(float, 0.0)), or none, "
+                "X.sparse.to_dense() of the sparse ones"
+            )
+        for name, fill in zip(X, fills, strict=True):
+            if fill is not None and fill != 0:
+                raise ValueError(
+                    f"X has a sparse column, {name!r}, with fill value {fill}: what a "
+                    "sparse column leaves out must be 0"
+                )
 
 
 def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
