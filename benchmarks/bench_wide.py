@@ -43,7 +43,7 @@ from rpnb.study.report.svg import standalone
 
 NONZEROS = 60
 WIDTHS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-SERIES = {"q = 20": 20, "q = ⌊2·log₂ p⌋": "auto"}
+SERIES: dict[str, Any] = {"q = 20": 20, "q = ⌊2·log₂ p⌋": "auto"}
 
 
 def sparse_stream(p: int, n: int) -> tuple[csr_array, np.ndarray]:

@@ -22,7 +22,7 @@ except ImportError as error:
     raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
 
 from rpnb.core.combining import Rule
-from rpnb.core.projection import Law
+from rpnb.core.projection import MatrixLaw
 from rpnb.estimators import classifier
 from rpnb.estimators.named_features import NamedFeatures
 
@@ -105,7 +105,7 @@ class RPNBClassifier(base.MiniBatchClassifier):
         self,
         n_estimators: int = 200,
         n_components: int | Literal["auto"] = "auto",
-        projection: Law = "gaussian",
+        projection: MatrixLaw = "gaussian",
         combiner: Rule = "log_sum",
         update: Literal["mistakes", "all"] = "mistakes",
         batch_size: int | None = 1,

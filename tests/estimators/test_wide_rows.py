@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -19,6 +18,8 @@ from rpnb.core import model as models
 from rpnb.core.projection import LAWS, Law
 from rpnb.estimators.model_parts import take_apart
 from rpnb.estimators.persistence import ModelFileError
+
+pandas = pytest.importorskip("pandas")
 
 FORMS: dict[str, Any] = {
     "csr_array": scipy.sparse.csr_array,

@@ -1,11 +1,16 @@
-"""Projections by randomised Walsh-Hadamard transforms: p·log p additions, no matrix.
+"""Projections by Walsh-Hadamard transforms: p·log p additions, no matrix.
 
-Features are padded by zeros to a power of two, p₂, given random signs, and transformed
-by the Hadamard matrix H of that order, whose entries are ±1 (Ailon & Chazelle 2006;
-Tropp 2011). A transform gives p₂ columns; F columns take T = ⌈F/p₂⌉ transforms with
-signs of their own, and each takes its columns in a random order. So every entry of the
-projection is ±1 with probability ½, as under the law "bernoulli"; but the columns of
-one transform are orthogonal where p is a power of two, and not independent.
+A block of p₂ columns is R = D H Π G H / √p₂ (the "Fastfood" of Le, Sarlós & Smola, ICML
+2013, before its columns are rescaled): features are padded by zeros to a power of two,
+p₂; D holds random signs; H is the Hadamard matrix of order p₂, whose entries are ±1; Π
+is a random permutation; G holds p₂ normal numbers. F columns take T = ⌈F/p₂⌉ blocks,
+with Π and G of their own.
+
+The entries of one column are independent and N(0, 1), exactly as under the law
+"gaussian": each is a sum of the same p₂ normal numbers with signs, and the signs of two
+features are orthogonal. Only the columns of a block depend on each other, having these
+numbers in common. One transform alone would give entries ±1; where one feature
+dominates, all columns then look alike.
 """
 
 from typing import Final, NamedTuple
@@ -15,36 +20,42 @@ import numpy as np
 from rpnb.core.arrays import FloatArray, IntArray, SingleArray, UIntArray
 from rpnb.core.compiled import compiled
 from rpnb.core.projection import draw
-from rpnb.core.rows import Rows, row_at
+from rpnb.core.rows import Row, Rows, row_at
 
-# Makes the words that order columns other than those that give signs.
-_COLUMNS: Final = 0x486164616D617264
+# Make the numbers of Π and G other than those of D.
+_PERMUTATION: Final = 0x7065726D75746174
+_NORMAL: Final = 0x6E6F726D616C6E6F
 
 
 class Hadamard(NamedTuple):
-    """What is random in T transforms, and their order p₂."""
+    """What is random in T blocks of p₂ columns."""
 
-    order: int
     signs: SingleArray
-    """(T, p) of each feature in each transform: ±1"""
-    columns: IntArray
-    """(F,) which column of its transform's H each column is; p₂ of each transform"""
+    """(p,) D: ±1"""
+    places: IntArray
+    """(T, p₂) Π: from where each number of the second transform comes"""
+    weights: FloatArray
+    """(T, p₂) G/√p₂"""
 
 
 def draw_hadamard(seed: int, features: UIntArray, F: int) -> Hadamard:
-    """Draw signs for `features` (p,), and the order of columns.
+    """Draw what is random for `features` (p,).
 
-    The sign of a feature in a transform is a function of (seed, feature, transform),
-    the order of a transform's columns one of (seed, transform, p₂). Hence a column does
-    not depend on how many there are.
+    The sign of a feature is a function of (seed, feature), Π and G of a block are
+    functions of (seed, block, p₂). Hence a column does not depend on how many there
+    are.
     """
     order = 1 << (features.shape[0] - 1).bit_length()
     T = -(-F // order)
-    signs = np.ascontiguousarray(draw("bernoulli", seed, features, 1, T).T)
+    signs = draw("bernoulli", seed, features, 1, 1)[:, 0].copy()
     numbers = np.arange(order, dtype=np.uint64)
-    keys = draw("gaussian", seed ^ _COLUMNS, numbers, 1, T)
-    columns = np.argsort(keys, axis=0, kind="stable").T.reshape(-1)[:F].copy()
-    return Hadamard(order, signs, columns)
+    keys = draw("gaussian", seed ^ _PERMUTATION, numbers, 1, T)
+    normal = draw("gaussian", seed ^ _NORMAL, numbers, 1, T)
+    return Hadamard(
+        signs,
+        np.ascontiguousarray(np.argsort(keys, axis=0, kind="stable").T),
+        np.ascontiguousarray(normal.T.astype(np.float64) / np.sqrt(order)),
+    )
 
 
 @compiled
@@ -57,51 +68,49 @@ def project_hadamard(
     +0, whatever its sign and that of its feature, so that a sparse row has the bits of
     the same row dense.
     """
-    order = hadamard.order
-    T, p = hadamard.signs.shape
-    F = Z.shape[1]
-    # Where the transforms, made side by side, leave each column.
-    place = np.empty(F, np.int64)
-    for f in range(F):
-        place[f] = hadamard.columns[f] * T + f // order
-    v = np.zeros(T * order)
-    w = np.zeros(T * order)
+    T, order = hadamard.weights.shape
+    v = np.empty(order)
+    w = np.empty(order)
+    many_v = np.empty(T * order)
+    many_w = np.empty(T * order)
     for b in range(Z.shape[0]):
-        values, columns = row_at(rows, b)
-        v[:] = 0.0
-        for t in range(T):
-            part = v[t * order : t * order + p]
-            if columns.shape[0] > 0:
-                _scatter(values, columns, scale, hadamard.signs[t], part)
-            elif values.shape[0] > 0:
-                _load(values, scale, hadamard.signs[t], part)
+        _load(row_at(rows, b), scale, hadamard.signs, v)
         v, w = _transform(v, w, order)
-        _gather(v, place, Z[b])
+        for t in range(T):
+            part = many_v[t * order : (t + 1) * order]
+            _gather(v, hadamard.places[t], hadamard.weights[t], part)
+        many_v, many_w = _transform(many_v, many_w, order)
+        for t in range(T):
+            start = t * order
+            _unload(many_v[t:], T, Z[b, start : start + order])
 
 
 @compiled
-def _load(x: FloatArray, scale: float, signs: SingleArray, v: FloatArray) -> None:
-    for i in range(v.shape[0]):
-        v[i] = x[i] * scale * np.float64(signs[i]) + 0.0
-
-
-@compiled
-def _scatter(
-    values: FloatArray,
-    columns: IntArray,
-    scale: float,
-    signs: SingleArray,
-    v: FloatArray,
-) -> None:
+def _load(row: Row, scale: float, signs: SingleArray, v: FloatArray) -> None:
+    values, columns = row
+    if columns.shape[0] == 0 and values.shape[0] > 0:
+        for i in range(values.shape[0]):
+            v[i] = values[i] * scale * np.float64(signs[i]) + 0.0
+        v[values.shape[0] :] = 0.0
+        return
+    v[:] = 0.0
     for j in range(values.shape[0]):
         i = columns[j]
         v[i] = values[j] * scale * np.float64(signs[i]) + 0.0
 
 
 @compiled
-def _gather(v: FloatArray, place: IntArray, z: FloatArray) -> None:
+def _gather(
+    v: FloatArray, places: IntArray, weights: FloatArray, out: FloatArray
+) -> None:
+    for i in range(out.shape[0]):
+        out[i] = weights[i] * v[places[i]]
+
+
+@compiled
+def _unload(v: FloatArray, step: int, z: FloatArray) -> None:
     for f in range(z.shape[0]):
-        z[f] = v[place[f]]
+        z[f] = v[f * step]
 
 
 @compiled

@@ -71,11 +71,12 @@ def matrices(projection: Projection) -> FloatArray:
                 else:
                     R[i, -1 - entry] = -structure.size
     elif isinstance(structure, Hadamard):
-        H = scipy.linalg.hadamard(structure.order)
-        R = np.empty((p, K * q))
-        for f in range(K * q):
-            signs = structure.signs[f // structure.order]
-            R[:, f] = signs * H[:p, structure.columns[f]]
+        T, order = structure.weights.shape
+        H = scipy.linalg.hadamard(order)
+        blocks = [
+            (H[:p, structure.places[t]] * structure.weights[t]) @ H for t in range(T)
+        ]
+        R = structure.signs[:, None] * np.concatenate(blocks, axis=1)[:, : K * q]
     else:
         recipe = projection.law, projection.seed, projection.features, K, q
         R = draw(*recipe).astype(np.float64)

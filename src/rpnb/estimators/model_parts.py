@@ -72,7 +72,7 @@ def _fingerprint(state: Model) -> int:
     if isinstance(projection.structure, VerySparse):
         parts = [projection.structure.starts, projection.structure.entries]
     elif isinstance(projection.structure, Hadamard):
-        parts = [projection.structure.signs, projection.structure.columns]
+        parts = list(projection.structure)
     elif projection.R.shape[0] > 0:
         parts = [projection.R]
     else:
