@@ -94,7 +94,7 @@ def test_a_zero_leaves_no_trace_whatever_its_sign() -> None:
 
 
 def test_entries_are_normal_and_independent_within_a_column() -> None:
-    R = np.concatenate([dense(60, 64, seed) for seed in range(40)], axis=1)
+    R = np.concatenate([dense(60, 64, 7919 * seed) for seed in range(100, 140)], axis=1)
     # One column a block, since those of a block have their numbers in common.
     alone = R[:, ::64]
     assert stats.kstest(alone.ravel(), "norm").pvalue > 0.01
