@@ -60,9 +60,13 @@ class RPNBClassifier(WeightedStreamClassifier[Model]):
     n_components : int or "auto", default="auto"
         q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ for p features, at
         least 1 and at most p.
-    projection : {"gaussian", "bernoulli", "achlioptas"}, default="gaussian"
+    projection : {"gaussian", "bernoulli", "achlioptas", "very_sparse", "hadamard"}, \
+default="gaussian"
         Law of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with probabilities
-        1/6, 2/3, 1/6. All are divided by √q.
+        1/6, 2/3, 1/6. Two more for wide data: "very_sparse", −√s, 0, √s with
+        probabilities 1/(2s), 1 − 1/s, 1/(2s) and s = √p, for sparse rows; "hadamard",
+        N(0, 1) by fast Walsh-Hadamard transforms, for dense rows. All are divided by
+        √q.
     combiner : {"log_sum", "sum", "product", "vote", "max", "min", "median"}, \
 default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
@@ -116,6 +120,11 @@ default="log_sum"
 
     Notes
     -----
+    Observations may be sparse: SciPy matrices and arrays, or pandas frames of sparse
+    columns. They are never made dense, and give the bits of the same rows dense. A
+    projection beyond 512 MiB is not kept: what is needed of it is drawn anew for every
+    block of rows, or call.
+
     NaN, infinities and values beyond ±1e150 are refused. Ties go to the first of the
     sorted classes. Labels and state do not depend on how rows are cut into calls, with
     `batch_size=1`, nor on the number of threads.
