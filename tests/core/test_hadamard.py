@@ -93,38 +93,56 @@ def test_a_zero_leaves_no_trace_whatever_its_sign() -> None:
     assert dense[2].tobytes() == dense[3].tobytes()
 
 
-def test_entries_are_normal_and_independent_within_a_column() -> None:
-    R = np.concatenate([dense(60, 64, 7919 * seed) for seed in range(100, 140)], axis=1)
-    # One column a block, since those of a block have their numbers in common.
-    alone = R[:, ::64]
-    assert stats.kstest(alone.ravel(), "norm").pvalue > 0.01
-    # Two features: independent, hence their sum is normal too, of variance two.
-    sums = (alone[::2] + alone[1::2]).ravel() / np.sqrt(2.0)
-    assert stats.kstest(sums, "norm").pvalue > 0.01
-    assert abs((R**2).mean() - 1.0) < 0.1
-    off_diagonal = np.asarray(np.corrcoef(R))[~np.eye(60, dtype=bool)]
-    assert np.abs(off_diagonal).max() < 6 / np.sqrt(40 * 64)
+def test_entries_are_sums_of_random_signs() -> None:
+    R = dense(64, 64 * 400)
+    # One entry a block, since those of a block depend on each other.
+    entries = R[5, ::64]
+    heads = np.round(entries * 8.0 + 64.0).astype(np.int64) // 2
+    assert_allclose((2 * heads - 64) / 8.0, entries, atol=1e-12)
+    counts = np.bincount(np.clip(heads, 26, 38) - 26, minlength=13)
+    law = stats.binom(64, 0.5)
+    expected = np.array([law.cdf(26), *law.pmf(np.arange(27, 38)), law.sf(37)])
+    assert stats.chisquare(counts, counts.sum() * expected).pvalue > 0.01
+    # Entries of a column are uncorrelated.
+    off_diagonal = np.asarray(np.corrcoef(R[:, ::64]))[~np.eye(64, dtype=bool)]
+    assert np.abs(off_diagonal).max() < 5 / np.sqrt(400)
+
+
+def test_a_block_preserves_all_distances() -> None:
+    R = dense(64, 100)
+    assert_allclose(R[:, :64] @ R[:, :64].T, 64.0 * np.eye(64), atol=1e-12)
+    # The negative control: part of a block does not.
+    assert np.abs(R[:, 64:] @ R[:, 64:].T - 36.0 * np.eye(64)).max() > 1.0
+
+
+def test_a_feature_that_dominates_is_not_seen_alike_by_all_columns() -> None:
+    seen = np.abs(dense(100, 128)[7])
+    assert seen.min() < 0.2
+    assert seen.max() > 1.5
 
 
 def test_columns_are_hardly_correlated_for_observations_of_every_kind() -> None:
     # Over many seeds: columns f and g of a block, and of two blocks, for an observation
     # of one size throughout, and one with two features that dominate.
     for x in (np.ones(16), np.array([1.0] + [0.01] * 9 + [1.0] + [0.01] * 5)):
-        Z = np.array([x @ dense(16, 20, seed) for seed in range(600)])
+        Z = np.array([x @ dense(16, 20, seed) for seed in range(250)])
         correlation = np.corrcoef(Z.T)
-        assert np.abs(correlation[~np.eye(20, dtype=bool)]).max() < 5 / np.sqrt(600)
+        assert np.abs(correlation[~np.eye(20, dtype=bool)]).max() < 5 / np.sqrt(250)
         assert_allclose((Z**2).mean() / (x**2).sum(), 1.0, rtol=0.1)
 
 
-def test_permutations_and_normal_numbers_are_each_blocks_own() -> None:
+def test_permutations_and_signs_are_each_blocks_own() -> None:
     hadamard = draw_hadamard(5, numbers(60), 64 * 3 + 10)
     assert hadamard.places.shape == hadamard.weights.shape == (4, 64)
     for t in range(4):
         assert_array_equal(np.sort(hadamard.places[t]), np.arange(64))
         assert (hadamard.places[t] == hadamard.places[t - 1]).mean() < 0.2
-        assert (hadamard.places[t] == np.argsort(hadamard.weights[t])).mean() < 0.2
-    assert np.unique(hadamard.weights).shape == (256,)
+        assert abs(8.0 * (hadamard.weights[t] * hadamard.weights[t - 1]).sum()) < 4.0
+    assert_array_equal(np.unique(hadamard.weights), [-0.125, 0.125])
+    assert abs(hadamard.weights.mean()) < 4 * 0.125 / np.sqrt(256)
     assert set(np.unique(hadamard.signs)) == {-1.0, 1.0}
+    assert abs(hadamard.signs.mean()) < 4 / np.sqrt(60)
+    assert abs((hadamard.signs * hadamard.weights[0, :60]).sum()) < 4 * 0.125 * 8
 
 
 @given(st.integers(1, 40), st.integers(1, 90), st.integers(1, 90))

@@ -92,12 +92,7 @@ class Screener:
         self._ahead = far if ahead is None else ahead
         self._screen = unset_screen(model.M, F)
         rows = min(self._size, -(-X.shape[0] // 4) * 4)
-        if self._projected:
-            # Any origin will do, and some rows are as good as all.
-            self._screen.origin[:] = project_rows(model.projection, X[:_FEW]).mean(
-                axis=0
-            )
-        else:
+        if not self._projected:
             self._x0 = as_block(X[: self._size]).mean(axis=0)
             first = np.zeros(1, np.int64)
             origin = self._screen.origin[None, :]
@@ -105,10 +100,12 @@ class Screener:
                 self._x0[None, :], first, self._learner.scale, self._learner.R, origin
             )
             self._moved = np.empty((rows, p), np.float32)
+            self.refresh(np.arange(model.M))
+        # Of rows that come projected, the first block will give the origin.
+        self._has_origin = not self._projected
         self._Z = np.zeros((rows, F), np.float32)
         self._noise = np.empty(rows)
         self._reach = np.empty(rows)
-        self.refresh(np.arange(model.M))
 
     def refresh(self, classes: IntArray) -> None:
         """Bring the named classes up to date with the model."""
@@ -150,6 +147,10 @@ class Screener:
     def _project(self, x: FloatArray) -> None:
         """Fill Z, noise and reach for a block of rows."""
         if self._projected:
+            if not self._has_origin:
+                self._screen.origin[:] = x.mean(axis=0)
+                self.refresh(np.arange(self._model.M))
+                self._has_origin = True
             move(x, self._screen.origin, self._Z, self._noise, self._reach)
             return
         centre(

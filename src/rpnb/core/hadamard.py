@@ -1,16 +1,15 @@
 """Projections by Walsh-Hadamard transforms: p·log p additions, no matrix.
 
-A block of p₂ columns is R = D H Π G H / √p₂ (the "Fastfood" of Le, Sarlós & Smola, ICML
-2013, before its columns are rescaled): features are padded by zeros to a power of two,
-p₂; D holds random signs; H is the Hadamard matrix of order p₂, whose entries are ±1; Π
-is a random permutation; G holds p₂ normal numbers. F columns take T = ⌈F/p₂⌉ blocks,
-with Π and G of their own.
+A block of p₂ columns is R = D H Π E H / √p₂ (as the structured random features of Yu
+and others, NIPS 2016, with a permutation): features are padded by zeros to a power of
+two, p₂; D and E hold random signs; H is the Hadamard matrix of order p₂, whose entries
+are ±1; Π is a random permutation. F columns take T = ⌈F/p₂⌉ blocks, with Π and E of
+their own.
 
-The entries of one column are independent and N(0, 1), exactly as under the law
-"gaussian": each is a sum of the same p₂ normal numbers with signs, and the signs of two
-features are orthogonal. Only the columns of a block depend on each other, having these
-numbers in common. One transform alone would give entries ±1; where one feature
-dominates, all columns then look alike.
+An entry is a sum of p₂ random signs over √p₂, nearly normal, of mean 0 and variance 1.
+Entries of one column are uncorrelated, and the columns of a block are orthogonal where
+p is a power of two: of a block, all distances are preserved. One transform alone would
+give entries ±1; where one feature dominates, all columns would then look alike.
 """
 
 from typing import Final, NamedTuple
@@ -22,9 +21,9 @@ from rpnb.core.compiled import compiled
 from rpnb.core.projection import draw
 from rpnb.core.rows import Row, Rows, row_at
 
-# Make the numbers of Π and G other than those of D.
+# Make the numbers of Π and E other than those of D.
 _PERMUTATION: Final = 0x7065726D75746174
-_NORMAL: Final = 0x6E6F726D616C6E6F
+_SECOND: Final = 0x7365636F6E647369
 
 
 class Hadamard(NamedTuple):
@@ -35,13 +34,13 @@ class Hadamard(NamedTuple):
     places: IntArray
     """(T, p₂) Π: from where each number of the second transform comes"""
     weights: FloatArray
-    """(T, p₂) G/√p₂"""
+    """(T, p₂) E/√p₂"""
 
 
 def draw_hadamard(seed: int, features: UIntArray, F: int) -> Hadamard:
     """Draw what is random for `features` (p,).
 
-    The sign of a feature is a function of (seed, feature), Π and G of a block are
+    The sign of a feature is a function of (seed, feature), Π and E of a block are
     functions of (seed, block, p₂). Hence a column does not depend on how many there
     are.
     """
@@ -50,11 +49,11 @@ def draw_hadamard(seed: int, features: UIntArray, F: int) -> Hadamard:
     signs = draw("bernoulli", seed, features, 1, 1)[:, 0].copy()
     numbers = np.arange(order, dtype=np.uint64)
     keys = draw("gaussian", seed ^ _PERMUTATION, numbers, 1, T)
-    normal = draw("gaussian", seed ^ _NORMAL, numbers, 1, T)
+    second = draw("bernoulli", seed ^ _SECOND, numbers, 1, T)
     return Hadamard(
         signs,
         np.ascontiguousarray(np.argsort(keys, axis=0, kind="stable").T),
-        np.ascontiguousarray(normal.T.astype(np.float64) / np.sqrt(order)),
+        np.ascontiguousarray(second.T.astype(np.float64) / np.sqrt(order)),
     )
 
 
