@@ -152,6 +152,14 @@ def test_shapes_stand_beside_table_1() -> None:
     assert (tae.paper_n, tae.n, tae.source) == (151, None, None)
 
 
+def test_several_draws_are_said_to_be_several() -> None:
+    draws = [record("GM", "PA", r, 0.2, source=f"drawn with seed {r}") for r in (7, 8)]
+    (several,) = tables.shapes(draws)
+    assert several.source == "drawn with seed 7, …: one draw a permutation"
+    (one,) = tables.shapes(draws[:1])
+    assert one.source == "drawn with seed 7"
+
+
 def test_updates_are_those_of_figure_3() -> None:
     rows = {(u.dataset, u.method): u for u in tables.updates(RECORDS)}
     assert set(rows) == {("GM", m) for m in ("RPNB", "OGD", "NoChange")}

@@ -133,7 +133,8 @@ def shapes(
     table = []
     for name in datasets_of(runs) if datasets is None else datasets:
         there = printed.get(name)
-        ours = next((cell[0] for (d, _), cell in runs.items() if d == name), None)
+        cell = next((cell for (d, _), cell in runs.items() if d == name), ())
+        ours = cell[0] if cell else None
         table.append(
             Shape(
                 name,
@@ -143,10 +144,17 @@ def shapes(
                 p=ours.p if ours else None,
                 n=ours.n if ours else None,
                 M=ours.M if ours else None,
-                source=ours.source or None if ours else None,
+                source=_source_of(cell),
             )
         )
     return table
+
+
+def _source_of(cell: Sequence[Record]) -> str | None:
+    sources = list(dict.fromkeys(record.source for record in cell))
+    if len(sources) > 1:  # each permutation has a draw of its own
+        return f"{sources[0]}, …: one draw a permutation"
+    return (sources or [""])[0] or None
 
 
 def results(
