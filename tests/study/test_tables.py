@@ -288,6 +288,27 @@ def test_the_linear_methods_are_judged_together() -> None:
     assert agreement.root_mean_square([]) is None
 
 
+def test_what_more_permutations_showed_is_said_of_differences_only() -> None:
+    def reason(dataset: str, method: str, away: float) -> str | None:
+        (printed,) = (
+            each
+            for each in paper.results()
+            if (each.dataset, each.method) == (dataset, method)
+        )
+        spread = sqrt(printed.error_var)
+        runs = [
+            record(dataset, method, r, printed.error_mean + spread * (away + r % 2))
+            for r in range(10)
+        ]
+        (error, _) = agreement.agreement(runs, methods=[method])
+        return error.reason
+
+    assert reason("Musk1", "RPNB", -0.5) is None
+    assert "chance" in (reason("Musk1", "RPNB", 2.0) or "")
+    assert "not known" in (reason("Optical", "RPNB", -3.0) or "")
+    assert reason("Optical", "SCW", 2.0) is None
+
+
 def test_tables_say_how_densities_are_multiplied() -> None:
     def notes(*methods: str) -> str:
         records = [record("Iris", method, 0, 0.3) for method in methods]
