@@ -1,6 +1,6 @@
 import math
 from dataclasses import replace
-from itertools import combinations
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +17,7 @@ from rpnb.bench.charts import (
 )
 from rpnb.bench.figures import Figures
 from rpnb.bench.statistics import PowerLaw
-from rpnb.study.report.drawing import Dot, Label, Line, text_width
+from rpnb.study.report.drawing import Dot, Label, Line
 from rpnb.study.report.svg import standalone
 
 RPNB = Figures(
@@ -57,12 +57,12 @@ def test_powers_of_ten_are_short() -> None:
 
 def test_markers_stand_where_speed_and_error_say() -> None:
     drawing = speed_chart("t", [RPNB, RIVER])
-    ours, river = (mark for mark in drawing.marks if isinstance(mark, Dot))
+    # More error comes first; each marker is repeated beside the name.
+    river, _, ours, _ = (mark for mark in drawing.marks if isinstance(mark, Dot))
     decade = (ours.x - river.x) / 2  # a hundred times as fast is two decades
-    ranges = [
+    (line,) = (
         mark for mark in drawing.marks if isinstance(mark, Line) and mark.role == "s0"
-    ]
-    (line,) = ranges
+    )
     assert line.points[1][0] - line.points[0][0] == pytest.approx(
         decade * math.log10(12 / 9)
     )
@@ -71,27 +71,24 @@ def test_markers_stand_where_speed_and_error_say() -> None:
     ElementTree.fromstring(standalone(drawing))  # noqa: S314  our own text
 
 
-def test_labels_of_a_crowd_do_not_overlap() -> None:
+def test_names_of_a_crowd_do_not_overlap_and_are_joined_to_their_markers() -> None:
     crowd = [
         replace(RIVER, learner=f"learner {i}", speed=1000.0 * (1 + i / 10), error=0.3)
-        for i in range(6)
+        for i in range(19)
     ]
-    labels = [
+    marks = speed_chart("t", [RPNB, *crowd]).marks
+    names = [
         mark
-        for mark in speed_chart("t", [RPNB, *crowd]).marks
+        for mark in marks
         if isinstance(mark, Label) and ("learner" in mark.text or "RPNB" in mark.text)
     ]
-    assert len(labels) == 7
-    for a, b in combinations(labels, 2):
-        apart = abs(a.y - b.y) >= 13.0
-        (left, right), (other_left, other_right) = (_reach(label) for label in (a, b))
-        assert apart or right <= other_left or other_right <= left
-
-
-def _reach(label: Label) -> tuple[float, float]:
-    width = text_width(label.text, label.size)
-    left = label.x - {"start": 0.0, "middle": width / 2, "end": width}[label.anchor]
-    return left, left + width
+    heights = sorted(name.y for name in names)
+    assert len(heights) == 20
+    assert all(b - a >= 12.0 for a, b in pairwise(heights))
+    joints = [mark for mark in marks if isinstance(mark, Line) and mark.role == "tie"]
+    dots = {(mark.x, mark.y) for mark in marks if isinstance(mark, Dot)}
+    assert all(joint.points[0] in dots for joint in joints)
+    assert sorted(joint.points[-1][1] + 4.0 for joint in joints) == heights
 
 
 def test_first_rows_are_marked() -> None:

@@ -160,7 +160,10 @@ def test_peers_in_their_own_environments(name: str, file: str) -> None:
             found[learner] = answer["arrays"]["labels"]
             assert found[learner].shape == (ROWS,)
             assert np.isin(found[learner], range(M)).all()
-            assert running.ask("weigh", **request(file, learner))["bytes"] > 100
+            weight = running.ask("weigh", **request(file, learner))["bytes"]
+            # Java cannot serialise Streaming Random Patches.
+            assert (weight is None) == (learner == "StreamingRandomPatches")
+            assert weight is None or weight > 100
     if name.startswith("vw"):  # one learner, asked in several ways
         first = found.pop("text lines")
         for labels in found.values():

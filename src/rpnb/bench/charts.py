@@ -8,8 +8,6 @@ from rpnb.bench.figures import Figures
 from rpnb.bench.peers import PEERS
 from rpnb.bench.statistics import PowerLaw
 from rpnb.study.report.drawing import (
-    XY,
-    Anchor,
     Dot,
     Drawing,
     Label,
@@ -19,17 +17,15 @@ from rpnb.study.report.drawing import (
     beside,
     ceiling,
     number,
-    text_width,
+    spread,
     ticks,
 )
 from rpnb.study.report.palette import STYLES, Style
 
-_WIDTH, _HEIGHT = 760.0, 420.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 20.0, 26.0, 44.0
-_SIZE = 12.0
-
-Box = tuple[float, float, float, float]
-"""left, top, right, bottom"""
+_WIDTH, _HEIGHT = 860.0, 420.0
+_LEFT, _NAMES, _TOP, _BOTTOM = 50.0, 330.0, 26.0, 44.0
+# The names: their letters, and from one to the next.
+_SIZE, _STEP = 12.0, 16.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,35 +80,35 @@ def look_of(library: str) -> Style:
 def speed_chart(title: str, figures: Sequence[Figures]) -> Drawing:
     """Draw a marker a learner: error upwards, rows a second to the right.
 
-    A line through a marker is the range of its speed over the rounds.
+    A line through a marker is the range of its speed over the rounds. The names stand
+    in a column beside the plot, in the order of the errors, each joined to its marker.
     """
     speeds = [v for f in figures for v in (f.speed_low, f.speed_high)]
-    x = LogScale(*around(speeds), _LEFT, _WIDTH - _RIGHT)
+    x = LogScale(*around(speeds), _LEFT, _WIDTH - _NAMES)
     top = min(ceiling(max(f.error for f in figures)), 1.0)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
     marks: list[Mark] = list(_axes(x, y))
-    taken: list[Box] = [
-        (x(f.speed) - 6, y(f.error) - 6, x(f.speed) + 6, y(f.error) + 6)
-        for f in figures
-    ]
     if any(f.rows < f.n for f in figures):
         note = "* on the first rows only"
-        marks.append(Label(x.end, 11.0, note, "muted", "end", _SIZE))
-    for f in sorted(figures, key=lambda f: not f.is_reference):
+        marks.append(Label(_WIDTH, 11.0, note, "muted", "end", _SIZE))
+    order = sorted(figures, key=lambda f: (-f.error, -f.speed))
+    heights = [y(f.error) for f in order]
+    rows = spread(heights, _STEP, _TOP, _HEIGHT - _BOTTOM)
+    for f, height, row in zip(order, heights, rows, strict=True):
+        joint = (x(f.speed), height), (x.end + 4.0, height), (x.end + 18.0, row)
+        marks.append(Line(joint, "tie", 0.8))
+    for f, height, row in zip(order, heights, rows, strict=True):
         look = look_of(f.library)
-        place = x(f.speed), y(f.error)
-        ends = (x(f.speed_low), place[1]), (x(f.speed_high), place[1])
+        ends = (x(f.speed_low), height), (x(f.speed_high), height)
         marks.append(Line(ends, look.role, 1.2))
         tip = f"{f.library}, {f.learner}: {f.speed:,.0f} rows/s, error {f.error:.4f}"
         size = 6.0 if f.is_reference else 4.2
-        marks.append(Dot(*place, look.shape, look.role, size, tip=tip))
+        marks.append(Dot(x(f.speed), height, look.shape, look.role, size, tip=tip))
+        marks.append(Dot(x.end + 24.0, row, look.shape, look.role, 3.6))
         text = f.learner if f.library == "rpnb" else f"{f.library}: {f.learner}"
         text += "*" * (f.rows < f.n)
-        label = _placed(text, ends, taken, x.end)
-        taken.append(_box(label))
-        marks.append(
-            Label(*label[1], text, "ink", label[2], _SIZE, bold=f.is_reference)
-        )
+        place = x.end + 32.0, row + 4.0
+        marks.append(Label(*place, text, size=_SIZE, bold=f.is_reference))
     return Drawing(_WIDTH, _HEIGHT, title, tuple(marks))
 
 
@@ -131,36 +127,6 @@ def _axes(x: LogScale, y: Scale) -> Iterator[Mark]:
     text = "rows a second of processor time, one thread (faster →)"
     yield Label(middle, y.start + 34.0, text, "muted", "middle", 12.0)
     yield Label(0.0, 11.0, "error (better ↓)", "muted", size=12.0)
-
-
-Text = tuple[str, tuple[float, float], Anchor]
-
-
-def _box(label: Text) -> Box:
-    text, (x, y), anchor = label
-    width = text_width(text, _SIZE)
-    left = x - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
-    return left, y - 10.0, left + width, y + 3.0
-
-
-def _placed(text: str, ends: tuple[XY, XY], taken: Sequence[Box], end: float) -> Text:
-    """Return where a label goes: the first place around the marker that is free."""
-    (left, y), (right, _) = ends
-    choices: list[Text] = []
-    for lift in (0.0, 14.0, -14.0, 28.0, -28.0, 42.0, -42.0):
-        choices.append((text, (right + 10.0, y + 4.0 - lift), "start"))
-        choices.append((text, (left - 10.0, y + 4.0 - lift), "end"))
-        if lift:
-            choices.append((text, ((left + right) / 2, y + 4.0 - lift), "middle"))
-    within = [c for c in choices if _box(c)[0] >= _LEFT and _box(c)[2] <= end + _RIGHT]
-    for choice in within:
-        if not any(_overlap(_box(choice), box) for box in taken):
-            return choice
-    return (within or choices)[0]
-
-
-def _overlap(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,8 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
             "vowpalwabbit",
             {
                 "text lines": "one against all, text lines",
-                "bare calls": "the same, private calls",
-                "driver": "the same, its driver on a file",
+                "bare calls": "one against all, private calls",
+                "driver": "one against all, driver on a file",
             },
         ),
         "vw-next": Peer(
@@ -100,7 +100,7 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
             "vowpal_wabbit_next",
             {
                 "text lines": "one against all, text lines",
-                "driver": "the same, its driver on a file",
+                "driver": "one against all, driver on a file",
             },
         ),
     }

@@ -92,7 +92,7 @@ class Weight:
     stream: str
     peer: str
     learner: str
-    model_bytes: int
+    model_bytes: int | None
     peak_bytes: int | None
 
 

@@ -103,10 +103,13 @@ def test_then_train(learner: str, model: Any, rows: Any) -> Any:
     return np.asarray(results.predictions(), np.int64)
 
 
-def size(learner: str, model: Any, rows: Any) -> int:
-    """Return the bytes of the model as Java serialises it."""
+def size(learner: str, model: Any, rows: Any) -> int | None:
+    """Return the bytes of the model as Java serialises it; some it cannot."""
     buffer = java("java.io.ByteArrayOutputStream")()
     out = java("java.io.ObjectOutputStream")(buffer)
-    out.writeObject(model.learner.moa_learner)
+    try:
+        out.writeObject(model.learner.moa_learner)
+    except java("java.io.NotSerializableException"):
+        return None
     out.close()
     return int(buffer.size())

@@ -46,8 +46,8 @@ class Library(Protocol):
         A label outside of 0 .. M-1 says that there was no answer.
         """
 
-    def size(self, learner: str, model: Any, rows: Any) -> int:
-        """Return the bytes of the model as the library would save it."""
+    def size(self, learner: str, model: Any, rows: Any) -> int | None:
+        """Return the bytes of the model as the library would save it, if it can."""
 
 
 def run(library: Library, request: Request) -> Answer:
