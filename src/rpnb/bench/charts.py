@@ -164,14 +164,14 @@ def _panel(panel: Panel, bounds: tuple[float, float]) -> Drawing:
         marks.append(Label(x(value), y.start + 16.0, text, "muted", "middle", 12.0))
     marks.append(Label(0.0, 11.0, f"seconds against {panel.name}", bold=True))
     law = f"∝ {panel.name}^{panel.law.exponent:.2f}"
-    marks.append(Label(left + 4.0, 30.0, law, "s0", size=12.0))
+    marks.append(Label(left, 30.0, law, STYLES[0].role, size=12.0))
     ours, floor = STYLES[:2]
     ends = panel.sizes[0], panel.sizes[-1]
     fitted = tuple((x(size), y(panel.law(size))) for size in ends)
     marks.append(Line(fitted, "muted", 1.0, (2.0, 3.0)))
     below = tuple((x(a), y(b)) for a, b in zip(panel.sizes, panel.floor, strict=True))
     marks.append(Line(below, floor.role, floor.width, floor.dash))
-    marks.append(Label(below[-1][0], below[-1][1] + 15.0, "floor", "s1", "end", 12.0))
+    marks.append(Label(x.end, 30.0, "floor", floor.role, "end", 12.0))
     points = zip(panel.sizes, panel.seconds, panel.low, panel.high, strict=True)
     for size, seconds, low, high in points:
         marks.append(Line(((x(size), y(low)), (x(size), y(high))), ours.role, 1.2))

@@ -70,7 +70,7 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
             {"GaussianNB": "GaussianNB", "Bagging": "Bagging, {K} GaussianNB"},
         ),
         "capymoa": Peer(
-            "MOA",
+            "CapyMOA",
             "capymoa_worker.py",
             ("capymoa",),
             "capymoa",

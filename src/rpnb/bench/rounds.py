@@ -207,7 +207,7 @@ class _Bout:
             rows = min(rows * _MORE, n)
         for _ in range(2):  # what is compiled while it runs was slow the first time
             wanted = max(min(int(rows * limit / seconds), n), 1)
-            if abs(wanted - rows) <= _NEAR * rows:
+            if abs(wanted - rows) <= _NEAR * rows and not rows < wanted == n:
                 break
             rows = wanted
             seconds = self._ask(contestant, 0, rows)["seconds"]
