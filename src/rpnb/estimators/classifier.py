@@ -1,9 +1,11 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, Literal, Self, final
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.arrays import FloatArray, IntArray
@@ -22,6 +24,7 @@ from rpnb.core.model import (
 from rpnb.core.moments import Prior
 from rpnb.core.projection import LAWS, Law, down_space_dimension
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.threads import LEAST_ROWS, in_threads
 from rpnb.estimators.class_prior import (
     fixed_prior,
     follows_counts,
@@ -99,6 +102,12 @@ default="log_sum"
         What scores are divided by before `predict_proba` normalises them, for
         "log_sum" and "product". None is K: the members see the same observation, so
         their evidence is averaged, not added up. No label depends on it.
+    n_jobs : int or None, default=None
+        Threads for predicting many rows at once: `predict`, `predict_proba`,
+        `predict_log_proba` and `decision_function`. None is 1 unless a
+        `joblib.parallel_config` says otherwise, −1 is all cores. While there is more
+        than one, BLAS is kept to one thread; otherwise it is left as it is. Nothing
+        depends on it but time, and files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the projections. With an int, member k is the same matrix in every run,
         whatever the number of members.
@@ -144,7 +153,7 @@ default="log_sum"
     """
 
     _takes_sparse = True
-    _free_parameters = ("update", "batch_size", "temperature")
+    _free_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     def __init__(
         self,
@@ -162,6 +171,7 @@ default="log_sum"
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
         temperature: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_estimators = n_estimators
@@ -177,6 +187,7 @@ default="log_sum"
         self.class_prior = class_prior
         self.var_floor = var_floor
         self.temperature = temperature
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     # Looking
@@ -198,7 +209,7 @@ default="log_sum"
             For two classes the second's score minus the first's, as in scikit-learn.
         """
         rows = self._rows_to_predict(X)
-        values = scores(self._state, rows)
+        values = self._scores(rows)
         if values.shape[1] == 2:
             return values[:, 1] - values[:, 0]
         return values
@@ -206,7 +217,7 @@ default="log_sum"
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
         rows = self._rows_to_predict(X)
-        values = scores(self._state, rows)
+        values = self._scores(rows)
         if self._state.rule == "vote":
             with np.errstate(divide="ignore"):
                 return np.log(values)
@@ -224,6 +235,32 @@ default="log_sum"
         rules the combined posteriors. Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def _scores(self, X: NDArray[Any]) -> FloatArray:
+        state = self._state
+        values = np.empty((X.shape[0], state.M))
+
+        def work(rows: slice) -> None:
+            values[rows] = scores(state, X[rows])
+
+        in_threads(work, X.shape[0], self._jobs(X.shape[0]))
+        return values
+
+    def _jobs(self, n: int) -> int:
+        """Return how many threads may be used for n rows."""
+        self._check_jobs()
+        # Asking takes longer than predicting a row.
+        return effective_n_jobs(self.n_jobs) if n >= 2 * LEAST_ROWS else 1
+
+    def _check_jobs(self) -> None:
+        if self.n_jobs is not None:
+            whole = isinstance(self.n_jobs, Integral)
+            if not whole or isinstance(self.n_jobs, bool | np.bool_):
+                raise TypeError(
+                    f"n_jobs must be an integer or None, got {self.n_jobs!r}"
+                )
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs must not be 0: 1 is one thread, -1 all cores")
 
     def _temperature(self) -> float:
         if self.temperature is None:
@@ -424,6 +461,7 @@ default="log_sum"
             check_integer("batch_size", self.batch_size, 1)
         if self.temperature is not None:
             check_real("temperature", self.temperature, 0.0, above=True)
+        self._check_jobs()
 
     def _arrange(
         self, state: Model, source: IntArray, classes: LabelArray, declared: IntArray
@@ -464,7 +502,13 @@ default="log_sum"
             run_batches(state, X, y, weight, learn, size, labels)
 
     def _classify(self, state: Model, X: NDArray[Any]) -> IntArray:
-        return classify(state, X)
+        labels = np.empty(X.shape[0], np.int64)
+
+        def work(rows: slice) -> None:
+            labels[rows] = classify(state, X[rows])
+
+        in_threads(work, X.shape[0], self._jobs(X.shape[0]))
+        return labels
 
     def _tally(self, state: Model) -> tuple[int, int]:
         return state.n_seen, state.n_updates
@@ -484,6 +528,7 @@ default="log_sum"
     def _parameters_to_json(self) -> dict[str, Any]:
         parameters = super()._parameters_to_json()
         given = parameters["class_prior"]
+        del parameters["n_jobs"]
         return {**parameters, "class_prior": prior_to_json(given)}
 
     @classmethod

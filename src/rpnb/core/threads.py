@@ -1,0 +1,63 @@
+"""Rows that do not depend on each other, spread over threads.
+
+Kernels and matrix products let go of the interpreter's lock, so threads are enough: the
+model is shared, not copied. Every row's result is the same to the bit whatever else is
+computed beside it, so it does not depend on the number of threads.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+# Fewer rows than this are not worth a thread.
+LEAST_ROWS = 512
+
+
+def in_threads(work: Callable[[slice], None], n: int, jobs: int) -> None:
+    """Call `work` for rows 0 … n−1, cut into as many parts as there are threads."""
+    parts = max(min(jobs, n // LEAST_ROWS), 1)
+    if parts == 1:
+        work(slice(0, n))
+        return
+    cuts = [n * part // parts for part in range(parts + 1)]
+    slices = map(slice, cuts[:-1], cuts[1:])
+    with one_blas_thread(), ThreadPoolExecutor(parts) as pool:
+        for _ in pool.map(work, slices):
+            pass
+
+
+@cache
+def _controller() -> Any:
+    # Looking for the libraries takes milliseconds; NumPy's is there from the start.
+    return ThreadpoolController()
+
+
+_lock = Lock()
+_limits: list[Any] = []
+"""What the first of the callers set; one entry for each who is still inside"""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread: threads that start threads get in each other's way.
+
+    The limit holds for the process. Callers may overlap: the first sets it and the last
+    takes it back, whatever their order.
+    """
+    with _lock:
+        limit = (
+            _limits[0] if _limits else _controller().limit(limits=1, user_api="blas")
+        )
+        _limits.append(limit)
+    try:
+        yield
+    finally:
+        with _lock:
+            _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()

@@ -1,0 +1,76 @@
+"""`n_jobs`: nothing depends on it but time."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import parallel_config
+from numpy.testing import assert_array_equal
+
+from estimators.snapshots import state_of
+from estimators.streams import blobs, cuts, rules, seeds, small
+from rpnb import RPNBClassifier
+from rpnb.core import threads
+from rpnb.estimators import classifier
+
+ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+@pytest.fixture(autouse=True)
+def few_rows_are_worth_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "LEAST_ROWS", 10)
+    monkeypatch.setattr(classifier, "LEAST_ROWS", 10)
+
+
+@settings(max_examples=30)
+@given(st.data(), seeds, rules, st.integers(2, 5), st.integers(1, 4))
+def test_answers_and_state_do_not_depend_on_threads(
+    data: st.DataObject, seed: int, rule: Any, jobs: int, M: int
+) -> None:
+    X, y = blobs(seed, 130, M=M)
+    alone, many = small(combiner=rule), small(combiner=rule, n_jobs=jobs)
+    for c in data.draw(cuts(130)):
+        expected = alone.predict_then_learn(X[c], y[c])
+        assert_array_equal(many.predict_then_learn(X[c], y[c]), expected)
+    assert state_of(many) == state_of(alone)
+    for name in ANSWERS:
+        assert_array_equal(getattr(many, name)(X), getattr(alone, name)(X))
+    assert state_of(many) == state_of(alone)
+
+
+def test_joblib_is_asked_how_many() -> None:
+    X, y = blobs(0)
+    model = small().fit(X, y)
+    assert model._jobs(400) == 1
+    with parallel_config(backend="threading", n_jobs=3):
+        assert model._jobs(400) == 3
+        assert model._jobs(19) == 1  # too few rows for two
+        assert model.set_params(n_jobs=2)._jobs(400) == 2
+    assert model._jobs(400) == 2
+
+
+def test_threads_may_be_changed_at_any_time_and_are_not_in_files(
+    tmp_path: Path,
+) -> None:
+    X, y = blobs(0)
+    model = small(n_jobs=2).fit(X, y)
+    model.set_params(n_jobs=-1).partial_fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = RPNBClassifier.load(tmp_path / "model")
+    assert loaded.n_jobs is None
+    assert state_of(loaded) == state_of(model)
+    model.set_params(n_jobs=0)
+    for answer in (model.predict, model.predict_proba):
+        with pytest.raises(ValueError, match="n_jobs must not be 0"):
+            answer(X)
+
+
+def test_labels_go_to_the_rows_they_belong_to() -> None:
+    X, y = blobs(1, 1000, M=4, apart=6.0)
+    model = small(n_jobs=4).fit(X, y)
+    order = np.argsort(y, kind="stable")
+    assert_array_equal(model.predict(X[order]), model.predict(X)[order])
+    assert len(np.unique(model.predict(X))) == 4
