@@ -374,3 +374,23 @@ def test_bad_rows_change_nothing() -> None:
     with pytest.raises(ValueError, match="row 110, column 2"):
         model.partial_fit(bad, y)
     assert (state_of(model.learner_), model.drifts_, detector.width) == before
+
+
+def test_remembered_rows_keep_their_classes_when_others_join() -> None:
+    X, y = blobs(0, 40, M=2)
+    model = DriftAware(small(), warm=10)
+    model.partial_fit(X, np.array(["dog", "fox"])[y])
+    model.partial_fit(X[:1], ["ant"])
+    recent = model._state.recent
+    assert recent is not None
+    labels = model.classes_[recent.y].tolist()
+    assert labels == [*np.array(["dog", "fox"])[y[31:]].tolist(), "ant"]
+    assert_array_equal(recent.X, np.vstack((X[31:], X[:1])))
+
+
+def test_a_row_of_an_unknown_class_is_an_error_whatever_its_label_says() -> None:
+    known = np.array([True, False])
+    y = np.array([1, 1, 0, 0])
+    errors = list(drift._errors(known, y, np.array([1, 1, 0, 1])))
+    assert errors == [True, False, False, True]
+    assert known.all()
