@@ -160,6 +160,7 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
     model.learn_one({"a": 1.0}, "ant")
     given = estimator_of(model).get_params()
     given["seed"] = given.pop("random_state")
+    assert given.pop("n_jobs") is None
     assert given == changed
 
 

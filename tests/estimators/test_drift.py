@@ -306,6 +306,21 @@ def test_rows_of_a_sparse_learner_may_be_sparse() -> None:
     assert answers[0] == answers[1]
 
 
+def test_sparse_and_dense_rows_may_alternate() -> None:
+    X, y = shifting(2)
+    one, two = (
+        DriftAware(small(), detector=DETECTORS["ddm"](), warm=30) for _ in range(2)
+    )
+    one.fit(X, y)
+    for start in range(0, 150, 25):
+        rows = slice(start, start + 25)
+        part = csr_matrix(X[rows]) if start % 50 == 0 else X[rows]
+        two.partial_fit(part, y[rows], classes=[0, 1, 2])
+    assert len(one.drifts_) > 0
+    assert two.drifts_ == one.drifts_
+    assert frozen(two._state.inner.moments) == frozen(one._state.inner.moments)
+
+
 def test_weights_reach_the_learner() -> None:
     X, y = shifting(3)
     weight = np.where(np.arange(150) % 5 == 0, 0.0, 2.0)

@@ -356,7 +356,9 @@ def _remember(
     """Keep the last rows, at most so many."""
     held = state.recent
     if held is not None:
-        X = vstack((held.X, X), "csr") if issparse(X) else np.concatenate((held.X, X))
+        sparse = issparse(X) or issparse(held.X)
+        both = (held.X, X)
+        X = vstack(both, "csr") if sparse else np.concatenate(both)
         y = np.concatenate((held.y, y))
         weight = np.concatenate((held.weight, weight))
     # Copies: a view would keep all rows of the call.
