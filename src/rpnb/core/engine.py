@@ -14,12 +14,20 @@ from rpnb.core.combining import combine, member_log_posteriors
 from rpnb.core.compiled import compiled
 from rpnb.core.model import Model
 from rpnb.core.moments import Moments, no_moments, refresh
+from rpnb.core.paths import (
+    Path,
+    QuadraticScreener,
+    column_cost,
+    quadratic_cost,
+    rebuild_cost,
+)
 from rpnb.core.projection import project
 from rpnb.core.rows import Table
 from rpnb.core.scoring import LANES, score
 from rpnb.core.screen import centre, move, refresh_screen, unset_screen
 from rpnb.core.stream import (
     LEARN_ALL,
+    LEARN_MISTAKES,
     LEARN_NOTHING,
     Learner,
     absorb,
@@ -41,6 +49,11 @@ _NARROW_ENTRIES = 1 << 19
 _WIDE_ENTRIES = 1 << 22
 _WIDE_FEATURES = 64
 _MOST_ROWS = 1024
+# Rows between two looks at which way is cheaper, once by quadratic forms; rows that the
+# expected rate of changes counts as; rows over which the rate is averaged.
+_QUADRATIC_ROWS = 4096
+_EXPECTED = 64
+_WINDOW = 2048
 # Rows screened together.
 _NARROW_STEP = 8
 _WIDE_STEP = 32
@@ -168,6 +181,103 @@ class Screener:
             np.matmul(self._moved[:n], self._learner.R, out=self._Z[:n])
 
 
+class Paths:
+    """The two screeners of a model, and block by block the choice between them.
+
+    `rate` is how many classes are expected to change a row; what is seen along the way
+    corrects it. X are all rows that are going to be passed over.
+    """
+
+    def __init__(
+        self, model: Model, X: Table, rate: float, path: Path = "auto"
+    ) -> None:
+        p, F = model.projection.p, model.F
+        self._model = model
+        self._first = X[:_MOST_ROWS]
+        self._left = X.shape[0]
+        # Forms need the projection's matrix, and rows that are not sparse.
+        self._path = "columns" if comes_projected(model.projection, X) else path
+        # Changes of classes and rows, of which the older count less and less.
+        self._changes = rate * _EXPECTED
+        self._rows = float(_EXPECTED)
+        self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
+        self._rebuild = rebuild_cost(p, F)
+        self._block = block_rows(p, F)
+        self._columns: Screener | None = None
+        self._quadratic: QuadraticScreener | None = None
+        # Classes whose laws changed since the column screen was last used.
+        self._stale = np.zeros(model.M, np.bool_)
+
+    def refresh(self, classes: IntArray) -> None:
+        """Take note that the named classes have changed."""
+        self._changes += classes.shape[0]
+        self._stale[classes] = True
+        if self._quadratic is not None:
+            self._quadratic.stale[classes] = True
+
+    def run(
+        self,
+        X: Table,
+        y: IntArray,
+        weight: FloatArray,
+        learn: int,
+        labels: IntArray,
+    ) -> None:
+        """Pass over rows of X; see `rpnb.core.stream.pass_exact`."""
+        start = 0
+        while start < X.shape[0]:
+            quadratic = self._path == "quadratic" or (
+                self._path == "auto" and self._pays()
+            )
+            size = _QUADRATIC_ROWS if quadratic else self._block
+            rows = slice(start, min(start + size, X.shape[0]))
+            t = y[rows] if learn else _NO_LABELS
+            before = self._model.n_updates
+            screener = self._by_forms() if quadratic else self._by_columns()
+            screener.run(X[rows], t, _part(weight, rows), learn, labels[rows])
+            if learn:
+                taken = (labels[rows] != t) | (learn == LEARN_ALL)
+                changed = np.bincount(t[taken], minlength=self._model.M) > 0
+                if quadratic:
+                    self._stale |= changed
+                elif self._quadratic is not None:
+                    self._quadratic.stale |= changed
+            n = rows.stop - start
+            keep = _WINDOW / (_WINDOW + n)
+            self._changes = keep * (self._changes + self._model.n_updates - before)
+            self._rows = keep * (self._rows + n)
+            self._left -= n
+            start = rows.stop
+
+    def _pays(self) -> bool:
+        """Whether quadratic forms are the cheaper way for the rows that are left."""
+        gain = self._gain - self._rebuild * self._changes / self._rows
+        stale = self._model.M
+        if self._quadratic is not None:
+            stale = int(np.count_nonzero(self._quadratic.stale))
+        return gain * self._left > stale * self._rebuild
+
+    def _by_columns(self) -> Screener:
+        if self._columns is None:
+            self._columns = Screener(self._model, self._first)
+        else:
+            self._columns.refresh(np.flatnonzero(self._stale))
+        self._stale[:] = False
+        return self._columns
+
+    def _by_forms(self) -> QuadraticScreener:
+        if self._quadratic is None:
+            self._quadratic = QuadraticScreener(self._model, self._first)
+        return self._quadratic
+
+
+def _expected_changes(model: Model, learn: int) -> float:
+    """Return how many classes are expected to change a row."""
+    if learn == LEARN_MISTAKES and model.n_seen > 0:
+        return model.n_updates / model.n_seen
+    return 0.0 if learn == LEARN_NOTHING else 1.0
+
+
 def run(
     model: Model,
     X: Table,
@@ -175,21 +285,22 @@ def run(
     weight: FloatArray,
     learn: int,
     labels: IntArray,
-    screener: Screener | None = None,
+    paths: Paths | None = None,
+    path: Path = "auto",
 ) -> None:
     """Pass over the rows of X (n, p) one observation at a time.
 
-    Parameters are those of `rpnb.core.stream.pass_exact`. A `screener` of the same
-    model saves preparing one.
+    Parameters are those of `rpnb.core.stream.pass_exact`. `paths` of the same model
+    save preparing them; `path` leaves no choice of the way, for tests and benchmarks.
     """
     n = X.shape[0]
     if n == 1 and model.rule == "log_sum" and not issparse(X):
         _run_one(model, X, y, weight, learn, labels)
         return
     if model.rule == "log_sum" and n >= _FEW:
-        if screener is None:
-            screener = Screener(model, X)
-        screener.run(X, y, weight, learn, labels)
+        if paths is None:
+            paths = Paths(model, X, _expected_changes(model, learn), path)
+        paths.run(X, y, weight, learn, labels)
         return
     projection = model.projection
     learner = model.learner(projected=comes_projected(projection, X))
@@ -269,6 +380,7 @@ def run_batches(
     learn: int,
     size: int,
     labels: IntArray,
+    path: Path = "auto",
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
@@ -276,12 +388,13 @@ def run_batches(
     rows of its own that were misclassified, or all of them.
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
-    screener = Screener(model, X) if screened else None
+    rate = min(_expected_changes(model, learn), model.M / size)
+    paths = Paths(model, X, rate, path) if screened else None
     learner = model.learner()
     batch = no_moments(model.M, model.F)
     for rows in _blocks(X.shape[0], size):
         x, t, predicted = X[rows], y[rows], labels[rows]
-        run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, screener)
+        run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, paths)
         wrong = predicted != t
         taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
         _absorb(model, x, taken, t, _part(weight, rows), 1.0, batch)
@@ -290,8 +403,8 @@ def run_batches(
             learn_batch(learner, m, batch)
             for of_class in batch:
                 of_class[m] = 0.0
-        if screener is not None:
-            screener.refresh(touched)
+        if paths is not None:
+            paths.refresh(touched)
         count_rows(model.classes, model.keep, t, _part(weight, rows))
         model.n_seen += t.shape[0]
         model.n_updates += taken.shape[0]

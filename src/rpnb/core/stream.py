@@ -324,7 +324,7 @@ def pass_screened(
                 label, certain = decide(
                     scores[i - start], learner, screen, noise[i], reach[i], rivals
                 )
-                if not certain or _learns(learn, label, y, i):
+                if not certain or learns(learn, label, y, i):
                     place[i - start] = done
                     rows[done] = i
                     done += 1
@@ -337,7 +337,7 @@ def pass_screened(
             label, certain = decide(
                 scores[b], learner, screen, noise[i], reach[i], rivals
             )
-            if place[b] < 0 and (not certain or _learns(learn, label, y, i)):
+            if place[b] < 0 and (not certain or learns(learn, label, y, i)):
                 place[b] = done
                 rows[done] = i
                 project(
@@ -360,7 +360,7 @@ def pass_screened(
             if learn != LEARN_NOTHING:
                 w = weight[i % weight.shape[0]]
                 count_row(learner.classes, learner.keep, y[i], w)
-                if _learns(learn, label, y, i):
+                if learns(learn, label, y, i):
                     learn_row(learner, y[i], exact[place[b]], w)
                     refresh_screen(screen, y[i], learner.gaussians)
                     changed[y[i]] = True
@@ -369,7 +369,8 @@ def pass_screened(
 
 
 @compiled
-def _learns(learn: int, label: int, y: IntArray, i: int) -> bool:
+def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
+    """Whether row i, predicted as `label`, is learnt."""
     if learn == LEARN_MISTAKES:
         return label != y[i]
     return learn == LEARN_ALL
