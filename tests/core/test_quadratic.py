@@ -165,7 +165,11 @@ def test_rounding_of_projections_comes_near_its_bound() -> None:
 
 
 def test_nothing_is_promised_where_numbers_overflow() -> None:
+    # Finite, but where definitive scores are cut off.
     model = make_model(2, 2)
+    found, bound = evaluated(model, forms(model, np.zeros(2)), np.full((1, 2), 1e150))
+    assert np.isfinite(found).all()
+    assert_array_equal(bound, np.inf)
     model.gaussians.precision[:] = 1e300
     _, bound = evaluated(model, forms(model, np.zeros(2)), np.full((1, 2), 1e140))
     assert_array_equal(bound, np.inf)

@@ -31,6 +31,7 @@ from rpnb.estimators.class_prior import (
     prior_from_json,
     prior_to_json,
 )
+from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.labels import LabelArray, join_classes
 from rpnb.estimators.model_parts import put_together, take_apart
 from rpnb.estimators.parameters import (
@@ -320,6 +321,23 @@ default="log_sum"
         row = x[None, :]
         refuse_bad_values(self, row)
         return row
+
+    # Serving
+
+    def compile(self) -> FrozenRPNB:
+        """Return what the model knows now as a small predictor that never learns.
+
+        Only for the combiners "log_sum" and "product", whose scores are polynomials of
+        degree two in the features. Classes that do not take part yet are left out.
+
+        Returns
+        -------
+        FrozenRPNB
+            Independent of this model, which may go on learning.
+        """
+        self._require_fitted()
+        names = getattr(self, "feature_names_in_", None)
+        return freeze(self._state, self.classes_, names, self._temperature())
 
     # Joining
 

@@ -1,0 +1,116 @@
+"""Polynomials of degree two as an ONNX graph of a dozen default operators."""
+
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpnb.core.forms import Forms
+from rpnb.estimators.labels import LabelArray
+
+# The oldest version of the operators that has all of them for double precision.
+_OPSET = 13
+_IR_VERSION = 8
+
+
+def write_onnx(
+    path: str | PathLike[str],
+    forms: Forms,
+    classes: LabelArray,
+    temperature: float,
+    dtype: str,
+) -> None:
+    """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
+    content = make_onnx(forms, classes, temperature, dtype).SerializeToString()
+    target = Path(path)
+    descriptor, temporary = tempfile.mkstemp(
+        prefix=f".{target.name}.", suffix=".tmp", dir=target.parent
+    )
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def make_onnx(forms: Forms, classes: LabelArray, temperature: float, dtype: str) -> Any:
+    """Return the model as the onnx package holds it."""
+    try:
+        from onnx import TensorProto, checker, helper, numpy_helper
+    except ImportError as error:
+        raise ImportError("to_onnx needs: pip install 'rpnb[onnx]'") from error
+    from rpnb import __version__
+
+    p, M = forms.origin.shape[0], forms.constant.shape[0]
+    i, j = np.triu_indices(p)
+    names = _as_tensor(classes)
+    constants = {
+        "origin": forms.origin,
+        "left": i.astype(np.int64),
+        "right": j.astype(np.int64),
+        "factors": np.ascontiguousarray(forms.factors.T),
+        "constant": forms.constant,
+        "temperature": np.array(temperature),
+        "classes": names,
+    }
+    given = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
+    nodes = [
+        helper.make_node("Cast", ["X"], ["double"], to=TensorProto.DOUBLE),
+        helper.make_node("Sub", ["double", "origin"], ["moved"]),
+        helper.make_node("Gather", ["moved", "left"], ["first"], axis=1),
+        helper.make_node("Gather", ["moved", "right"], ["second"], axis=1),
+        helper.make_node("Mul", ["first", "second"], ["products"]),
+        helper.make_node("Concat", ["products", "moved"], ["terms"], axis=1),
+        helper.make_node("MatMul", ["terms", "factors"], ["values"]),
+        helper.make_node("Add", ["values", "constant"], ["scores"]),
+        helper.make_node("ArgMax", ["scores"], ["number"], axis=1, keepdims=0),
+        helper.make_node("Gather", ["classes", "number"], ["label"], axis=0),
+        helper.make_node("Div", ["scores", "temperature"], ["tempered"]),
+        helper.make_node("Softmax", ["tempered"], ["probabilities"], axis=1),
+    ]
+    kinds = {
+        "U": TensorProto.STRING,
+        "O": TensorProto.STRING,
+        "b": TensorProto.BOOL,
+        "i": TensorProto.INT64,
+        "f": TensorProto.DOUBLE,
+    }
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "FrozenRPNB",
+        [info("X", given, ["n", p])],
+        [
+            info("label", kinds[names.dtype.kind], ["n"]),
+            info("probabilities", TensorProto.DOUBLE, ["n", M]),
+        ],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(
+        graph,
+        producer_name="rpnb",
+        producer_version=__version__,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+    )
+    model.ir_version = _IR_VERSION
+    checker.check_model(model)
+    return model
+
+
+def _as_tensor(classes: LabelArray) -> LabelArray:
+    """Return the classes in a type that ONNX has: text, int64, bool or double."""
+    if classes.dtype.kind in "iu":
+        if int(classes.max()) >= 2**63:
+            raise ValueError(
+                f"the label {classes.max()} is too large for ONNX: integer labels must "
+                "fit into 64 bits with a sign"
+            )
+        return classes.astype(np.int64)
+    if classes.dtype.kind in "UO":
+        return classes.astype(object)
+    return classes if classes.dtype.kind == "b" else classes.astype(np.float64)
