@@ -41,8 +41,9 @@ def test_activities_are_recognised_with_few_updates() -> None:
 
 def test_spam_is_told_from_ham_although_it_changes() -> None:
     table = printed("spam")
+    assert figures(table, "RPNB")[0] > 0.88
+    assert figures(table, "RPNB")[2] > 0.95
     assert figures(table, "PA")[0] > 0.93
-    assert figures(table, "PA")[2] > 0.98
     assert abs(figures(table, "majority class")[0] - 0.5) < 0.01
 
 

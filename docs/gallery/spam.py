@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from rpnb import baselines
+from rpnb import RPNBClassifier, baselines
 from rpnb.evaluate import prequential
 
 HAM = ["meeting", "report", "invoice", "lunch", "project", "draft", "budget"]
@@ -35,8 +35,8 @@ def inbox(n: int, chunk: int = 250) -> Iterator[tuple[csr_matrix, list[str]]]:
 
 
 models = {
+    "RPNB": RPNBClassifier(projection="very_sparse", random_state=0),
     "PA": baselines.PA(),
-    "PA-I": baselines.PA1(C=0.1),
     "Perceptron": baselines.Perceptron(),
 }
 result = prequential(models, inbox(4000), metrics=["balanced_accuracy", "kappa"])
