@@ -13,6 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from estimators.streams import Stream, blobs, cuts, seeds, small
 from evaluate import naive
 from rpnb import baselines
+from rpnb.drift import DriftAware
 from rpnb.evaluate import prequential
 
 WORDS = np.array(["ant", "bee", "cat"])
@@ -27,6 +28,7 @@ def learners() -> dict[str, Any]:
         "AROW": baselines.AROW(),
         "NB": baselines.GaussianNB(),
         "OnlineBayes": baselines.OnlineBayes(),
+        "watched": DriftAware(small(update="all")),
         "majority": baselines.MajorityClass(),
         "last": baselines.NoChange(),
     }
