@@ -91,6 +91,18 @@ def test_late_labels_are_the_same_in_chunks(
         assert parts[name].updates[-1] == table[name].updates[-1]
 
 
+@pytest.mark.parametrize("delay", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, 3])
+def test_rows_are_kept_until_their_labels_come(delay: int, size: int) -> None:
+    X, y = blobs(11, n=20)
+    chunks = [(X[i : i + size], y[i : i + size]) for i in range(0, 20, size)]
+    model = {"NB": baselines.GaussianNB()}
+    table = prequential(model, X, y, delay=delay, keep_answers=True)
+    parts = prequential(model, iter(chunks), delay=delay, keep_answers=True)
+    assert parts["NB"].answers == table["NB"].answers
+    assert_array_equal(parts.models["NB"].predict(X), table.models["NB"].predict(X))
+
+
 def test_scikit_learn_waits_for_labels_too() -> None:
     X, y = blobs(1)
     model = SGDClassifier(random_state=0)
