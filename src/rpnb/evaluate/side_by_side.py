@@ -162,7 +162,19 @@ class SideBySide:
                 NO_ANSWER if label is None else self._know(label) for label in wrong
             ]
         elif at.shape[0]:
-            distinct, place = np.unique(wrong, return_inverse=True)
-            numbers = np.array([self._know(label) for label in distinct.tolist()])
-            answers[at] = numbers[place.reshape(-1)]
+            answers[at] = self._looked_up(wrong)
         return answers
+
+    def _looked_up(self, wrong: NDArray[Any]) -> IntArray:
+        """Return the numbers of labels, which may be new."""
+        known = np.array(self.labels)
+        order = np.argsort(known)
+        place = np.searchsorted(known, wrong, sorter=order)
+        place[place == known.shape[0]] = 0
+        numbers = order[place]
+        if np.array_equal(known[numbers], wrong):
+            return numbers
+        # Declared and predicted, but never seen.
+        distinct, place = np.unique(wrong, return_inverse=True)
+        numbers = np.array([self._know(label) for label in distinct.tolist()])
+        return numbers[place.reshape(-1)]

@@ -8,6 +8,8 @@ from rpnb.core.arrays import BoolArray, IntArray
 
 #: Places along the stream that are remembered.
 _PLACES = 256
+# Entries of a table up to which a second one is faster than adding one by one.
+_SMALL = 1 << 14
 
 
 class Track:
@@ -78,12 +80,14 @@ class Tally:
             counts[:known, :known] = self.counts[:, :-1]
             counts[:known, -1] = self.counts[:, -1]
             self.counts = counts
-        at = np.flatnonzero(wrong)
         # No answer, -1, is the last column.
-        np.add.at(self.counts, (truth[at], answers[at]), 1)
-        hits = np.bincount(truth, minlength=M) - np.bincount(truth[at], minlength=M)
-        self.counts[np.arange(M), np.arange(M)] += hits
-        self.mistakes += at.shape[0]
+        place = truth * (M + 1) + np.where(answers < 0, M, answers)
+        if self.counts.size <= _SMALL:
+            flat = np.bincount(place, minlength=self.counts.size)
+            self.counts += flat.reshape(self.counts.shape)
+        else:
+            np.add.at(self.counts.reshape(-1), place, 1)
+        self.mistakes += int(np.count_nonzero(wrong))
         self.track.add(wrong.astype(np.int64), 2)
         self._last = np.concatenate([self._last, wrong])[-self._window :]
 
