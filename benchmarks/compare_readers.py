@@ -77,7 +77,10 @@ def by_pyarrow(path: Path) -> Iterator[tuple[Any, list[Any]]]:
             convert_options=pa_csv.ConvertOptions(column_types=types),
         )
     else:
-        file = pa_parquet.ParquetFile(path, read_dictionary=text)
+        # Without pre_buffer, or the bytes of the whole file stay in memory.
+        file = pa_parquet.ParquetFile(
+            path, read_dictionary=text, pre_buffer=False, buffer_size=1 << 18
+        )
         batches = file.iter_batches(CHUNK)
     for batch in batches:
         X = np.empty((batch.num_rows, P))

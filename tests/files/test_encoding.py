@@ -96,6 +96,8 @@ def test_going_on_from_a_mark_is_as_if_never_stopped(
     rest = feed(whole, cut(after, data), len(before) + 1)
     # The mark of the first rows, though the encoder has seen more since.
     state = json.loads(json.dumps(whole.to_json(first[0].mark)))
+    alone = encoder()
+    assert state == json.loads(json.dumps(alone.to_json(feed(alone, [before])[0].mark)))
     again = encoder()
     again.go_on(state)
     resumed = feed(again, [after], len(before) + 1)

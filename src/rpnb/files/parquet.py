@@ -49,6 +49,8 @@ class Parquet:
             self._file = parquet.ParquetFile(
                 path,
                 read_dictionary=[f.name for f in schema if is_text(f.type)],
+                # Else the bytes of the whole file stay in memory.
+                pre_buffer=False,
                 buffer_size=_BUFFER,
             )
         except (pa.ArrowException, OSError) as error:
