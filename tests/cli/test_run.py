@@ -323,3 +323,22 @@ def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) 
         chunks = list(file.chunks(100))
     assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows()[0])
     assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])
+
+
+def test_the_line_says_rows_speed_errors_updates_and_memory() -> None:
+    from rpnb.cli.stream_progress import StreamProgress, line
+
+    state = StreamProgress(
+        rows=12_000,
+        share=0.5,
+        seconds=4.0,
+        errors={"RPNB": (0.25, 0.125)},
+        window=1000,
+        updates=3000,
+    )
+    shown = line(state, bar=True)
+    assert shown.startswith(
+        "[##########..........]  12,000 rows (50%)  3,000 rows/s  "
+        "RPNB 25.00%, last 1,000: 12.50%  3,000 updates"
+    )
+    assert line(state, bar=False).startswith("12,000 rows (50%)")

@@ -335,3 +335,41 @@ def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> No
     assert len(read(path, options(6), 4)) == 5
     with pytest.raises(FileError, match="row 6, column note: more than 5 different"):
         read(path, options(5), 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "row", "bad", "options", "message"),
+    [
+        ("r.csv", "x,y\n", "1.5,a\n", "1.5\n", Options(target="y"), "1 columns"),
+        ("r.csv", "x,y\n", "1.5,a\n", "u,a\n", Options(target="y"), "'u' is no"),
+        ("r.csv", "x,y\n", "1.5,a\n", "nan,a\n", Options(target="y"), "missing or"),
+        (
+            *("r.jsonl", "", '{"x": 1, "y": 2}\n', '{"x": "u", "y": 2}\n'),
+            *(Options(target="y"), "'u' is not a number"),
+        ),
+        ("r.svm", "", "1 1:2\n", "1 1;2\n", Options(target=None), "not a row"),
+        (
+            *("r.arff", "@attribute x real\n@attribute y {a}\n@data\n"),
+            *("1, a\n", "1, b\n", Options(target="y"), "'b' is none"),
+        ),
+    ],
+)
+def test_a_fault_far_into_a_file_has_its_row(
+    name: str,
+    head: str,
+    row: str,
+    bad: str,
+    options: Options,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = {"quote": b"", "size": 100}
+    monkeypatch.setattr(file_lines.whole_lines, "__kwdefaults__", small)
+    monkeypatch.setattr(file_lines, "BLOCK", 100)
+    path = tmp_path / name
+    path.write_text(head + 299 * row + bad + 50 * row)
+    with pytest.raises(FileError) as caught:
+        read(path, options)
+    assert message in str(caught.value)
+    assert f"{path}, row 300" in str(caught.value)
