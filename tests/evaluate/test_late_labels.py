@@ -129,6 +129,13 @@ def test_no_delay_and_a_delay_of_nothing_are_alike() -> None:
             assert_array_equal(late[name].updates, plain[name].updates)
 
 
+def test_classes_are_declared_to_learners_that_have_begun() -> None:
+    X, y = blobs(10)
+    warm = small().partial_fit(X, y)
+    result = prequential(warm, X, y, delay=5, classes=[0, 1, 2, 7], every=60)
+    assert result.models["RPNBClassifier"].classes_.tolist() == [0, 1, 2, 7]
+
+
 def test_a_late_label_makes_a_difference() -> None:
     X, y = blobs(3, n=200)
     plain, late = (prequential(small(), X, y, delay=d) for d in (0, 100))

@@ -254,21 +254,15 @@ def join_labels(labels: Sequence[NDArray[Any]]) -> LabelArray:
 
 
 def gather(kept: Sequence[Block], rows: IntArray) -> Block:
-    """Return rows of a stream, in the given order, from the blocks that hold them."""
-    if rows[0] >= kept[-1].start and (np.diff(rows) == 1).all():
-        return kept[-1].part(int(rows[0]), int(rows[-1]) + 1)
-    starts = [block.start for block in kept]
-    places = np.searchsorted(starts, rows, side="right") - 1
-    if (places == places[0]).all():
-        block = kept[int(places[0])]
-        local = rows - block.start
-        return Block(int(rows[0]), take(block.X, local), block.y[local])
-    order = np.argsort(places, kind="stable")
-    tables: list[Table] = []
-    labels: list[LabelArray] = []
-    for place in np.unique(places).tolist():
-        local = rows[places == place] - kept[place].start
-        tables.append(take(kept[place].X, local))
-        labels.append(kept[place].y[local])
-    back = np.argsort(order, kind="stable")
-    return Block(int(rows[0]), take(join(tables), back), join_labels(labels)[back])
+    """Return ascending rows of a stream from the blocks that hold them."""
+    first = int(rows[0])
+    if first >= kept[-1].start and (np.diff(rows) == 1).all():
+        return kept[-1].part(first, int(rows[-1]) + 1)
+    cuts = np.searchsorted(rows, [block.start for block in kept[1:]])
+    parts = [
+        (block, local - block.start)
+        for block, local in zip(kept, np.split(rows, cuts), strict=True)
+        if len(local) > 0
+    ]
+    X = join([take(block.X, local) for block, local in parts])
+    return Block(first, X, join_labels([block.y[local] for block, local in parts]))
