@@ -23,6 +23,7 @@ from rpnb.core.quadratic import (
     unset_quadratic,
 )
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.stream_quadratic import make_step, settle
 from strategies import (
     Stream,
     assert_same_state,
@@ -206,6 +207,38 @@ def test_the_quadratic_pass_leaves_the_same_labels_and_bits(
     screener.run(stream.X, stream.y, WEIGHT, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
+
+
+def test_a_prior_that_follows_the_labels_changes_labels_within_a_step() -> None:
+    # Thirty rows of the second class, all predicted so, and nothing is learnt from
+    # them but how frequent it is: that alone decides the last row.
+    one = one_column(np.ones(2), np.array([-1.0, 1.0]))
+    one.classes = one.classes._replace(follow=50.0)
+    two = copy_model(one)
+    right = 1.0 / one.projection.R[0, 0]
+    X = np.append(np.full(30, 3.0 * right), -right)[:, None]
+    y = np.append(np.ones(30, np.int64), 0)
+    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
+    assert_array_equal(expected, 1)
+    labels = np.empty(31, np.int64)
+    QuadraticScreener(two, X, 64).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(one, two)
+
+
+def test_what_is_no_number_never_loses() -> None:
+    model = make_model(2, 3)
+    work = make_step(8, 3, 4)
+    work.values[:] = np.array([[0.0, np.nan, 0.0, -np.inf]] * 3)
+    work.values[0] = [5.0, 5.0, np.nan, np.nan]
+    work.doubts[:] = np.array([0.1, 0.1, 0.1, np.inf])
+    settle(model.learner(), work, 0, 4)
+    assert_array_equal(work.leader[:3], [0, 0, 1])
+    assert_array_equal(work.rivals, [1, 3, 3, 3])
+    model.classes.eligible[1:] = False
+    settle(model.learner(), work, 0, 4)
+    assert_array_equal(work.leader, 0)
+    assert_array_equal(work.rivals, 1)
 
 
 def test_a_tie_is_left_to_the_definitive_scores() -> None:

@@ -48,7 +48,8 @@ class Step(NamedTuple):
 
 
 @compiled
-def _make_step(terms: int, M: int, step: int) -> Step:
+def make_step(terms: int, M: int, step: int) -> Step:
+    """Room for `step` rows, M classes and polynomials of so many terms."""
     return Step(
         np.empty((terms, step)),
         np.empty(step),
@@ -79,7 +80,7 @@ def pass_quadratic(
     n = X.shape[0]
     classes = learner.classes
     M = classes.bias.shape[0]
-    work = _make_step(quadratic.factors.shape[1], M, step)
+    work = make_step(quadratic.factors.shape[1], M, step)
     z = np.empty((1, learner.R.shape[1]))
     row = np.empty(1, np.int64)
     open_classes = np.empty(M, np.bool_)
