@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rpnb.core.arrays import UIntArray
 from rpnb.core.feature_rows import FeatureRows, add_rows, draw_rows, pick_rows
 from rpnb.core.model import make_projection
-from rpnb.core.projection import LAWS, Law, project
+from rpnb.core.projection import MATRIX_LAWS, Law, project
 
-laws = st.sampled_from(LAWS)
+laws = st.sampled_from(MATRIX_LAWS)
 numbers = st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=12)
 
 

@@ -333,6 +333,8 @@ def test_a_river_generator_is_made_by_name(monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_river_a_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "river", None)
+    loaded = [name for name in sys.modules if name.split(".")[0] == "river"]
+    for name in ("river", *loaded):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'rpnb\[river\]'"):
         streams.from_river("SEA", 10)

@@ -254,14 +254,14 @@ def test_each_strip_shows_the_deviations_of_its_own_measure() -> None:
 def test_a_verdict_looks_as_its_distance_says(z: float, name: str) -> None:
     # One run is judged by the printed variance, for both sides.
     printed = next(
-        r for r in paper.results() if (r.dataset, r.method) == ("Zoo", "RPNB")
+        r for r in paper.results() if (r.dataset, r.method) == ("Zoo", "AROW")
     )
     apart = z * (printed.error_var * 1.1) ** 0.5
-    record = make_record("Zoo", "RPNB", error=printed.error_mean + apart, n=101)
+    record = make_record("Zoo", "AROW", error=printed.error_mean + apart, n=101)
     (mine,) = (
         each
         for each in gather([record]).agreements
-        if (each.method, each.figure) == ("RPNB", "error")
+        if (each.method, each.figure) == ("AROW", "error")
     )
     assert mine.z == pytest.approx(z)
     assert kind(mine) == name
