@@ -274,16 +274,16 @@ def test_changing_paths_midway_leaves_no_trace(learn: int) -> None:
 
 def test_forms_are_chosen_where_mistakes_are_few() -> None:
     rng = np.random.default_rng(3)
-    y = rng.integers(0, 2, 400)
-    X = rng.normal(size=(400, 6)) + 9.0 * y[:, None]
-    for t, few in ((y, True), (rng.integers(0, 2, 400), False)):
+    y = rng.integers(0, 2, 800)
+    X = rng.normal(size=(800, 6)) + 9.0 * y[:, None]
+    for t, few in ((y, True), (rng.integers(0, 2, 800), False)):
         model = make_model(6, 2, K=100)
         twin = copy_model(model)
         expected = definitive(twin, Stream(X, t, 2), LEARN_MISTAKES)
-        labels = np.empty(400, np.int64)
+        labels = np.empty(800, np.int64)
         paths = Paths(model, X, 1.0)
         assert not paths._pays()
-        for start in range(0, 400, 100):
+        for start in range(0, 800, 100):
             rows = slice(start, start + 100)
             paths.run(X[rows], t[rows], WEIGHT, LEARN_MISTAKES, labels[rows])
         assert (paths._quadratic is not None) == few

@@ -201,7 +201,7 @@ class Paths:
         self._changes = rate * _EXPECTED
         self._rows = float(_EXPECTED)
         self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
-        self._rebuild = rebuild_cost(p, F)
+        self._rebuild = rebuild_cost(p, F, model.M)
         self._block = block_rows(p, F)
         self._columns: Screener | None = None
         self._quadratic: QuadraticScreener | None = None

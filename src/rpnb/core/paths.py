@@ -17,8 +17,10 @@ from rpnb.core.stream_quadratic import pass_quadratic
 
 Path: TypeAlias = Literal["auto", "columns", "quadratic"]
 
-# Entries of a step's terms: they stay in the cache.
-_STEP_ENTRIES = 1 << 13
+# Entries of a step's terms, which stay in the second-level cache, and rows of a step:
+# the more, the less do calls cost, and the more is done anew after a mistake.
+_STEP_ENTRIES = 1 << 16
+_MOST_ROWS = 256
 
 
 def column_cost(p: int, F: int, M: int) -> float:
@@ -28,12 +30,12 @@ def column_cost(p: int, F: int, M: int) -> float:
 
 def quadratic_cost(p: int, M: int) -> float:
     """Return what a row costs by quadratic forms that are up to date."""
-    return 20.0 + 15.0 * M + n_terms(p) * (1.5 + 0.2 * M)
+    return 20.0 + 15.0 * M + n_terms(p) * (0.7 + 0.1 * M)
 
 
-def rebuild_cost(p: int, F: int) -> float:
-    """Return what it costs to bring the quadratic form of one class up to date."""
-    return 2.0 * F + 0.03 * p * (p + 1) * F
+def rebuild_cost(p: int, F: int, M: int) -> float:
+    """Return what it costs that a class changes: its form, and the rest of a step."""
+    return (2.0 + 0.03 * p * (p + 1)) * F + 30.0 * n_terms(p) + 200.0 * M
 
 
 class QuadraticScreener:
@@ -47,7 +49,7 @@ class QuadraticScreener:
         p, _ = model.projection.R.shape
         self._model = model
         self._learner = model.learner()
-        self._step = step or min(max(_STEP_ENTRIES // n_terms(p), 16), 128)
+        self._step = step or min(max(_STEP_ENTRIES // n_terms(p), 16), _MOST_ROWS)
         origin = as_block(X[:1024]).mean(axis=0)
         centre = np.empty((1, model.F))
         first = np.zeros(1, np.int64)

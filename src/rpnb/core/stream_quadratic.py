@@ -79,6 +79,7 @@ def pass_quadratic(
     """
     n = X.shape[0]
     classes = learner.classes
+    keep = learner.keep
     M = classes.bias.shape[0]
     work = make_step(quadratic.factors.shape[1], M, step)
     z = np.empty((1, learner.R.shape[1]))
@@ -96,12 +97,14 @@ def pass_quadratic(
         settle(learner, work, 0, size)
         for b in range(size):
             i = start + b
+            # A remainder, as in the other passes, would be a third of the time here.
+            w = weight[i if weight.shape[0] > 1 else 0]
             label = int(work.leader[b])
             certain = work.rivals[b] <= 1.0
             if certain and not learns(learn, label, y, i):
                 labels[i] = label
                 if learn != LEARN_NOTHING:
-                    count_row(classes, learner.keep, y[i], weight[i % weight.shape[0]])
+                    count_row(classes, keep, y[i], w)
                     if classes.follow > 0.0:
                         settle(learner, work, b + 1, size)
                 continue
@@ -114,8 +117,7 @@ def pass_quadratic(
                 )
             labels[i] = label
             if learn != LEARN_NOTHING:
-                w = weight[i % weight.shape[0]]
-                count_row(classes, learner.keep, y[i], w)
+                count_row(classes, keep, y[i], w)
                 if learns(learn, label, y, i):
                     learn_row(learner, y[i], z[0], w)
                     refresh_quadratic(quadratic, y[i], learner.gaussians)
