@@ -26,7 +26,7 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[Forms]):  # type: ignore[misc]
     columns: p(p + 3)/2 + 1 numbers a class, and as many operations a prediction.
 
     Labels are those of the model it was made from, except where two scores tie within
-    rounding, about 1e-12 of their size.
+    rounding.
 
     Attributes
     ----------
