@@ -97,7 +97,8 @@ def pass_quadratic(
         settle(learner, work, 0, size)
         for b in range(size):
             i = start + b
-            # No remainder, as in the other passes: a division is much for so short a loop.
+            # No remainder, as in the other passes: a division is much in so short a
+            # loop.
             w = weight[i if weight.shape[0] > 1 else 0]
             label = int(work.leader[b])
             certain = work.rivals[b] <= 1.0
