@@ -145,6 +145,13 @@ def test_permutations_and_signs_are_each_blocks_own() -> None:
     assert abs((hadamard.signs * hadamard.weights[0, :60]).sum()) < 4 * 0.125 * 8
 
 
+def test_permutations_do_not_follow_the_signs() -> None:
+    hadamard = draw_hadamard(5, numbers(64), 64)
+    in_order = hadamard.signs[hadamard.places[0]]
+    # Of 63 neighbours, about half have the other sign; sorted by it, one would.
+    assert 16 < (in_order[1:] != in_order[:-1]).sum() < 48
+
+
 @given(st.integers(1, 40), st.integers(1, 90), st.integers(1, 90))
 def test_a_column_is_the_same_whatever_their_number(p: int, few: int, F: int) -> None:
     few = min(few, F)

@@ -4,7 +4,7 @@ from math import floor, log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import stats
@@ -48,6 +48,7 @@ def plain_row(seed: int, feature: int, F: int, s: float) -> list[int]:
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 40), st.integers(1, 60))
+@example(1, 400, 120)  # some rows take more leaps than are made at once
 def test_rows_are_drawn_by_geometric_leaps(seed: int, p: int, F: int) -> None:
     features = numbers(p) + np.uint64(2**32 - 3)
     drawn = draw_very_sparse(seed, features, F)
