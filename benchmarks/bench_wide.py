@@ -3,13 +3,14 @@
 Three measurements, on one thread, whose processor time is what counts:
 
 transform   `predict_then_learn` of dense rows by the law "hadamard" beside the Gaussian
-            law with as many columns, by models that have begun already, in turn.
+            law with as many columns, by models that have begun already, in turn, and
+            beside the bare matrix product that a law with a matrix cannot avoid.
 memory      peak memory of a process that learns a sparse stream from beginning to end.
 width       rows a second of sparse streams with as many non-zeros a row and ever more
             columns, in turn, for a fixed number of components and for q = ⌊2·log₂ p⌋.
 
 Run: python benchmarks/bench_wide.py [transform] [memory] [width] [--repeat 5]
-         [--svg docs/images/wide.svg]
+         [--svg docs/figures/wide.svg]
 """
 
 import argparse
@@ -79,29 +80,40 @@ def seconds(job: Callable[..., object], *arguments: object) -> float:
 
 
 def transform(repeat: int) -> None:
-    """Print what a dense row costs by either law."""
-    p, n = 4096, 512
-    print(f"transform: p = {p}, K = 200, q = 24, F = 4800, {n} dense rows a turn")
-    print("    M  gaussian, µs a row  hadamard, µs a row   ratio  range of ratios")
+    """Print what a dense row costs by either law, and by a bare matrix product."""
+    p, n, F = 4096, 512, 4800
+    print(f"transform: p = {p}, K = 200, q = 24, F = {F}, {n} dense rows a turn")
+    print("µs a row, medians; the product is X R alone, in single precision")
+    print("    M  gaussian  product  hadamard   gaussian/hadamard  product/hadamard")
     rng = np.random.default_rng(0)
+    R = rng.normal(size=(p, F)).astype(np.float32)
+    laws: tuple[Law, ...] = ("gaussian", "hadamard")
     for M in (2, 5):
         y = rng.integers(0, M, n)
         X = rng.normal(size=(n, p)) + (2.5 / np.sqrt(p)) * rng.normal(size=(M, p))[y]
-        models: dict[Law, RPNBClassifier] = {}
-        laws: tuple[Law, ...] = ("gaussian", "hadamard")
-        for law in laws:
-            models[law] = RPNBClassifier(projection=law, random_state=0).fit(X, y)
+        single = X.astype(np.float32)
+        slow, fast = (
+            RPNBClassifier(projection=law, random_state=0).fit(X, y) for law in laws
+        )
         times = np.array(
             [
-                [seconds(models[law].predict_then_learn, X, y) for law in laws]
+                [
+                    seconds(slow.predict_then_learn, X, y),
+                    seconds(np.matmul, single, R),
+                    seconds(fast.predict_then_learn, X, y),
+                ]
                 for _ in range(repeat)
             ]
         )
-        ratios = times[:, 0] / times[:, 1]
-        slow, fast = np.median(times, axis=0) / n * 1e6
+        ratios = times[:, :2] / times[:, 2:]
+        shown = [
+            f"{np.median(ratio):.1f} ({ratio.min():.1f}-{ratio.max():.1f})"
+            for ratio in ratios.T
+        ]
+        cost = np.median(times, axis=0) / n * 1e6
         print(
-            f"{M:5} {slow:19.1f} {fast:19.1f} {np.median(ratios):7.1f}  "
-            f"{ratios.min():.1f}-{ratios.max():.1f}",
+            f"{M:5} {cost[0]:9.1f} {cost[1]:8.1f} {cost[2]:9.1f}  "
+            f"{shown[0]:>18}  {shown[1]:>16}",
             flush=True,
         )
 
