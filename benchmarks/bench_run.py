@@ -40,7 +40,7 @@ def rows(start: int, n: int) -> tuple[Any, Any]:
     return rng.standard_normal((n, P)) + 6.0 * np.eye(P)[y], y
 
 
-def make_files(folder: Path, n: int) -> None:
+def make_files(folder: Path, n: int, name: str = "rows") -> None:
     """Write the rows as Parquet and as CSV."""
     import pyarrow as pa
     from pyarrow import csv, parquet
@@ -53,8 +53,8 @@ def make_files(folder: Path, n: int) -> None:
         table = pa.table(columns | {"y": y})
         if not writers:
             writers = [
-                parquet.ParquetWriter(folder / "rows.parquet", table.schema),
-                csv.CSVWriter(folder / "rows.csv", table.schema),
+                parquet.ParquetWriter(folder / f"{name}.parquet", table.schema),
+                csv.CSVWriter(folder / f"{name}.csv", table.schema),
             ]
         for writer in writers:
             writer.write_table(table)
@@ -158,9 +158,15 @@ def main() -> None:
         print(json.dumps(one(what, Path(path), arguments.rows, K)))
         return
     with tempfile.TemporaryDirectory() as folder:
+        # Bytecode is kept, as that of an installed package is.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder, "bytecode"))
         make_files(Path(folder), arguments.rows)
+        make_files(Path(folder), 1000, "few")
         for name in ("rows.parquet", "rows.csv"):
             path = Path(folder, name)
+            few = path.with_stem("few")
+            timed("run", few, arguments.rows, K)
             found: dict[str, list[dict[str, Any]]] = {}
             for _ in range(arguments.repeat):
                 for what in ("reader", "learner", "run"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rpnb import RPNBClassifier
+from rpnb.estimators.persistence import read_attached
 
 PATIENCE = 120.0
 
@@ -36,10 +37,12 @@ def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -
     ) as process:
         try:
             assert process.stdin is not None
-            process.stdin.write(b"a,b,y\n")
-            # Rows, and then a pipe that stays open: a stream in use.
-            for row in range(20_000):
-                process.stdin.write(b"%d.5,%d,%d\n" % (row % 2, row % 4, row % 2))
+            process.stdin.write(b"a,word,y\n")
+            # Rows, and then a pipe that stays open: a stream in use. Each chunk has a
+            # word of its own, so the reader, which is ahead, knows more than the model.
+            for row in range(40_000):
+                cells = (row % 2, row // 500, row % 2)
+                process.stdin.write(b"%d.5,w%d,%d\n" % cells)
             process.stdin.flush()
             waiting = list(tmp_path.glob(".p.csv.*.tmp"))
             while not waiting or waiting[0].stat().st_size < 1000:
@@ -61,5 +64,7 @@ def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -
     with (tmp_path / "p.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == n + 1
     assert RPNBClassifier.load(tmp_path / "m.rpnb").n_seen_ == n
+    state = read_attached(tmp_path / "m.rpnb", "encoder")
+    assert state["categories"]["word"] == [f"w{i}" for i in range(n // 500)]
     assert "The run was stopped" in (tmp_path / "r.html").read_text()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.rpnb", "p.csv", "r.html"]

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,6 +91,8 @@ class SideBySide:
         """all labels met, as truth or as an answer, in that order"""
         self._number: dict[Hashable, int] = {}
         self._of_code: list[int] = []
+        self._aside = ThreadPoolExecutor(max_workers=1)
+        self._growing = Lock()
         self.balance = Track()
         """how often each label had occurred, along the stream"""
 
@@ -108,32 +112,48 @@ class SideBySide:
             Whether to find the probability of each answer, which takes longer.
         """
         truth = self._numbers_of_codes(rows)
-        found = []
-        for entrant in self.entrants:
-            start = time.perf_counter()
-            given: FloatArray | None = None
-            if (
-                chances
-                and not entrant.reference
-                and hasattr(entrant.model, "predict_proba")
-            ):
-                labels, given = chances_too(
-                    entrant.model, rows.X, rows.y, self._classes
-                )
-            else:
-                labels = entrant.model.predict_then_learn(rows.X, rows.y, self._classes)
-            entrant.seconds += time.perf_counter() - start
-            answers = self._numbers_of_answers(labels, rows.y, truth)
-            entrant.tally.add(truth, answers, len(self.labels))
-            found.append(Answers(labels, given))
+        references = [e for e in self.entrants if e.reference]
+        learners = [e for e in self.entrants if not e.reference]
+        # References look at labels only, and are done while learners are at work.
+        labels_only = np.zeros((truth.shape[0], 1))
+        done = self._aside.submit(
+            lambda: [self._step(e, labels_only, rows.y, truth) for e in references]
+        )
+        try:
+            found = [self._step(e, rows.X, rows.y, truth, chances) for e in learners]
+        finally:
+            wait([done])
+        found += done.result()
         self._classes = None  # declared once
+        for entrant in self.entrants:  # one may have met a label that others have not
+            entrant.tally.grow(len(self.labels))
         self.balance.add(truth, len(self.labels))
         return found
 
+    def _step(
+        self,
+        entrant: Entrant,
+        X: Any,
+        y: NDArray[Any],
+        truth: IntArray,
+        chances: bool = False,
+    ) -> Answers:
+        start = time.perf_counter()
+        given: FloatArray | None = None
+        if chances and hasattr(entrant.model, "predict_proba"):
+            labels, given = chances_too(entrant.model, X, y, self._classes)
+        else:
+            labels = entrant.model.predict_then_learn(X, y, self._classes)
+        entrant.seconds += time.perf_counter() - start
+        answers = self._numbers_of_answers(labels, y, truth)
+        entrant.tally.add(truth, answers, len(self.labels))
+        return Answers(labels, given)
+
     def _know(self, label: Any) -> int:
-        number = self._number.setdefault(label, len(self.labels))
-        if number == len(self.labels):
-            self.labels.append(label)
+        with self._growing:
+            number = self._number.setdefault(label, len(self.labels))
+            if number == len(self.labels):
+                self.labels.append(label)
         return number
 
     def _numbers_of_codes(self, rows: Rows) -> IntArray:

@@ -74,12 +74,8 @@ class Tally:
     def add(self, truth: IntArray, answers: IntArray, M: int) -> None:
         """Take in more rows: numbers of M classes; an answer may be -1, for none."""
         wrong = answers != truth
-        if self.counts.shape[0] < M:
-            counts = np.zeros((M, M + 1), np.int64)
-            known = self.counts.shape[0]
-            counts[:known, :known] = self.counts[:, :-1]
-            counts[:known, -1] = self.counts[:, -1]
-            self.counts = counts
+        self.grow(M)
+        M = self.counts.shape[0]
         # No answer, -1, is the last column.
         place = truth * (M + 1) + np.where(answers < 0, M, answers)
         if self.counts.size <= _SMALL:
@@ -90,6 +86,15 @@ class Tally:
         self.mistakes += int(np.count_nonzero(wrong))
         self.track.add(wrong.astype(np.int64), 2)
         self._last = np.concatenate([self._last, wrong])[-self._window :]
+
+    def grow(self, M: int) -> None:
+        """Make room for M classes."""
+        known = self.counts.shape[0]
+        if known < M:
+            counts = np.zeros((M, M + 1), np.int64)
+            counts[:known, :known] = self.counts[:, :-1]
+            counts[:known, -1] = self.counts[:, -1]
+            self.counts = counts
 
     @property
     def rows(self) -> int:

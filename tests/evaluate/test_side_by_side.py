@@ -1,0 +1,68 @@
+"""Learners in one pass: what each counts, and that they do not disturb each other."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from rpnb.baselines import make
+from rpnb.evaluate.metrics import confusion_counts
+from rpnb.evaluate.side_by_side import SideBySide
+from rpnb.files import LabelledArrays
+
+NAMES = ("OGD", "GaussianNB")
+
+
+class Stubborn:
+    """Always answers the same, whatever it is told."""
+
+    n_updates_ = 0
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
+        return np.full(len(y), self._label)
+
+
+def test_a_label_that_one_learner_alone_answers_is_in_all_tables() -> None:
+    source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("abab")))
+    models = {"first": Stubborn("a"), "second": Stubborn("z")}
+    contest = SideBySide(models, {"reference": make("NoChange")})
+    for chunk in source.chunks(4):
+        contest.take(chunk)
+    assert contest.labels == ["a", "b", "z"]
+    first, second, _ = (entrant.tally.counts for entrant in contest.entrants)
+    assert_array_equal(first, [[2, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(second, [[0, 0, 2, 0], [0, 0, 2, 0], [0, 0, 0, 0]])
+
+
+@given(st.lists(st.integers(1, 59), max_size=4), st.booleans(), st.integers(0, 99))
+def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
+    cuts: list[int], text: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 4, 60)
+    y = np.array(list("dbca"))[numbers] if text else numbers * 10
+    X = rng.standard_normal((60, 3)) + numbers[:, None]
+    (whole,) = LabelledArrays("arrays", X, y).chunks(60)
+    names = (*NAMES, "MajorityClass")
+    contest = SideBySide(
+        {name: make(name) for name in NAMES}, {names[2]: make(names[2])}
+    )
+    for start, stop in pairwise(sorted({0, *cuts, 60})):
+        (part,) = LabelledArrays("part", X[start:stop], y[start:stop]).chunks(60)
+        # The codes of the whole stream, as a file gives them.
+        codes = whole.codes[start:stop]
+        contest.take(type(part)(part.X, part.y, codes, part.rows, None))
+    labels = {label: number for number, label in enumerate(contest.labels)}
+    truth = np.array([labels[label] for label in y.tolist()])
+    for entrant in contest.entrants:
+        alone = make(entrant.name).predict_then_learn(X, y).tolist()
+        answers = np.array([-1 if a is None else labels[a] for a in alone])
+        counts = confusion_counts(truth, answers, len(labels))
+        assert_array_equal(entrant.tally.counts, counts)
+    assert_array_equal(contest.balance.course()[1][-1], np.bincount(truth))
