@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpnb.files.arrow import plan_columns, require_pyarrow
-from rpnb.files.delimited import Reading, located
-from rpnb.files.lines import ByteSource, closed_on_error, head_of, whole_lines
+from rpnb.files.delimited import Reading
+from rpnb.files.lines import closed_on_error, head_of
 from rpnb.files.records import FileError, Options
+from rpnb.files.text import TextFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,7 @@ _COMMENT = re.compile(rb"^[ \t]*%.*\n?", re.MULTILINE)
 _NUMERIC = ("numeric", "real", "integer")
 
 
-class Arff:
+class Arff(TextFile):
     """Batches of an ARFF file with dense rows.
 
     Parameters
@@ -41,8 +42,7 @@ class Arff:
         require_pyarrow("ARFF")
         import pyarrow as pa
 
-        self._source = ByteSource(path)
-        self.name, self.again = self._source.name, self._source.seekable
+        super().__init__(path)
         with closed_on_error(self._source):
             head = head_of(self._source)
             attributes, self._first = _header(self.name, head)
@@ -70,31 +70,18 @@ class Arff:
                 wanted,
             )
 
-    def share(self) -> float | None:
-        """Return which share of the file has been read."""
-        return self._source.share()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
-
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
-        row = 1
-        try:
-            for block in whole_lines(self._source, self._first):
-                rows = _COMMENT.sub(b"", block) if b"%" in block else block
-                if rows.lstrip().startswith(b"{"):
-                    raise FileError(
-                        f"{self.name}, row {row}: sparse ARFF is not read; save it as "
-                        "SVMlight"
-                    )
-                batch = self._reading.read(rows, row)
-                if batch is not None:
-                    yield self._trimmed(batch, row)
-                    row += batch.num_rows
-        except FileError as error:
-            raise located(self.name, row, error) from error
+        yield from self._read(self._parse)
+
+    def _parse(self, block: bytes, row: int) -> "pa.RecordBatch | None":
+        rows = _COMMENT.sub(b"", block) if b"%" in block else block
+        if rows.lstrip().startswith(b"{"):
+            raise FileError(
+                f"{self.name}, row {row}: sparse ARFF is not read; save it as SVMlight"
+            )
+        batch = self._reading.read(rows, row)
+        return None if batch is None else self._trimmed(batch, row)
 
     def _trimmed(self, batch: "pa.RecordBatch", row: int) -> "pa.RecordBatch":
         """Return a batch whose categories have no blanks and marks around them."""

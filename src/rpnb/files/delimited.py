@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.arrow import Kind, plan_columns, read_as, require_pyarrow
-from rpnb.files.lines import ByteSource, closed_on_error, head_of, whole_lines
+from rpnb.files.lines import closed_on_error, head_of, whole_lines
 from rpnb.files.records import FileError, Options
+from rpnb.files.text import TextFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
 
 
-class Delimited:
+class Delimited(TextFile):
     """Batches of a file of delimited text.
 
     Parameters
@@ -32,8 +33,7 @@ class Delimited:
 
     def __init__(self, path: str, options: Options) -> None:
         require_pyarrow("CSV")
-        self._source = ByteSource(path)
-        self.name, self.again = self._source.name, self._source.seekable
+        super().__init__(path)
         self.categories: dict[str, list[str]] = {}
         with closed_on_error(self._source):
             delimiter = options.delimiter
@@ -50,33 +50,9 @@ class Delimited:
             self.declared: list[Any] | None = None
             self._reading.fix(found, self.kinds, options)
 
-    def share(self) -> float | None:
-        """Return which share of the file has been read."""
-        return self._source.share()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
-
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
-        row = 1
-        try:
-            for block in whole_lines(self._source, self._first, quote=b'"'):
-                batch = self._reading.read(block, row)
-                if batch is not None:
-                    row += batch.num_rows
-                    yield batch
-        except FileError as error:
-            raise located(self.name, row, error) from error
-
-
-def located(name: str, row: int, error: FileError) -> FileError:
-    """Return an error that names the file, and the row before which it happened."""
-    text = str(error)
-    if text.startswith(name):
-        return error
-    return FileError(f"{name}, after row {row - 1}: {text}")
+        yield from self._read(self._reading.read, quote=b'"')
 
 
 class _Text:

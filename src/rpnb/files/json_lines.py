@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.arrow import plan_columns, read_as, require_pyarrow
-from rpnb.files.delimited import located
-from rpnb.files.lines import ByteSource, closed_on_error, head_of, whole_lines
+from rpnb.files.lines import closed_on_error, head_of
 from rpnb.files.records import FileError, Options
+from rpnb.files.text import TextFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class JsonLines:
+class JsonLines(TextFile):
     """Batches of a file with a JSON object on each line.
 
     Parameters
@@ -30,8 +30,7 @@ class JsonLines:
         require_pyarrow("JSON lines")
         import pyarrow as pa
 
-        self._source = ByteSource(path)
-        self.name, self.again = self._source.name, self._source.seekable
+        super().__init__(path)
         with closed_on_error(self._source):
             self._first = head_of(self._source)
             sample = self._first[: self._first.rfind(b"\n") + 1] or self._first
@@ -48,25 +47,15 @@ class JsonLines:
                     fields.append(pa.field(field.name, kind))
             self._schema = pa.schema(fields)
 
-    def share(self) -> float | None:
-        """Return which share of the file has been read."""
-        return self._source.share()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
-
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
-        row = 1
-        try:
-            for block in whole_lines(self._source, self._first):
-                if block.strip():
-                    table = self._parse(block, row).combine_chunks()
-                    row += table.num_rows
-                    yield from table.to_batches()
-        except FileError as error:
-            raise located(self.name, row, error) from error
+        yield from self._read(self._batch)
+
+    def _batch(self, block: bytes, row: int) -> "pa.RecordBatch | None":
+        if not block.strip():
+            return None
+        batches = self._parse(block, row).combine_chunks().to_batches()
+        return batches[0] if batches else None
 
     def _parse(self, block: bytes, row: int) -> Any:
         import pyarrow as pa

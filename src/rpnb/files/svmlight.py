@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.files.delimited import located
-from rpnb.files.lines import ByteSource, closed_on_error, head_of, whole_lines
+from rpnb.files.lines import ByteSource, closed_on_error, head_of
 from rpnb.files.records import Chunk, FileError, Options
 from rpnb.files.targets import Targets
+from rpnb.files.text import TextFile
 
 _ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
 _LARGEST = 1e150
@@ -34,7 +34,7 @@ class SparseBatch(NamedTuple):
         return int(self.y.shape[0])
 
 
-class SvmLight:
+class SvmLight(TextFile):
     """Batches of a file in SVMlight's format.
 
     Parameters
@@ -48,8 +48,7 @@ class SvmLight:
     declared: list[Any] | None = None
 
     def __init__(self, path: str, options: Options) -> None:
-        self._source = ByteSource(path)
-        self.name, self.again = self._source.name, self._source.seekable
+        super().__init__(path)
         with closed_on_error(self._source):
             if options.target is not None:
                 raise FileError(
@@ -74,37 +73,18 @@ class SvmLight:
     def _survey(self) -> tuple[int, int]:
         """Return the smallest and the largest index of a feature."""
         low, high = np.iinfo(np.int64).max, 0
-        for batch in self._blocks(None):
+        for batch in self._read(self._parse):
             if batch.X.nnz:
                 low = min(low, int(batch.X.indices.min()))
                 high = max(high, int(batch.X.indices.max()))
         self.close()
         return int(low), high
 
-    def share(self) -> float | None:
-        """Return which share of the file has been read."""
-        return self._source.share()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._source.close()
-
     def batches(self) -> Iterator[SparseBatch]:
         """Yield the rows in their order."""
-        yield from self._blocks(self.p)
+        yield from self._read(self._parse)
 
-    def _blocks(self, p: int | None) -> Iterator[SparseBatch]:
-        row = 1
-        try:
-            for block in whole_lines(self._source, self._first):
-                batch = self._parse(block, row, p)
-                row += batch.num_rows
-                if batch.num_rows:
-                    yield batch
-        except FileError as error:
-            raise located(self.name, row, error) from error
-
-    def _parse(self, block: bytes, row: int, p: int | None) -> SparseBatch:
+    def _parse(self, block: bytes, row: int) -> SparseBatch:
         from sklearn.datasets import load_svmlight_file
 
         try:
@@ -112,7 +92,8 @@ class SvmLight:
             X, y = load_svmlight_file(BytesIO(block), zero_based=True)
         except (ValueError, OverflowError) as error:
             raise FileError(self._fault(block, row, str(error))) from error
-        if p is None:
+        p = self.p
+        if p is None:  # while surveyed
             return SparseBatch(X, y)
         if not self._zero:
             below = np.flatnonzero(X.indices == 0)
