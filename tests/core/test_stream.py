@@ -16,6 +16,7 @@ from rpnb.core.engine import (
     scores,
 )
 from rpnb.core.model import copy_model
+from rpnb.core.screen import screen_row
 from rpnb.core.stream import (
     LEARN_ALL,
     LEARN_MISTAKES,
@@ -97,6 +98,24 @@ def test_wide_rows_are_projected_ahead_without_a_trace() -> None:
     Screener(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
+
+
+def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
+    # The first class has learnt nothing, so that single precision holds neither of the
+    # two terms of its score; the one that overflows first is positive.
+    X = np.array([[1.0, -7.2e9, -2.8e26], [1.0, 1.4e10, -8.8e25]])
+    stream = Stream(X, np.array([1, 1]), 2)
+    one = make_model(3, 2, K=20)
+    two = copy_model(one)
+    expected = definitive(one, stream, LEARN_MISTAKES)
+    labels = np.empty(2, np.int64)
+    screener = Screener(two, X)
+    screener.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    moved = screener._Z[1]
+    with np.errstate(over="ignore"):
+        assert screen_row(moved, screener._screen, 0) == np.inf
+    assert_array_equal(labels, expected)
+    assert_array_equal(labels, [0, 1])
 
 
 @given(streams(max_n=40), learning, st.data())

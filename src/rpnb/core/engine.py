@@ -80,6 +80,11 @@ def _part(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
     return weight if weight.shape[0] == 1 else weight[rows]
 
 
+def _labelled(y: IntArray) -> int:
+    """Return how many rows are not only predicted."""
+    return int(np.count_nonzero(y >= 0))
+
+
 class Screener:
     """Working space for screened passes of one model over many blocks.
 
@@ -137,7 +142,6 @@ class Screener:
         learner = self._learner
         for rows in _blocks(X.shape[0], self._size):
             x = rows_for_passes(self._model.projection, X[rows])
-            n = x.shape[0]
             self._project(x)
             updates = pass_screened(
                 learner,
@@ -154,7 +158,7 @@ class Screener:
                 labels[rows],
             )
             if learn:
-                self._model.n_seen += n
+                self._model.n_seen += _labelled(y[rows])
                 self._model.n_updates += updates
 
     def _project(self, x: FloatArray) -> None:
@@ -236,7 +240,7 @@ class Paths:
             screener = self._by_forms() if quadratic else self._by_columns()
             screener.run(X[rows], t, _part(weight, rows), learn, labels[rows])
             if learn:
-                taken = (labels[rows] != t) | (learn == LEARN_ALL)
+                taken = (t >= 0) & ((labels[rows] != t) | (learn == LEARN_ALL))
                 changed = np.bincount(t[taken], minlength=self._model.M) > 0
                 if quadratic:
                     self._stale |= changed
@@ -316,7 +320,7 @@ def run(
                 learner, model.rule_number, K, x, t, w, learn, labels[rows]
             )
         if learn:
-            model.n_seen += x.shape[0]
+            model.n_seen += _labelled(t)
             model.n_updates += updates
 
 
@@ -350,7 +354,7 @@ def _run_one(
     model.memo = memo
     labels[0] = label
     if learn:
-        model.n_seen += 1
+        model.n_seen += int(y[0] >= 0)
         model.n_updates += updates
 
 

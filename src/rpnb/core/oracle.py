@@ -196,13 +196,18 @@ def run(
     batch_size: int = 1,
     learn_all: bool = False,
 ) -> IntArray:
-    """Run the algorithm of section 2.3 over a stream; return the predictions."""
+    """Run the algorithm of section 2.3 over a stream; return the predictions.
+
+    A row of class −1 is predicted, and nothing else.
+    """
     labels = np.empty(y.shape[0], dtype=np.int64)
     for start in range(0, y.shape[0], batch_size):
         rows = slice(start, start + batch_size)
         labels[rows] = predict(oracle, X[rows])
-        taken = np.flatnonzero((labels[rows] != y[rows]) | learn_all) + start
-        oracle.eligible[y[rows]] = True
+        known = y[rows] >= 0
+        learns = known & ((labels[rows] != y[rows]) | learn_all)
+        taken = np.flatnonzero(learns) + start
+        oracle.eligible[y[rows][known]] = True
         for m in np.unique(y[taken]):
             of_class = taken[y[taken] == m]
             weight = np.ones(of_class.shape[0])

@@ -82,5 +82,5 @@ class QuadraticScreener:
             labels,
         )
         if learn:
-            self._model.n_seen += X.shape[0]
+            self._model.n_seen += int(np.count_nonzero(y >= 0))
             self._model.n_updates += updates

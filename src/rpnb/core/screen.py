@@ -254,4 +254,5 @@ def doubt(
     bound += _GAMMA * (0.5 * root * root + root * sqrt(P))
     bound += F * _TINY * reach * (1.0 + reach)
     bound += (F + 64) * _DOUBLE * (Q + P + abs(gaussians.constant[m]) + abs(bias))
-    return bound
+    # What overflowed single precision, to either side, is not known at all: NaN.
+    return bound + 0.0 * value

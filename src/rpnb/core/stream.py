@@ -106,9 +106,9 @@ def pass_exact(
 ) -> int:
     """Predict each row of X (n, p), then learn from it; return the number of updates.
 
-    `y` (n,) holds the classes' numbers and is not read if nothing is to be learnt; the
-    predicted numbers go to `labels` (n,), −1 while no class is known. `weight` is (n,),
-    or (1,) where all rows weigh the same.
+    `y` (n,) holds the classes' numbers, −1 for a row that is only predicted, and is not
+    read if nothing is to be learnt; the predicted numbers go to `labels` (n,), −1 while
+    no class is known. `weight` is (n,), or (1,) where all rows weigh the same.
     """
     z = np.empty((1, learner.R.shape[1]))
     lanes = np.empty(LANES)
@@ -124,7 +124,7 @@ def pass_exact(
             learner.classes.eligible,
             lanes,
         )
-        if learn != LEARN_NOTHING:
+        if learn != LEARN_NOTHING and y[i] >= 0:
             w = weight[i % weight.shape[0]]
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
@@ -188,7 +188,7 @@ def pass_one(
             np.empty(LANES),
         )
     memo[p + F] = label
-    if learn == LEARN_NOTHING:
+    if learn == LEARN_NOTHING or y < 0:
         return label, 0
     count_row(learner.classes, learner.keep, y, weight)
     if learn == LEARN_MISTAKES and label == y:
@@ -229,7 +229,7 @@ def pass_combined(
             )
             combine(rule, posterior, scores)
             labels[i] = best_combined(scores, learner.classes.eligible)
-        if learn != LEARN_NOTHING:
+        if learn != LEARN_NOTHING and y[i] >= 0:
             w = weight[i % weight.shape[0]]
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
@@ -357,7 +357,7 @@ def pass_screened(
                     lanes,
                 )
             labels[i] = label
-            if learn != LEARN_NOTHING:
+            if learn != LEARN_NOTHING and y[i] >= 0:
                 w = weight[i % weight.shape[0]]
                 count_row(learner.classes, learner.keep, y[i], w)
                 if learns(learn, label, y, i):
@@ -371,9 +371,9 @@ def pass_screened(
 @compiled
 def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
     """Whether row i, predicted as `label`, is learnt."""
-    if learn == LEARN_MISTAKES:
-        return label != y[i]
-    return learn == LEARN_ALL
+    if learn == LEARN_NOTHING or y[i] < 0:
+        return False
+    return learn == LEARN_ALL or label != y[i]
 
 
 @compiled

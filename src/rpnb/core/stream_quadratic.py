@@ -104,7 +104,7 @@ def pass_quadratic(
             certain = work.rivals[b] <= 1.0
             if certain and not learns(learn, label, y, i):
                 labels[i] = label
-                if learn != LEARN_NOTHING:
+                if learn != LEARN_NOTHING and y[i] >= 0:
                     count_row(classes, keep, y[i], w)
                     if classes.follow > 0.0:
                         settle(learner, work, b + 1, size)
@@ -117,7 +117,7 @@ def pass_quadratic(
                     z[0], learner.gaussians, classes.bias, open_classes, lanes
                 )
             labels[i] = label
-            if learn != LEARN_NOTHING:
+            if learn != LEARN_NOTHING and y[i] >= 0:
                 count_row(classes, keep, y[i], w)
                 if learns(learn, label, y, i):
                     learn_row(learner, y[i], z[0], w)
