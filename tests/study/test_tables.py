@@ -25,6 +25,7 @@ def record(
     *,
     f1: float | None = None,
     source: str = "file",
+    curve: tuple[Point, ...] = (Point(100, 1, 1),),
 ) -> Record:
     return Record(
         dataset=dataset,
@@ -41,7 +42,7 @@ def record(
         f1=1.0 - error if f1 is None else f1,
         updates=round(1000 * error),
         seconds=1.0,
-        curve=(Point(100, 1, 1),),
+        curve=curve,
         source=source,
     )
 
@@ -261,12 +262,52 @@ def test_the_papers_one_draw_counts_in_full_where_ours_is_drawn_anew() -> None:
     assert counts.standard_error == pytest.approx(sqrt(1.1 * counts.variance))
     # Where the draws hardly differ, nothing is taken away.
     still = [
-        record("GM", "OGD", r, 0.2 + 1e-5 * r, source="drawn with seed 1")
+        record("GM", "OGD", r, 1e-5 * r, source="drawn", curve=(Point(100, 0, 0),))
         for r in range(10)
     ]
     (row, *_) = agreement.agreement(still, methods=["OGD"])
     assert row.variance is not None
     assert row.standard_error == pytest.approx(sqrt((printed + row.variance) / 10))
+
+
+@pytest.mark.parametrize("runs", [2, 6])
+def test_draws_that_agree_by_luck_vary_as_much_as_samples_do(runs: int) -> None:
+    # 30 mistakes in the first half; then 2 and 4 by turns among 50 rows: 6 %.
+    def cell(source: str) -> dict[str, agreement.Agreement]:
+        lucky = [
+            record(
+                "GM",
+                "RPNB",
+                r,
+                0.33 + 1e-5 * r,
+                source=source,
+                curve=(
+                    Point(25, 20, 0),
+                    Point(50, 30, 0),
+                    Point(75, 31, 0),
+                    Point(100, 32 + 2 * (r % 2), 0),
+                ),
+            )
+            for r in range(runs)
+        ]
+        rows = agreement.agreement(lucky, methods=["RPNB"])
+        return {row.figure: row for row in rows}
+
+    drawn, on_file = cell("drawn with seed 1"), cell("file")
+    sample = 0.06 * 0.94 / 100
+    for figure in ("error", "f1"):
+        printed = drawn[figure].paper_variance
+        assert printed is not None
+        assert printed < sample
+        expected = sqrt(printed / 10 + (sample - printed) + sample / runs)
+        assert drawn[figure].standard_error == pytest.approx(expected)
+        # Rows from a file are the paper's rows: there is no luck of the draw.
+        variance = on_file[figure].variance
+        assert variance is not None
+        ours = printed if runs < 5 else variance
+        expected = sqrt(printed / 10 + ours / runs)
+        assert on_file[figure].standard_error == pytest.approx(expected)
+    assert drawn["updates"].standard_error == 0.0  # a count, not a share
 
 
 def test_the_linear_methods_are_judged_together() -> None:

@@ -43,7 +43,9 @@ class Agreement:
         fewer than 5 permutations; ours stands for a printed one that is missing. Where
         our rows are drawn anew for each permutation, the paper's are one draw, and its
         ten permutations do not average that out: what our variance has beyond the
-        printed one is the variance of a draw, and counts in full.
+        printed one is the variance of a draw, and counts in full. There our variance is
+        of few draws and may be small by luck; that of a share of n independent rows is
+        the least that is believed.
     z
         The difference in standard errors.
     verdict
@@ -109,7 +111,8 @@ def _compare(
     if ours is not None:
         difference = ours - printed
         drawn = cell[0].source.startswith(_DRAWN)
-        error = _standard_error(printed_variance, variance, len(cell), drawn)
+        floor = _sampling_variance(cell) if drawn and figure != "updates" else 0.0
+        error = _standard_error(printed_variance, variance, len(cell), drawn, floor)
         z = _ratio(difference, error)
         verdict = judge(z)
     return Agreement(
@@ -130,17 +133,40 @@ def _compare(
 
 
 def _standard_error(
-    printed: float | None, ours: float | None, runs: int, drawn: bool
+    printed: float | None,
+    ours: float | None,
+    runs: int,
+    drawn: bool,
+    floor: float,
 ) -> float | None:
     first = ours if printed is None else printed
     second = printed if printed is not None and runs < _ENOUGH else ours
     if first is None or second is None:
         return None
+    second = max(second, floor)
     theirs = first / PAPER_RUNS
     if drawn:
         # Without a printed variance, all of ours may be the draw's.
         theirs = second if printed is None else theirs + max(0.0, second - first)
     return sqrt(theirs + second / runs)
+
+
+def _sampling_variance(cell: Sequence[Record]) -> float:
+    """Return e(1 − e)/n, the variance of a share of n rows drawn independently.
+
+    The rate e is that of the second half of the stream. Earlier mistakes are in part
+    those of learning, and their number hardly varies: each makes the next less likely.
+    """
+    n = cell[0].n
+    rates = []
+    for run in cell:
+        row, mistakes = 0, 0
+        for point in run.curve:
+            if 2 * point.row <= n:
+                row, mistakes = point.row, point.mistakes
+        rates.append((run.curve[-1].mistakes - mistakes) / (n - row))
+    e = fmean(rates)
+    return e * (1.0 - e) / n
 
 
 def _ratio(difference: float, error: float | None) -> float | None:
