@@ -8,8 +8,6 @@ several times, and the table has the median of the ratios and their range.
 Run: python benchmarks/bench_floor.py [--repeat 5] [--data DIR] [NAME ...]
 """
 
-import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from command_line import read_command_line
 from rpnb import RPNBClassifier
 from rpnb.bench.floor import products
 from workloads import Workload, paper_stream
@@ -45,13 +44,7 @@ def learner_of(work: Workload) -> Callable[[], None]:
 
 def main() -> None:
     """Measure and print one row a dataset."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--data", help="folder with the paper's files")
-    arguments = parser.parse_args()
-    if arguments.data:
-        os.environ["RPNB_DATA"] = arguments.data
+    arguments = read_command_line(__doc__, repeat=5, names=NAMES)
     print("dataset            floor µs/row   rpnb µs/row   ratio   range")
     with threadpool_limits(1):
         for name in arguments.names:

@@ -7,8 +7,6 @@ Jobs are interleaved on one thread; medians of rows a second.
 Run: python benchmarks/bench_linear.py [--repeat 5] [--data DIR]
 """
 
-import argparse
-import os
 import time
 from collections.abc import Callable
 
@@ -16,6 +14,7 @@ import numpy as np
 from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
+from command_line import read_command_line
 from rpnb import baselines
 from workloads import Workload, paper_stream
 
@@ -50,12 +49,7 @@ def ours(name: str) -> Callable[[Workload], int]:
 
 def main() -> None:
     """Measure and print rows a second and ratios."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--data", help="folder with the paper's files")
-    arguments = parser.parse_args()
-    if arguments.data:
-        os.environ["RPNB_DATA"] = arguments.data
+    arguments = read_command_line(__doc__, repeat=5)
     work = paper_stream("Letter")
     jobs: dict[str, Callable[[Workload], int]] = {
         "scikit-learn PA, row by row": loop,

@@ -8,15 +8,14 @@ come row by row. Runs are interleaved on one thread; medians over the repetition
 Run: python benchmarks/bench_one_row.py [--repeat 7] [--data DIR]
 """
 
-import argparse
 import copy
-import os
 import time
 from collections.abc import Callable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from command_line import read_command_line
 from rpnb import RPNBClassifier
 from workloads import paper_stream
 
@@ -25,12 +24,7 @@ ROWS = 2000
 
 def main() -> None:
     """Measure and print one line a way of calling."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--data", help="folder with the paper's files")
-    arguments = parser.parse_args()
-    if arguments.data:
-        os.environ["RPNB_DATA"] = arguments.data
+    arguments = read_command_line(__doc__, repeat=7)
     work = paper_stream("Letter")
     trained = RPNBClassifier(random_state=0)
     trained.fit(work.X[:10000], work.y[:10000])

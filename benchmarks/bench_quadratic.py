@@ -8,14 +8,13 @@ nanoseconds a row of processor time, and the median ratios to the columns' time.
 Run: python benchmarks/bench_quadratic.py [--repeat 5] [--data DIR] [NAME ...]
 """
 
-import argparse
-import os
 import sys
 import time
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from command_line import read_command_line
 from rpnb import RPNBClassifier
 from rpnb.core.arrays import IntArray
 from rpnb.core.engine import run
@@ -53,13 +52,7 @@ def new_model(work: Workload) -> tuple[Model, IntArray]:
 
 def main() -> None:
     """Measure and print two lines a dataset."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--data", help="folder with the paper's files")
-    arguments = parser.parse_args()
-    if arguments.data:
-        os.environ["RPNB_DATA"] = arguments.data
+    arguments = read_command_line(__doc__, repeat=5, names=NAMES)
     print(
         f"{'dataset':16} {'p':>3} {'M':>3} {'job':8} {'mistakes':>8} "
         f"{'columns':>8} {'forms':>8} {'auto':>8}   {'forms ×':>7} {'auto ×':>7}"

@@ -8,9 +8,7 @@ thread; medians over the repetitions, of the ratios within one repetition.
 Run: python benchmarks/bench_river.py [--repeat 7] [--data DIR]
 """
 
-import argparse
 import copy
-import os
 import time
 from typing import Any
 
@@ -20,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import rpnb
 import rpnb.river
+from command_line import read_command_line
 from workloads import paper_stream
 
 TRAINED, ROWS = 10_000, 2000
@@ -28,12 +27,7 @@ PEER = "River's GaussianNB"
 
 def main() -> None:
     """Measure and print one line a learner."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--data", help="folder with the paper's files")
-    arguments = parser.parse_args()
-    if arguments.data:
-        os.environ["RPNB_DATA"] = arguments.data
+    arguments = read_command_line(__doc__, repeat=7)
     work = paper_stream("Letter")
     rows = list(work.X[: TRAINED + ROWS])
     names = [f"x{i}" for i in range(work.X.shape[1])]

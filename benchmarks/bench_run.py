@@ -24,10 +24,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tables import ROWS, write_tables
 
 P, M = 8, 3
 # Rows of a call, as many as the command hands over.
@@ -44,23 +47,15 @@ def rows(start: int, n: int) -> tuple[Any, Any]:
 def make_files(folder: Path, n: int, name: str = "rows") -> None:
     """Write the rows as Parquet and as CSV."""
     import pyarrow as pa
-    from pyarrow import csv, parquet
 
-    writers: list[Any] = []
-    for start in range(0, n, 1 << 18):
-        X, y = rows(start, min(1 << 18, n - start))
-        # Six digits, as files have; the reader's work depends on them.
-        columns: dict[str, Any] = {f"x{j}": np.round(X[:, j], 6) for j in range(P)}
-        table = pa.table(columns | {"y": y})
-        if not writers:
-            writers = [
-                parquet.ParquetWriter(folder / f"{name}.parquet", table.schema),
-                csv.CSVWriter(folder / f"{name}.csv", table.schema),
-            ]
-        for writer in writers:
-            writer.write_table(table)
-    for writer in writers:
-        writer.close()
+    def tables() -> Iterator[pa.Table]:
+        for start in range(0, n, ROWS):
+            X, y = rows(start, min(ROWS, n - start))
+            # Six digits, as files have; the reader's work depends on them.
+            columns: dict[str, Any] = {f"x{j}": np.round(X[:, j], 6) for j in range(P)}
+            yield pa.table(columns | {"y": y})
+
+    write_tables(folder, name, tables())
 
 
 def read_alone(path: Path) -> None:

@@ -8,13 +8,13 @@ one thread in both.
 Run: python benchmarks/bench_threads.py [--repeat 9] [--data DIR] [NAME ...]
 """
 
-import argparse
 import os
 import time
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from command_line import read_command_line
 from rpnb import RPNBClassifier
 from workloads import paper_stream
 
@@ -31,13 +31,7 @@ def seconds(model: RPNBClassifier, jobs: int, X: np.ndarray) -> float:
 
 def main() -> None:
     """Measure and print one row a dataset."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME")
-    parser.add_argument("--repeat", type=int, default=9)
-    parser.add_argument("--data", help="folder with the paper's files")
-    arguments = parser.parse_args()
-    if arguments.data:
-        os.environ["RPNB_DATA"] = arguments.data
+    arguments = read_command_line(__doc__, repeat=9, names=NAMES)
     print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
     print("dataset            1 thread µs/row   speed-up   range       of the best")
     with threadpool_limits(1, "blas"):

@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from tables import ROWS, write_tables
+
 P = 8
 NAMES = [f"x{j}" for j in range(P)]
 CATEGORIES = ["c0", "c1"]
@@ -34,29 +36,21 @@ CHUNK = 65536
 def make_files(folder: Path, rows: int, name: str = "rows") -> None:
     """Write the same rows as CSV and Parquet."""
     import pyarrow as pa
-    import pyarrow.csv as pa_csv
-    import pyarrow.parquet as pa_parquet
 
     rng = np.random.default_rng(0)
     words = np.array([f"word{i:03d}" for i in range(200)])
-    writers: list[Any] = []
-    for start in range(0, rows, 1 << 18):
-        n = min(1 << 18, rows - start)
-        columns: dict[str, Any] = {x: rng.standard_normal(n) for x in NAMES}
-        columns |= {c: words[rng.integers(0, 200, n)] for c in CATEGORIES}
-        columns["y"] = words[rng.integers(0, 3, n)]
-        # The row's number, exact in double precision, shows the order.
-        columns["x0"] = np.arange(start, start + n, dtype=np.float64)
-        table = pa.table(columns)
-        if not writers:
-            writers = [
-                pa_csv.CSVWriter(folder / f"{name}.csv", table.schema),
-                pa_parquet.ParquetWriter(folder / f"{name}.parquet", table.schema),
-            ]
-        for writer in writers:
-            writer.write_table(table)
-    for writer in writers:
-        writer.close()
+
+    def tables() -> Iterator[pa.Table]:
+        for start in range(0, rows, ROWS):
+            n = min(ROWS, rows - start)
+            columns: dict[str, Any] = {x: rng.standard_normal(n) for x in NAMES}
+            columns |= {c: words[rng.integers(0, 200, n)] for c in CATEGORIES}
+            columns["y"] = words[rng.integers(0, 3, n)]
+            # The row's number, exact in double precision, shows the order.
+            columns["x0"] = np.arange(start, start + n, dtype=np.float64)
+            yield pa.table(columns)
+
+    write_tables(folder, name, tables())
 
 
 def by_pyarrow(path: Path) -> Iterator[tuple[Any, list[Any]]]:
