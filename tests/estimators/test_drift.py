@@ -22,7 +22,7 @@ from estimators.streams import Stream, blobs, cuts, seeds, small
 from rpnb import RPNBClassifier, baselines
 from rpnb.core.model import fade_all
 from rpnb.drift import DriftAware
-from rpnb.estimators import drift
+from rpnb.estimators import watched
 
 # Quick to take alarm, so that short streams have many.
 DETECTORS: dict[str, Callable[[], Any]] = {
@@ -141,8 +141,8 @@ def test_the_length_of_pieces_leaves_no_trace(
     X, y = shifting(5, 400)
     make = DETECTORS["adwin"]
     expected, drifts, twin = plain_loop(small(), make, X, y, classes=[0, 1, 2])
-    monkeypatch.setattr(drift, "_SHORTEST", shortest)
-    monkeypatch.setattr(drift, "_LONGEST", 4 * shortest)
+    monkeypatch.setattr(watched, "_SHORTEST", shortest)
+    monkeypatch.setattr(watched, "_LONGEST", 4 * shortest)
     model = DriftAware(small(), detector=make())
     assert model.predict_then_learn(X, y, classes=[0, 1, 2]).tolist() == expected
     assert model.drifts_ == drifts
@@ -406,6 +406,6 @@ def test_remembered_rows_keep_their_classes_when_others_join() -> None:
 def test_a_row_of_an_unknown_class_is_an_error_whatever_its_label_says() -> None:
     known = np.array([True, False])
     y = np.array([1, 1, 0, 0])
-    errors = list(drift._errors(known, y, np.array([1, 1, 0, 1])))
+    errors = list(watched.errors_of(known, y, np.array([1, 1, 0, 1])))
     assert errors == [True, False, False, True]
     assert known.all()

@@ -14,7 +14,8 @@ from estimators.snapshots import state_of
 from estimators.streams import blobs, cuts, rules, seeds, small
 from rpnb import RPNBClassifier
 from rpnb.core import threads
-from rpnb.estimators import classifier
+from rpnb.estimators import jobs
+from rpnb.estimators.jobs import threads_for
 
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -22,7 +23,7 @@ ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 @pytest.fixture(autouse=True)
 def few_rows_are_worth_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST_ROWS", 10)
-    monkeypatch.setattr(classifier, "LEAST_ROWS", 10)
+    monkeypatch.setattr(jobs, "LEAST_ROWS", 10)
 
 
 @settings(max_examples=30)
@@ -42,14 +43,12 @@ def test_answers_and_state_do_not_depend_on_threads(
 
 
 def test_joblib_is_asked_how_many() -> None:
-    X, y = blobs(0)
-    model = small().fit(X, y)
-    assert model._jobs(400) == 1
+    assert threads_for(None, 400) == 1
     with parallel_config(backend="threading", n_jobs=3):
-        assert model._jobs(400) == 3
-        assert model._jobs(19) == 1  # too few rows for two
-        assert model.set_params(n_jobs=2)._jobs(400) == 2
-    assert model._jobs(400) == 2
+        assert threads_for(None, 400) == 3
+        assert threads_for(None, 19) == 1  # too few rows for two
+        assert threads_for(2, 400) == 2
+    assert threads_for(2, 400) == 2
 
 
 def test_threads_may_be_changed_at_any_time_and_are_not_in_files(

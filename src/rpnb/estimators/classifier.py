@@ -1,55 +1,28 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, Literal, Self, final
 
 import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.combining import RULES, Rule
-from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
-from rpnb.core.model import (
-    Model,
-    Projection,
-    arrange_classes,
-    copy_model,
-    grew_from,
-    make_projection,
-    new_model,
-    pool,
-)
-from rpnb.core.moments import Prior
-from rpnb.core.projection import LAWS, Law, down_space_dimension
-from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
-from rpnb.core.threads import LEAST_ROWS, in_threads
-from rpnb.estimators.class_prior import (
-    fixed_prior,
-    follows_counts,
-    prior_from_json,
-    prior_to_json,
-)
+from rpnb.core.arrays import FloatArray
+from rpnb.core.combining import Rule
+from rpnb.core.engine import run
+from rpnb.core.projection import Law
+from rpnb.core.stream import LEARN_NOTHING
 from rpnb.estimators.frozen import FrozenRPNB, freeze
-from rpnb.estimators.labels import LabelArray, join_classes
-from rpnb.estimators.model_parts import put_together, take_apart
-from rpnb.estimators.parameters import (
-    check_choice,
-    check_integer,
-    check_real,
-    draw_seed,
-)
-from rpnb.estimators.rows import refuse_bad_values
-from rpnb.estimators.streaming import WeightedStreamClassifier
+from rpnb.estimators.merging import Part, merged
+from rpnb.estimators.posteriors import decisions, log_posteriors
+from rpnb.estimators.projected_bayes import UPDATES, ProjectedBayes
+from rpnb.estimators.rows import check_row
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
-_UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
 
 
 @final
-class RPNBClassifier(WeightedStreamClassifier[Model]):
+class RPNBClassifier(ProjectedBayes):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
     Each observation is projected K times to q dimensions. A Gaussian naive Bayes
@@ -153,9 +126,6 @@ default="log_sum"
     True
     """
 
-    _takes_sparse = True
-    _free_parameters = ("update", "batch_size", "temperature", "n_jobs")
-
     def __init__(
         self,
         n_estimators: int = 200,
@@ -210,10 +180,7 @@ default="log_sum"
             For two classes the second's score minus the first's, as in scikit-learn.
         """
         rows = self._rows_to_predict(X)
-        values = self._scores(rows)
-        if values.shape[1] == 2:
-            return values[:, 1] - values[:, 0]
-        return values
+        return decisions(self._scores(rows))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
@@ -224,9 +191,7 @@ default="log_sum"
                 return np.log(values)
         if self._state.rule in ("log_sum", "product"):
             values = values / self._temperature()
-        values -= values.max(axis=1, keepdims=True)
-        values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
-        return values
+        return log_posteriors(values)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M).
@@ -236,37 +201,6 @@ default="log_sum"
         rules the combined posteriors. Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
-
-    def _scores(self, X: NDArray[Any]) -> FloatArray:
-        state = self._state
-        values = np.empty((X.shape[0], state.M))
-
-        def work(rows: slice) -> None:
-            values[rows] = scores(state, X[rows])
-
-        in_threads(work, X.shape[0], self._jobs(X.shape[0]))
-        return values
-
-    def _jobs(self, n: int) -> int:
-        """Return how many threads may be used for n rows."""
-        self._check_jobs()
-        # Asking takes longer than predicting a row.
-        return effective_n_jobs(self.n_jobs) if n >= 2 * LEAST_ROWS else 1
-
-    def _check_jobs(self) -> None:
-        if self.n_jobs is not None:
-            whole = isinstance(self.n_jobs, Integral)
-            if not whole or isinstance(self.n_jobs, bool | np.bool_):
-                raise TypeError(
-                    f"n_jobs must be an integer or None, got {self.n_jobs!r}"
-                )
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs must not be 0: 1 is one thread, -1 all cores")
-
-    def _temperature(self) -> float:
-        if self.temperature is None:
-            return float(self._state.projection.K)
-        return check_real("temperature", self.temperature, 0.0, above=True)
 
     # One row at a time
 
@@ -283,7 +217,7 @@ default="log_sum"
         """
         self._require_fitted()
         label = np.empty(1, np.int64)
-        run(self._state, self._one_row(x), _NOTHING, _ONE, LEARN_NOTHING, label)
+        run(self._state, check_row(self, x), _NOTHING, _ONE, LEARN_NOTHING, label)
         return self.classes_[label[0]]
 
     def learn_one(self, x: FloatArray, y: Any) -> None:
@@ -303,24 +237,9 @@ default="log_sum"
             self.partial_fit(np.asarray(x)[None, :], [y])
             return
         self._check_unchanged()
-        row, target = self._one_row(x), np.array([number])
-        learn = _UPDATES[self.update]
+        row, target = check_row(self, x), np.array([number])
+        learn = UPDATES[self.update]
         run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
-
-    def _one_row(self, x: FloatArray) -> FloatArray:
-        if type(x) is not np.ndarray or x.dtype != np.float64 or x.ndim != 1:
-            raise TypeError(
-                "x must be a one-dimensional NumPy array of float64, got "
-                f"{type(x).__name__}"
-            )
-        if x.shape[0] != self.n_features_in_:
-            raise ValueError(
-                f"x has {x.shape[0]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        row = x[None, :]
-        refuse_bad_values(self, row)
-        return row
 
     # Serving
 
@@ -362,204 +281,21 @@ default="log_sum"
         -------
         self
         """
-        parts: list[RPNBClassifier] = [self, other]
+        models = {"this model": self, "other": other}
         if base is not None:
-            parts.append(base)
-        for part, name in zip(parts, ("this model", "other", "base"), strict=False):
-            if not isinstance(part, RPNBClassifier):
-                raise TypeError(f"{name} must be an RPNBClassifier, got {part!r}")
-            if not part.__sklearn_is_fitted__():
-                raise ValueError(f"{name} has not seen any data yet")
-            self._check_mergeable(part, name)
-            if base is not None and part._state.keep < 1.0:
-                raise ValueError(
-                    f"{name} forgets (forgetting={part.forgetting!r}), so what it has "
-                    "left of base is not known: merge without base, or models that "
-                    "forget nothing"
-                )
-        classes = self.classes_
-        for part in parts[1:]:
-            classes = join_classes(classes, part.classes_, "the other model")
-        aligned = [part._aligned(classes) for part in parts]
-        for state, name in zip(aligned[:2], ("this model", "other"), strict=True):
-            if base is not None and not grew_from(state, aligned[2]):
-                raise ValueError(
-                    f"{name} holds less than base in some class: base must be the "
-                    "common state from which both went on learning"
-                )
-        pool(aligned[0], aligned[1], aligned[2] if base is not None else None)
-        self._set_class_prior(aligned[0], classes)
-        self._state = aligned[0]
+            models["base"] = base
+        state, classes = merged(*(_part(name, one) for name, one in models.items()))
+        self._set_class_prior(state, classes)
+        self._state = state
         self._set_classes(classes)
         return self
 
-    def _check_mergeable(self, part: "RPNBClassifier", name: str) -> None:
-        mine, theirs = self._state, part._state
-        if not mine.projection.same_as(theirs.projection):
-            raise ValueError(
-                f"{name} has other projections: merging needs the same n_estimators, "
-                "n_components, projection, number of features and an equal random_state"
-            )
-        names = [getattr(one, "feature_names_in_", []) for one in (self, part)]
-        if not np.array_equal(names[0], names[1]):
-            raise ValueError(
-                f"{name} has other feature names: {names[1]}, not {names[0]}"
-            )
-        if mine.prior != theirs.prior:
-            raise ValueError(
-                f"{name} has another prior: {theirs.prior} not {mine.prior}"
-            )
 
-    def _aligned(self, classes: LabelArray) -> Model:
-        source = [self._index.get(label, -1) for label in classes.tolist()]
-        return arrange_classes(self._state, np.array(source))
-
-    # For adapters to other libraries
-
-    def _start(self, p: int, classes: LabelArray) -> None:
-        """Begin before the first row has come: with p features, and classes declared.
-
-        Where rows come singly, and a prediction may be asked for before the first.
-        """
-        state = self._begin(p, classes, np.arange(classes.shape[0]))
-        self._note_parameters()
-        self._set_classes(classes)
-        self.n_features_in_ = p
-        self._state = state
-
-    def _look_through(self, projection: Projection) -> None:
-        """Take rows of other features from now on.
-
-        The statistics live behind the projection: they stay as they are, provided that
-        its rows are drawn from the same seed.
-        """
-        self._state.projection = projection
-        self._state.memo = None
-        self.n_features_in_ = projection.features.shape[0]
-
-    # What StreamClassifier asks for
-
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Model:
-        unborn = self._unborn(p)
-        source = np.full(classes.shape[0], -1)
-        return self._arrange(unborn, source, classes, declared)
-
-    def _unborn(self, p: int) -> Model:
-        """Check the parameters and return a model that knows no class."""
-        K = check_integer("n_estimators", self.n_estimators, 1)
-        law = check_choice("projection", self.projection, LAWS)
-        rule = check_choice("combiner", self.combiner, RULES)
-        if isinstance(self.n_components, str):
-            check_choice("n_components", self.n_components, ("auto",))
-            q = down_space_dimension(p)
-        else:
-            q = check_integer("n_components", self.n_components, 1)
-        prior = Prior(
-            check_real("prior_mean", self.prior_mean, -1e150, high=1e150),
-            check_real(
-                "prior_variance", self.prior_variance, 0, above=True, high=1e300
-            ),
-            check_real("prior_weight", self.prior_weight, 0.0),
-            check_real("var_floor", self.var_floor, 1e-300, high=1e300),
-        )
-        keep = 1.0
-        if self.forgetting is not None:
-            keep -= 1.0 / check_real("forgetting", self.forgetting, 1.0, above=True)
-        self._check_free()
-        fixed_prior(self.class_prior, None)
-        features = np.arange(p, dtype=np.uint64)
-        seed = draw_seed(self.random_state)
-        projection = make_projection(law, seed, features, K, q)  # type: ignore[arg-type]
-        follow_counts = follows_counts(self.class_prior)
-        return new_model(projection, rule, prior, follow_counts, keep)  # type: ignore[arg-type]
-
-    def _check_free(self) -> None:
-        check_choice("update", self.update, tuple(_UPDATES))
-        if self.batch_size is not None:
-            check_integer("batch_size", self.batch_size, 1)
-        if self.temperature is not None:
-            check_real("temperature", self.temperature, 0.0, above=True)
-        self._check_jobs()
-
-    def _arrange(
-        self, state: Model, source: IntArray, classes: LabelArray, declared: IntArray
-    ) -> Model:
-        model = arrange_classes(state, source)
-        model.classes.eligible[declared] = True
-        self._set_class_prior(model, classes)
-        return model
-
-    def _renew(
-        self, state: Model, p: int, classes: LabelArray, declared: IntArray
-    ) -> Model:
-        # The projections stay: drawing them is dear, and they hold nothing learnt.
-        source = np.full(classes.shape[0], -1)
-        model = self._arrange(state, source, classes, declared)
-        model.n_seen = model.n_updates = 0
-        return model
-
-    def _learn(
-        self,
-        state: Model,
-        X: NDArray[Any],
-        y: IntArray,
-        weight: FloatArray,
-        labels: IntArray | None,
-    ) -> None:
-        learn = _UPDATES[self.update]
-        n = X.shape[0]
-        if labels is None:
-            if learn == LEARN_ALL and self.batch_size == 1:
-                absorb_all(state, X, y, weight)
-                return
-            labels = np.empty(n, np.int64)
-        if self.batch_size == 1:
-            run(state, X, y, weight, learn, labels)
-        else:
-            size = n if self.batch_size is None else int(self.batch_size)
-            run_batches(state, X, y, weight, learn, size, labels)
-
-    def _classify(self, state: Model, X: NDArray[Any]) -> IntArray:
-        labels = np.empty(X.shape[0], np.int64)
-
-        def work(rows: slice) -> None:
-            labels[rows] = classify(state, X[rows])
-
-        in_threads(work, X.shape[0], self._jobs(X.shape[0]))
-        return labels
-
-    def _tally(self, state: Model) -> tuple[int, int]:
-        return state.n_seen, state.n_updates
-
-    def _copy(self, state: Model) -> Model:
-        return copy_model(state)
-
-    def _set_class_prior(self, model: Model, classes: LabelArray) -> None:
-        given = fixed_prior(self.class_prior, classes)
-        if given is not None:
-            model.classes.bias[:] = model.projection.K * np.log(given)
-        elif model.classes.follow > 0.0:
-            model.classes.bias[:] = model.classes.follow * np.log1p(model.classes.seen)
-
-    # Files
-
-    def _parameters_to_json(self) -> dict[str, Any]:
-        parameters = super()._parameters_to_json()
-        given = parameters["class_prior"]
-        del parameters["n_jobs"]
-        return {**parameters, "class_prior": prior_to_json(given)}
-
-    @classmethod
-    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        given = parameters["class_prior"]
-        return {**parameters, "class_prior": prior_from_json(given)}
-
-    def _dump(self, state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return take_apart(state)
-
-    def _restore(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> Model:
-        state = put_together(self._unborn(p), metadata, arrays, M)
-        self._set_class_prior(state, self.classes_)
-        return state
+def _part(name: str, model: Any) -> Part:
+    """Return what is merged of a model, which is called `name` in messages."""
+    if not isinstance(model, RPNBClassifier):
+        raise TypeError(f"{name} must be an RPNBClassifier, got {model!r}")
+    if not model.__sklearn_is_fitted__():
+        raise ValueError(f"{name} has not seen any data yet")
+    features = getattr(model, "feature_names_in_", [])
+    return Part(name, model._state, model.classes_, features, model.forgetting)

@@ -1,55 +1,28 @@
 """A learner whose errors are watched, and that starts anew, or fades, at an alarm."""
 
-import copy
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.model import fade_all
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.detectors import Detector, first_alarm, make_detector
+from rpnb.estimators.detectors import make_detector
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.parameters import check_choice, check_integer, check_real
-from rpnb.estimators.streaming import StreamClassifier, WeightedStreamClassifier
-
-# Rows learnt before their errors are looked at. What was learnt after an alarm has to
-# be undone, so pieces are short after one and grow while there is none.
-_SHORTEST = 64
-_LONGEST = 4096
-
-
-@dataclass(slots=True)
-class Recent:
-    """The last rows seen, the oldest first."""
-
-    X: Any
-    y: IntArray
-    weight: FloatArray
-
-
-@dataclass(slots=True)
-class Watched:
-    """A learner's state, and what watches over it."""
-
-    learner: StreamClassifier[Any]
-    """the learner's parameters; its state is `inner`"""
-    inner: Any
-    detector: Detector
-    known: BoolArray
-    """(M,) whether the class has been declared or seen"""
-    n_seen: int = 0
-    forgotten_updates: int = 0
-    """updates of learners that were given up"""
-    drifts: list[int] = field(default_factory=list)
-    recent: Recent | None = None
+from rpnb.estimators.streaming import StreamClassifier
+from rpnb.estimators.watched import (
+    Watched,
+    arrange_watched,
+    copy_watched,
+    learn_to_alarms,
+)
+from rpnb.estimators.weighted import WeightedStreamClassifier
 
 
 def _offers(method: str) -> Callable[["DriftAware"], bool]:
@@ -178,7 +151,7 @@ class DriftAware(WeightedStreamClassifier[Watched]):
         learner._note_parameters()
         return learner
 
-    # What StreamClassifier asks for
+    # What a Learner says
 
     def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Watched:
         if not isinstance(self.model, StreamClassifier):
@@ -207,21 +180,7 @@ class DriftAware(WeightedStreamClassifier[Watched]):
     def _arrange(
         self, state: Watched, source: IntArray, classes: LabelArray, declared: IntArray
     ) -> Watched:
-        old = source >= 0
-        known = np.zeros(source.shape[0], np.bool_)
-        known[old] = state.known[source[old]]
-        known[declared] = True
-        recent = state.recent
-        if recent is not None:
-            moved = np.empty(state.known.shape[0], np.int64)
-            moved[source[old]] = np.flatnonzero(old)
-            recent = replace(recent, y=moved[recent.y])
-        return replace(
-            self._copy(state),
-            inner=state.learner._arrange(state.inner, source, classes, declared),
-            known=known,
-            recent=recent,
-        )
+        return arrange_watched(state, source, classes, declared)
 
     def _learn(
         self,
@@ -231,35 +190,8 @@ class DriftAware(WeightedStreamClassifier[Watched]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        n = X.shape[0]
-        if labels is None:
-            labels = np.empty(n, np.int64)
-        if weight.shape[0] == 1:
-            weight = np.repeat(weight, n)
-        learner = state.learner
-        start, size = 0, _SHORTEST
-        while start < n:
-            stop = min(start + size, n)
-            rows = slice(start, stop)
-            # An alarm at the last row of a piece leaves nothing to undo.
-            before = learner._copy(state.inner) if stop - start > 1 else None
-            learner._learn(state.inner, X[rows], y[rows], weight[rows], labels[rows])
-            errors = _errors(state.known, y[rows], labels[rows])
-            alarm = first_alarm(state.detector, errors)
-            size = min(2 * size, _LONGEST)
-            if alarm >= 0:
-                rows = slice(start, start + alarm + 1)
-                if rows.stop < stop:
-                    state.inner = before
-                    again = np.empty(alarm + 1, np.int64)
-                    learner._learn(before, X[rows], y[rows], weight[rows], again)
-                size = _SHORTEST
-            state.n_seen += rows.stop - start
-            if self.warm > 0:
-                _remember(state, X[rows], y[rows], weight[rows], self.warm)
-            if alarm >= 0:
-                self._respond(state)
-            start = rows.stop
+        for _ in learn_to_alarms(state, X, y, weight, labels, self.warm):
+            self._respond(state)
 
     def _respond(self, state: Watched) -> None:
         """Do what an alarm at the last row asks for."""
@@ -279,23 +211,12 @@ class DriftAware(WeightedStreamClassifier[Watched]):
             learner._learn(state.inner, recent.X, recent.y, recent.weight, None)
         state.forgotten_updates = updates - learner._tally(state.inner)[1]
 
-    def _take(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any,
-        sample_weight: Any,
-        *,
-        first: bool,
-        predict: bool,
-    ) -> IntArray:
-        weighted = isinstance(self.model, WeightedStreamClassifier)
-        if sample_weight is not None and not weighted:
+    def _check_weights_matter(self) -> None:
+        if not isinstance(self.model, WeightedStreamClassifier):
             raise TypeError(
                 f"sample_weight is of no use to {type(self.model).__name__}, which "
                 "takes all rows as equal"
             )
-        return super()._take(X, y, classes, sample_weight, first=first, predict=predict)
 
     def _classify(self, state: Watched, X: NDArray[Any]) -> IntArray:
         return state.learner._classify(state.inner, X)
@@ -305,13 +226,7 @@ class DriftAware(WeightedStreamClassifier[Watched]):
         return state.n_seen, state.forgotten_updates + updates
 
     def _copy(self, state: Watched) -> Watched:
-        return replace(
-            state,
-            inner=state.learner._copy(state.inner),
-            detector=copy.deepcopy(state.detector),
-            known=state.known.copy(),
-            drifts=list(state.drifts),
-        )
+        return copy_watched(state)
 
     # Files
 
@@ -336,30 +251,3 @@ class DriftAware(WeightedStreamClassifier[Watched]):
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> NoReturn:
         raise NotImplementedError
-
-
-def _errors(known: BoolArray, y: IntArray, labels: IntArray) -> Iterator[bool]:
-    """Say of each row whether it was predicted wrongly; its class is known from then.
-
-    A row of a class that was not known is one, whatever its label says: some learners
-    are asked for it only after the class has joined.
-    """
-    for m, label in zip(y.tolist(), labels.tolist(), strict=True):
-        wrong = label != m or not known[m]
-        known[m] = True
-        yield wrong
-
-
-def _remember(
-    state: Watched, X: Any, y: IntArray, weight: FloatArray, most: int
-) -> None:
-    """Keep the last rows, at most so many."""
-    held = state.recent
-    if held is not None:
-        sparse = issparse(X) or issparse(held.X)
-        both = (held.X, X)
-        X = vstack(both, "csr") if sparse else np.concatenate(both)
-        y = np.concatenate((held.y, y))
-        weight = np.concatenate((held.weight, weight))
-    # Copies: a view would keep all rows of the call.
-    state.recent = Recent(X[-most:].copy(), y[-most:].copy(), weight[-most:].copy())

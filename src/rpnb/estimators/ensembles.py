@@ -26,6 +26,7 @@ from rpnb.core.trees import (
     insert_class,
     new_forest,
 )
+from rpnb.estimators.blocks import blocks
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.parameters import (
     check_choice,
@@ -35,6 +36,7 @@ from rpnb.estimators.parameters import (
 )
 from rpnb.estimators.persistence import ModelFileError, take_array
 from rpnb.estimators.streaming import StreamClassifier
+from rpnb.estimators.weights import weight_of
 
 Base = Literal["hoeffding_tree", "gaussian_nb"]
 Density = Literal["log", "product"]
@@ -45,8 +47,6 @@ _LEAVES = {
     "naive_bayes": LEAF_BAYES,
     "majority": LEAF_MAJORITY,
 }
-# Rows turned to double precision at a time.
-_BLOCK = 4096
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
 
@@ -110,13 +110,12 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
 
     def _votes(self, state: Ensemble, X: NDArray[Any]) -> FloatArray:
         votes = np.zeros((X.shape[0], state.forest.leaves.counts.class_weight.shape[1]))
-        for start in range(0, X.shape[0], _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for rows in blocks(X.shape[0]):
             block = as_block(X[rows])
             self._run(state, block, _NO_LABELS, _ONE, False, votes[rows])
         return votes
 
-    # What StreamClassifier asks for
+    # What a Learner says
 
     def _rules(self) -> Rules:
         base = check_choice("base", self.base, ("hoeffding_tree", "gaussian_nb"))
@@ -163,10 +162,9 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
         labels: IntArray | None,
     ) -> None:
         M = state.forest.leaves.counts.class_weight.shape[1]
-        for start in range(0, y.shape[0], _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for rows in blocks(y.shape[0]):
             block = as_block(X[rows])
-            part = weight if weight.shape[0] == 1 else weight[rows]
+            part = weight_of(weight, rows)
             votes = np.zeros((block.shape[0], M))
             self._run(state, block, y[rows], part, True, votes)
             state.seen += block.shape[0]

@@ -13,6 +13,7 @@ from rpnb.core.model import Model
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.onnx_graph import write_onnx
 from rpnb.estimators.persistence import ModelFileError, take_array
+from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.rows import accept_rows, check_rows
 from rpnb.estimators.saving import SavedEstimator
 
@@ -63,10 +64,7 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[Forms]):  # type: ignore[misc]
         array of shape (n, M), or (n,) for two classes
             For two classes the second's score minus the first's, as in scikit-learn.
         """
-        values = self._scores(X)
-        if values.shape[1] == 2:
-            return values[:, 1] - values[:, 0]
-        return values
+        return decisions(self._scores(X))
 
     def predict(self, X: Any) -> LabelArray:
         """Return the label of each row of X (n, p)."""
@@ -74,10 +72,7 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[Forms]):  # type: ignore[misc]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
-        values = self._scores(X) / self.temperature_
-        values -= values.max(axis=1, keepdims=True)
-        values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
-        return values
+        return log_posteriors(self._scores(X) / self.temperature_)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M)."""

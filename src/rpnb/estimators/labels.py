@@ -102,11 +102,6 @@ def _as_int64(labels: LabelArray) -> LabelArray:
     return labels.astype(np.int64)
 
 
-def same_family(classes: LabelArray, labels: LabelArray) -> bool:
-    """Whether labels can be looked up among the classes."""
-    return classes.shape[0] > 0 and _family(classes) == _family(labels)
-
-
 def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> IntArray:
     """Return each label's number among the sorted classes, −1 where there is none.
 
@@ -120,6 +115,36 @@ def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> In
     place = np.searchsorted(classes, labels)
     place[place == classes.shape[0]] = 0
     return np.where(classes[place] == labels, place, -1)
+
+
+def index_of(classes: LabelArray) -> dict[Any, int]:
+    """Return the number of each class by its label, as a Python object."""
+    return {label: m for m, label in enumerate(classes.tolist())}
+
+
+def number_labels(
+    labels: LabelArray,
+    known: LabelArray,
+    index: dict[Any, int],
+    declared: LabelArray | None,
+) -> tuple[LabelArray, IntArray]:
+    """Return all classes, `known` itself if none is new, and the labels' numbers.
+
+    `index` is that of the known classes; `declared` are more of them.
+    """
+    joined = known
+    if declared is not None:
+        if declared.shape[0] == 0:
+            raise ValueError("classes must name at least one class, got none")
+        joined = join_classes(known, declared, "classes")
+    elif known.shape[0] > 0 and _family(known) == _family(labels):
+        numbers = encode(labels, known, index)
+        if numbers.min(initial=0) >= 0:
+            return known, numbers
+    joined = join_classes(joined, labels, "y")
+    if joined.shape == known.shape:
+        return known, encode(labels, known, index)
+    return joined, encode(labels, joined, index_of(joined))
 
 
 def decode(numbers: IntArray, classes: LabelArray) -> LabelArray:

@@ -21,16 +21,16 @@ from rpnb.core.linear_state import (
     copy_state,
 )
 from rpnb.core.rows import as_rows
+from rpnb.estimators.blocks import blocks
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.parameters import check_choice, check_real
 from rpnb.estimators.persistence import take_array
+from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.streaming import StreamClassifier
 
 Form = Literal["auto", "two_class", "multiclass"]
 Covariance = Literal["full", "diagonal"]
 
-# Rows turned to double precision at a time.
-_BLOCK = 4096
 _NO_LABELS = np.zeros(0, np.int64)
 
 
@@ -65,7 +65,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         """Check and return what a second-order learner's state starts from."""
         return {}
 
-    # What StreamClassifier asks for
+    # What a Learner says
 
     def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> LinearLearner:
         check_choice("form", self.form, ("auto", "two_class", "multiclass"))
@@ -151,8 +151,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         learn: bool,
         labels: IntArray,
     ) -> None:
-        for start in range(0, X.shape[0], _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for rows in blocks(X.shape[0]):
             target = y[rows] if learn else _NO_LABELS
             linear_pass(
                 state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
@@ -199,16 +198,13 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         rows = self._rows_to_predict(X)
         learner = self._state
         out = np.empty((rows.shape[0], learner.state.W.shape[0]))
-        for start in range(0, rows.shape[0], _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for part in blocks(rows.shape[0]):
             linear_scores(learner.rule, learner.state, as_rows(rows[part]), out[part])
         if learner.rule.two_class:
             # The first class is +1 to the learner, and negative to scikit-learn.
             return -out[:, 0]
         out[:, ~learner.state.eligible] = -np.inf
-        if out.shape[1] == 2:
-            return out[:, 1] - out[:, 0]
-        return out
+        return decisions(out)
 
 
 def _rearranged(state: LinearState, source: IntArray) -> LinearState:

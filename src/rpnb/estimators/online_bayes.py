@@ -14,14 +14,15 @@ from rpnb.core.online_bayes import (
     pass_online_bayes,
 )
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.estimators.blocks import blocks
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.parameters import check_choice
 from rpnb.estimators.persistence import take_array
-from rpnb.estimators.streaming import WeightedStreamClassifier
+from rpnb.estimators.posteriors import log_posteriors
+from rpnb.estimators.weighted import WeightedStreamClassifier
+from rpnb.estimators.weights import weight_of
 
 _UPDATES = {"all": LEARN_ALL, "mistakes": LEARN_MISTAKES}
-# Rows turned to double precision at a time.
-_BLOCK = 4096
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
 
@@ -57,9 +58,7 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
         rows = self._rows_to_predict(X)
         labels = np.empty(rows.shape[0], np.int64)
         scores = self._pass(self._state, rows, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return scores
+        return log_posteriors(scores)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
@@ -75,13 +74,12 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
         labels: IntArray,
     ) -> FloatArray:
         scores = np.empty((X.shape[0], state.classes.weight.shape[0]))
-        for start in range(0, X.shape[0], _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for rows in blocks(X.shape[0]):
             updates = pass_online_bayes(
                 state.classes,
                 as_block(X[rows]),
                 y[rows],
-                weight if weight.shape[0] == 1 else weight[rows],
+                weight_of(weight, rows),
                 learn,
                 scores[rows],
                 labels[rows],

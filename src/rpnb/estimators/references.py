@@ -16,13 +16,15 @@ from rpnb.core.naive_bayes import (
     naive_bayes_pass,
     naive_bayes_scores,
 )
+from rpnb.estimators.blocks import blocks
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.parameters import check_real
 from rpnb.estimators.persistence import take_array
-from rpnb.estimators.streaming import StreamClassifier, WeightedStreamClassifier
+from rpnb.estimators.posteriors import log_posteriors
+from rpnb.estimators.streaming import StreamClassifier
+from rpnb.estimators.weighted import WeightedStreamClassifier
+from rpnb.estimators.weights import weight_of
 
-# Rows turned to double precision at a time.
-_BLOCK = 4096
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
 
@@ -55,11 +57,9 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
         """Return the log posterior of each class for each row (n, M)."""
         rows = self._rows_to_predict(X)
         out = np.empty((rows.shape[0], self.classes_.shape[0]))
-        for part in _blocks(rows.shape[0]):
+        for part in blocks(rows.shape[0]):
             naive_bayes_scores(self._state.state, as_block(rows[part]), out[part])
-        out -= out.max(axis=1, keepdims=True)
-        out -= np.log(np.exp(out).sum(axis=1, keepdims=True))
-        return out
+        return log_posteriors(out)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
@@ -92,15 +92,15 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
     ) -> None:
         if labels is None:
             labels = np.empty(y.shape[0], np.int64)
-        for rows in _blocks(y.shape[0]):
-            part = weight if weight.shape[0] == 1 else weight[rows]
+        for rows in blocks(y.shape[0]):
+            part = weight_of(weight, rows)
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, y[rows], part, True, labels[rows])
             state.seen += block.shape[0]
 
     def _classify(self, state: _Counted, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
-        for rows in _blocks(X.shape[0]):
+        for rows in blocks(X.shape[0]):
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, _NO_LABELS, _ONE, False, labels[rows])
         return labels
@@ -229,7 +229,3 @@ def _count_majority(state: IntArray, y: IntArray, labels: IntArray) -> None:
         state[m] = max(state[m], 0) + 1
         if state[m] > state[best] or (state[m] == state[best] and m < best):
             best = m
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]

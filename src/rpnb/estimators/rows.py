@@ -130,6 +130,26 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
     _refuse(estimator, float(X[row, column]), row, column)
 
 
+def check_row(estimator: BaseEstimator, x: Any) -> FloatArray:
+    """Return one plain row (p,) as a table (1, p), or say what is wrong with it.
+
+    What `check_rows` and `accept_rows` do, where a stream comes row by row.
+    """
+    if type(x) is not np.ndarray or x.dtype != np.float64 or x.ndim != 1:
+        raise TypeError(
+            "x must be a one-dimensional NumPy array of float64, got "
+            f"{type(x).__name__}"
+        )
+    if x.shape[0] != estimator.n_features_in_:
+        raise ValueError(
+            f"x has {x.shape[0]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    row = x[None, :]
+    refuse_bad_values(estimator, row)
+    return row
+
+
 def _refuse(estimator: BaseEstimator, value: float, row: int, column: int) -> NoReturn:
     what, hint = why_bad(value)
     raise ValueError(

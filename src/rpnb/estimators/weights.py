@@ -34,3 +34,8 @@ def check_weight(sample_weight: Any, n: int) -> FloatArray:
     if not weight.any():
         raise ValueError("sample_weight must not be zero for every row")
     return weight
+
+
+def weight_of(weight: FloatArray, rows: slice) -> FloatArray:
+    """Return the weights of some rows, where there is one a row or one for all."""
+    return weight if weight.shape[0] == 1 else weight[rows]

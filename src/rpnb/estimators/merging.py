@@ -1,0 +1,75 @@
+"""Models of parts of a stream brought together, exactly, by Theorem 1 of the paper."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rpnb.core.model import Model, arrange_classes, grew_from, pool
+from rpnb.estimators.labels import LabelArray, index_of, join_classes
+
+
+class Part(NamedTuple):
+    """A model that others are merged with."""
+
+    name: str
+    """for messages"""
+    state: Model
+    classes: LabelArray
+    feature_names: Any
+    forgetting: float | None
+
+
+def merged(
+    mine: Part, other: Part, base: Part | None = None
+) -> tuple[Model, LabelArray]:
+    """Return what both have learnt, and all classes; what is in the base counts once.
+
+    The parts stay as they are. The class prior is left to the caller.
+    """
+    parts = [mine, other] if base is None else [mine, other, base]
+    for part in parts:
+        _check_alike(mine, part)
+        if base is not None and part.state.keep < 1.0:
+            raise ValueError(
+                f"{part.name} forgets (forgetting={part.forgetting!r}), so what it has "
+                "left of base is not known: merge without base, or models that "
+                "forget nothing"
+            )
+    classes = mine.classes
+    for part in parts[1:]:
+        classes = join_classes(classes, part.classes, "the other model")
+    states = [_aligned(part, classes) for part in parts]
+    origin = None if base is None else states[2]
+    for part, state in zip(parts[:2], states[:2], strict=True):
+        if origin is not None and not grew_from(state, origin):
+            raise ValueError(
+                f"{part.name} holds less than base in some class: base must be the "
+                "common state from which both went on learning"
+            )
+    pool(states[0], states[1], origin)
+    return states[0], classes
+
+
+def _check_alike(mine: Part, part: Part) -> None:
+    """Refuse a model that looks at the data in another way than this one."""
+    if not mine.state.projection.same_as(part.state.projection):
+        raise ValueError(
+            f"{part.name} has other projections: merging needs the same n_estimators, "
+            "n_components, projection, number of features and an equal random_state"
+        )
+    if not np.array_equal(mine.feature_names, part.feature_names):
+        raise ValueError(
+            f"{part.name} has other feature names: {part.feature_names}, not "
+            f"{mine.feature_names}"
+        )
+    if mine.state.prior != part.state.prior:
+        raise ValueError(
+            f"{part.name} has another prior: {part.state.prior} not {mine.state.prior}"
+        )
+
+
+def _aligned(part: Part, classes: LabelArray) -> Model:
+    """Return a copy of the state with the classes in this order."""
+    index = index_of(part.classes)
+    source = [index.get(label, -1) for label in classes.tolist()]
+    return arrange_classes(part.state, np.array(source))
