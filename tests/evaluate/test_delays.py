@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ def late_labels(draw: st.DrawFn) -> Late:
     return Late(np.cumsum(steps).tolist(), delay, sorted({0, *inner, n}))
 
 
-def spelt(events: list[Event]) -> list[tuple[str, int]]:
+def spelt(events: Iterable[Event]) -> list[tuple[str, int]]:
     """Runs of events as single ones: "?" for a prediction, "!" for a label learnt."""
     out = []
     for event in events:

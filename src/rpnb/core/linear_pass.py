@@ -83,8 +83,8 @@ def linear_pass(
     rows : Rows
         n rows, dense or sparse.
     y : array of shape (n,)
-        Numbers of the classes; not read unless `learn`. In the two-class form 0 stands
-        for +1 and 1 for −1.
+        Numbers of the classes, −1 for a row that is only predicted; not read unless
+        `learn`. In the two-class form 0 stands for +1 and 1 for −1.
     learn : bool
         Whether to learn from a row once it has been predicted.
     labels : array of shape (n,)
@@ -118,7 +118,7 @@ def linear_pass(
             labels[i] = 0 if scores[0] >= 0.0 else 1
         else:
             labels[i] = _leader(scores, state.eligible, -1)
-        if not learn:
+        if not learn or y[i] < 0:
             continue
         state.counts[ROUNDS] += 1
         if rule.algorithm == SOP and _is_usable(rule, state.S, toward, v):

@@ -80,7 +80,7 @@ def naive_bayes_pass(
     """Predict each row of X (n, p) and, if `learn`, learn it: parameters as elsewhere.
 
     `weight` is (n,), or (1,) where all rows weigh the same. While no class is known the
-    label is −1.
+    label is −1. A row of class −1 is only predicted.
     """
     lanes = np.empty(LANES)
     for i in range(X.shape[0]):
@@ -88,7 +88,7 @@ def naive_bayes_pass(
         labels[i] = best_class(
             x, state.gaussians, state.log_seen, state.eligible, lanes
         )
-        if learn:
+        if learn and y[i] >= 0:
             m = y[i]
             state.eligible[m] = True
             observe(state.moments, m, x, weight[i % weight.shape[0]])

@@ -119,8 +119,8 @@ def pass_online_bayes(
     P(m) = n_m/Σn, that is (c_m + 1)/(Σc + M) with c the weight learnt; `labels` (n,) is
     set to the class with the highest, the lowest of equals. `learn` is one of the three
     of `rpnb.core.stream`; `y` (n,) and `weight`, (n,) or (1,) where all rows weigh the
-    same, are read only if there is something to learn. A row whose weight is not above
-    0 is scored and passed over.
+    same, are read only if there is something to learn. A row of class −1, or whose
+    weight is not above 0, is scored and passed over.
     """
     M = classes.weight.shape[0]
     work = np.empty((3, X.shape[1]))
@@ -135,7 +135,7 @@ def pass_online_bayes(
             scores[i, m] = prior - 0.5 * (classes.log_volume[m] + distance)
             if scores[i, m] > scores[i, labels[i]]:
                 labels[i] = m
-        if learn == LEARN_NOTHING:
+        if learn == LEARN_NOTHING or y[i] < 0:
             continue
         w = weight[i % weight.shape[0]]
         if w > 0.0 and (learn == LEARN_ALL or labels[i] != y[i]):

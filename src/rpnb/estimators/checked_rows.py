@@ -1,24 +1,21 @@
 """Rows that are checked once, and then predicted and learnt in an order of their own.
 
-Where labels come late, predictions and lessons alternate row by row. Checking each of
-these calls would take longer than the work itself.
+Where labels come late, predictions and lessons alternate row by row. They are one call
+of a learner that can tell them apart; and where they are many calls, checking each of
+them would take longer than the work itself.
 """
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias, final
+from itertools import pairwise
+from typing import Any, final
 
 import numpy as np
 
-from rpnb.core.arrays import IntArray
+from rpnb.core.arrays import BoolArray, IntArray
 from rpnb.estimators.labels import as_labels, decode, encode
 from rpnb.estimators.rows import accept_rows, check_rows
 from rpnb.estimators.streaming import StreamClassifier
 
 _EQUAL_WEIGHTS = np.ones(1)
-_NOTHING = np.zeros(0, np.int64)
-
-#: Whether to predict, whether to learn, and which rows.
-Step: TypeAlias = tuple[bool, bool, IntArray]
 
 
 @final
@@ -46,30 +43,45 @@ class CheckedRows:
         self._labels = as_labels(y)
         accept_rows(model, X, first=False)
 
-    def play(self, steps: Iterable[Step]) -> tuple[int, list[Any]]:
-        """Take steps until one brings a class that the learner does not know.
+    def play(
+        self, rows: IntArray, predict: BoolArray, learn: BoolArray
+    ) -> tuple[int, list[Any]]:
+        """Predict and learn until a row brings a class that the learner does not know.
+
+        Parameters
+        ----------
+        rows : (e,)
+            The rows in the order in which they come; one may come again.
+        predict, learn : (e,)
+            Whether to predict the row, and whether to learn it then.
 
         Returns
         -------
         tuple
-            How many steps were taken, and the labels of all rows predicted in them.
+            How many of the rows were played, and the labels of those predicted.
         """
-        model, rows = self._model, self._rows
-        state, classes = model._state, model.classes_
-        numbers = encode(self._labels, classes, model._index)
-        answers: list[IntArray] = [_NOTHING]
-        taken = 0
-        for predict, learn, part in steps:
-            if learn and numbers[part].min() < 0:
-                break
-            if not learn:
-                answers.append(model._classify(state, rows[part]))
-            elif not predict:
-                model._learn(state, rows[part], numbers[part], _EQUAL_WEIGHTS, None)
-            else:
-                said = np.empty(len(part), np.int64)
-                model._learn(state, rows[part], numbers[part], _EQUAL_WEIGHTS, said)
-                answers.append(said)
-            taken += 1
-        labels: list[Any] = decode(np.concatenate(answers), classes).tolist()
-        return taken, labels
+        model = self._model
+        classes = model.classes_
+        numbers = encode(self._labels, classes, model._index)[rows]
+        new = np.flatnonzero(learn & (numbers < 0))
+        done = int(new[0]) if new.shape[0] > 0 else rows.shape[0]
+        if done == 0:
+            return 0, []
+        rows, predict, learn = rows[:done], predict[:done], learn[:done]
+        y = np.where(learn, numbers[:done], -1)
+        labels = np.empty(done, np.int64)
+        if model._takes_unlabelled or learn.all():
+            model._learn(model._state, self._rows[rows], y, _EQUAL_WEIGHTS, labels)
+        else:
+            edges = np.flatnonzero(learn[1:] != learn[:-1]) + 1
+            for begin, end in pairwise([0, *edges.tolist(), done]):
+                self._play_alike(rows[begin:end], y[begin:end], labels[begin:end])
+        return done, decode(labels[predict], classes).tolist()
+
+    def _play_alike(self, rows: IntArray, y: IntArray, labels: IntArray) -> None:
+        """Predict rows that are all to be learnt, or none of them."""
+        model, X = self._model, self._rows[rows]
+        if y[0] < 0:
+            labels[:] = model._classify(model._state, X)
+        else:
+            model._learn(model._state, X, y, _EQUAL_WEIGHTS, labels)

@@ -25,6 +25,8 @@ class Learner(SavedEstimator[State]):
     """Whether rows may come as a SciPy sparse matrix; never made dense."""
     _class_by_class = False
     """Whether a class must not be there before its first row, not even idle."""
+    _takes_unlabelled = False
+    """Whether `_learn` takes the class −1, of a row that is to be predicted only."""
     _free_parameters: tuple[str, ...] = ()
     """Parameters that may be changed between calls; the others shape the state."""
     _index: dict[Any, int]
@@ -61,7 +63,8 @@ class Learner(SavedEstimator[State]):
     ) -> None:
         """Learn from rows of classes y, and predict each beforehand into `labels`.
 
-        There is one weight a row, or one for all.
+        There is one weight a row, or one for all. Where `_takes_unlabelled`, a row of
+        class −1 is predicted and not even counted.
         """
 
     @abstractmethod

@@ -50,6 +50,8 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     the multi-class form otherwise, which lets classes join at any time.
     """
 
+    _takes_unlabelled = True
+
     form: Form
     libol: bool
 

@@ -48,6 +48,7 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
         Which rows are learnt.
     """
 
+    _takes_unlabelled = True
     _class_by_class = True
 
     def __init__(self, *, update: Literal["all", "mistakes"] = "all") -> None:
@@ -85,7 +86,7 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
                 labels[rows],
             )
             if learn:
-                state.seen += scores[rows].shape[0]
+                state.seen += int(np.count_nonzero(y[rows] >= 0))
                 state.updates += updates
         return scores
 

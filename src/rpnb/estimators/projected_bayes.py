@@ -70,6 +70,11 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
 
     # What a Learner says
 
+    @property
+    def _takes_unlabelled(self) -> bool:  # type: ignore[override]
+        # A mini-batch is learnt at once: there is nothing between its rows.
+        return self.batch_size == 1
+
     def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Model:
         unborn = self._unborn(p)
         source = np.full(classes.shape[0], -1)

@@ -50,6 +50,8 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
         Smallest variance that is ever used.
     """
 
+    _takes_unlabelled = True
+
     def __init__(self, *, var_floor: float = 1e-9) -> None:
         self.var_floor = var_floor
 
@@ -96,7 +98,7 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
             part = weight_of(weight, rows)
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, y[rows], part, True, labels[rows])
-            state.seen += block.shape[0]
+            state.seen += int(np.count_nonzero(y[rows] >= 0))
 
     def _classify(self, state: _Counted, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
@@ -134,6 +136,7 @@ class _Constant(StreamClassifier[IntArray]):
     """
 
     _takes_sparse = True
+    _takes_unlabelled = True
 
     def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> IntArray:
         state = np.full(classes.shape[0], -1)
@@ -205,14 +208,7 @@ class NoChange(_Constant):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        seen = max(int(state.max()), 0)
-        if labels is not None:
-            last = int(np.argmax(state))
-            labels[0] = last if state[last] >= 0 else -1
-            labels[1:] = y[:-1]
-        state[y] = 0
-        state[state > 0] = 0
-        state[y[-1]] = seen + y.shape[0]
+        _repeat_last(state, y, np.empty_like(y) if labels is None else labels)
 
     def _tally(self, state: IntArray) -> tuple[int, int]:
         seen = max(int(state.max()), 0)
@@ -226,6 +222,26 @@ def _count_majority(state: IntArray, y: IntArray, labels: IntArray) -> None:
     for i in range(y.shape[0]):
         labels[i] = best if state[best] >= 0 else -1
         m = y[i]
+        if m < 0:
+            continue
         state[m] = max(state[m], 0) + 1
         if state[m] > state[best] or (state[m] == state[best] and m < best):
             best = m
+
+
+@compiled
+def _repeat_last(state: IntArray, y: IntArray, labels: IntArray) -> None:
+    """Label each row by the class before it."""
+    last = np.argmax(state)
+    seen = max(state[last], 0)
+    known = state[last] >= 0
+    for i in range(y.shape[0]):
+        labels[i] = last if known else -1
+        m = y[i]
+        if m < 0:
+            continue
+        state[last] = 0 if known else -1
+        known = True
+        seen += 1
+        last = m
+        state[m] = seen

@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import IntArray
+from rpnb.core.arrays import BoolArray, IntArray
 
 #: Moments as 64-bit integers or floats; time stamps as their nanoseconds.
 TimeArray = NDArray[Any]
 
 _LAST = np.iinfo(np.int64).max
-_LEARN, _PREDICT, _BOTH = 0, 1, 2
 
 
 def never(times: TimeArray) -> Any:
@@ -41,6 +40,48 @@ class Event(NamedTuple):
     predict: bool
     learn: bool
     rows: IntArray
+
+
+@dataclass(frozen=True)
+class Events:
+    """Rows in the order in which they are predicted or learnt.
+
+    Attributes
+    ----------
+    rows : (e,)
+        Their numbers; a row may come twice.
+    predict, learn : (e,)
+        What is done with each: at least one of the two, learning last.
+    """
+
+    rows: IntArray
+    predict: BoolArray
+    learn: BoolArray
+
+    @classmethod
+    def at_once(cls, start: int, stop: int) -> "Events":
+        """Return each row predicted, then learnt, before the next."""
+        always = np.ones(stop - start, np.bool_)
+        return cls(np.arange(start, stop), always, always)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, part: slice) -> "Events":
+        return Events(self.rows[part], self.predict[part], self.learn[part])
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield runs of rows with which the same is done."""
+        edges = self.edges()
+        for begin, end in pairwise(edges):
+            what = bool(self.predict[begin]), bool(self.learn[begin])
+            yield Event(*what, self.rows[begin:end])
+
+    def edges(self) -> list[int]:
+        """Return where runs begin, and the end of the last."""
+        p, q = self.predict, self.learn
+        inner = np.flatnonzero((p[1:] != p[:-1]) | (q[1:] != q[:-1])) + 1
+        return [0, *inner.tolist(), len(self)] if len(self) > 0 else []
 
 
 @dataclass
@@ -63,7 +104,7 @@ class Waiting:
         """Return a record without rows."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
-    def play(self, start: int, moment: TimeArray, arrival: TimeArray) -> list[Event]:
+    def play(self, start: int, moment: TimeArray, arrival: TimeArray) -> Events:
         """Return the events of the next rows, and keep the labels still to come.
 
         Labels that have arrived by the moment of the last of these rows are learnt
@@ -83,34 +124,27 @@ class Waiting:
         order = np.lexsort((rows, times, before))
         return _events(start, stop, rows[order], before[order])
 
-    def rest(self) -> list[Event]:
+    def rest(self) -> Events:
         """Return the labels left over, in the order of their arrival."""
         order = np.lexsort((self.rows, self.arrival))
         rows = self.rows[order]
         self.rows, self.arrival = rows[:0], self.arrival[:0]
-        return [Event(False, True, rows)] if len(rows) > 0 else []
+        always = np.ones(len(rows), np.bool_)
+        return Events(rows, ~always, always)
 
 
-def _events(start: int, stop: int, learnt: IntArray, before: IntArray) -> list[Event]:
-    """Return runs of events: predictions from start to stop, labels between them."""
+def _events(start: int, stop: int, learnt: IntArray, before: IntArray) -> Events:
+    """Return predictions from start to stop, and the labels learnt between them."""
     asked = np.arange(start, stop)
     # Labels that are learnt before row t come ahead of its prediction.
     keys = np.concatenate([2 * before, 2 * asked + 1])
     order = np.argsort(keys, kind="stable")
     rows = np.concatenate([learnt, asked])[order]
-    asks = order >= len(learnt)
+    predict = order >= len(learnt)
+    learn = ~predict
     # A row that is learnt right after its prediction does both at once.
-    pair = np.flatnonzero(asks[:-1] & ~asks[1:] & (rows[:-1] == rows[1:]))
-    kind = np.where(asks, _PREDICT, _LEARN)
-    kind[pair] = _BOTH
+    pair = np.flatnonzero(predict[:-1] & learn[1:] & (rows[:-1] == rows[1:]))
+    learn[pair] = True
     kept = np.ones(len(rows), dtype=bool)
     kept[pair + 1] = False
-    return list(_runs(rows[kept], kind[kept]))
-
-
-def _runs(rows: IntArray, kind: IntArray) -> Iterator[Event]:
-    edges = np.flatnonzero(np.diff(kind)) + 1
-    bounds = [0, *edges.tolist(), len(rows)]
-    for begin, end in pairwise(bounds):
-        what = int(kind[begin])
-        yield Event(what != _LEARN, what != _PREDICT, rows[begin:end])
+    return Events(rows[kept], predict[kept], learn[kept])

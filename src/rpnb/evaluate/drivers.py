@@ -6,6 +6,7 @@ comes with the probability that the learner gave to the true label.
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, final
@@ -16,7 +17,7 @@ from rpnb.core.arrays import FloatArray
 from rpnb.estimators.checked_rows import CheckedRows
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.streaming import StreamClassifier
-from rpnb.evaluate.delays import Event
+from rpnb.evaluate.delays import Event, Events
 from rpnb.evaluate.feed import Block, Table, join, join_labels
 
 # From so many events on, checking their rows once is worth while.
@@ -63,7 +64,7 @@ class Driver(ABC):
             self.learn(one)
         return join_answers(parts)
 
-    def play(self, block: Block, events: Sequence[Event]) -> Answers:
+    def play(self, block: Block, events: Events) -> Answers:
         """Predict and learn rows of a block, which events count from its first."""
         parts = [self._play_one(block.take(event.rows), event) for event in events]
         return join_answers([part for part in parts if part is not None])
@@ -154,23 +155,26 @@ class OwnDriver(Driver):
         labels = self.model.predict_then_learn(block.X, block.y, self._declared())
         return Answers(labels.tolist(), None)
 
-    def play(self, block: Block, events: Sequence[Event]) -> Answers:
-        """Predict and learn rows of a block, checked once where calls are many."""
-        if len(events) < _MANY or self.chances:
+    def play(self, block: Block, events: Events) -> Answers:
+        """Predict and learn rows of a block, checked once where they alternate."""
+        edges = events.edges()
+        if len(edges) < _MANY or self.chances:
             return super().play(block, events)
         parts, done = [], 0
         while done < len(events):
             if self._begun and self._classes is None:
+                left = events[done:]
                 checked = CheckedRows(self.model, block.X, block.y)
-                taken, labels = checked.play(events[done:])
+                taken, labels = checked.play(left.rows, left.predict, left.learn)
                 parts.append(Answers(labels, None))
                 done += taken
             if done < len(events):
                 # What brings the first class, or a new one, goes the long way.
-                event = events[done]
-                part = self._play_one(block.take(event.rows), event)
-                parts.append(part or Answers([], None))
-                done += 1
+                end = edges[bisect_right(edges, done)]
+                for event in events[done:end]:
+                    part = self._play_one(block.take(event.rows), event)
+                    parts.append(part or Answers([], None))
+                done = end
         return join_answers(parts)
 
     def _declared(self) -> LabelArray | None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rpnb.estimators.labels import LabelArray, as_labels
 from rpnb.estimators.parameters import check_choice, check_integer, check_real
-from rpnb.evaluate.delays import Event, Waiting
+from rpnb.evaluate.delays import Events, Waiting
 from rpnb.evaluate.feed import Block, blocks_of, table_of
 from rpnb.evaluate.learners import (
     check_learner,
@@ -212,7 +212,7 @@ def _walk(
         for begin, end in _pieces(block, every):
             part = slice(begin - block.start, end - block.start)
             if timetable.immediate:
-                events = [Event(True, True, np.arange(begin, end))]
+                events = Events.at_once(begin, end)
             else:
                 events = waiting.play(begin, moment[part], arrival[part])
             answers = [player.play(kept, events) for player in players]
@@ -226,11 +226,12 @@ def _walk(
                 if end % every == 0:
                     player.note(end)
             done = end
+    leftover = waiting.rest()
     if done == 0:
         raise ValueError("the stream must have at least one row, got none")
-    events = waiting.rest() if learn_leftover else []
     for player in players:
-        player.play(kept, events)
+        if learn_leftover:
+            player.play(kept, leftover)
         player.finish(done)
     return done
 

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import IntArray
-from rpnb.evaluate.delays import Event
+from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers import Answers, Driver
 from rpnb.evaluate.feed import Block, gather
 from rpnb.evaluate.learners import size_of
@@ -48,11 +48,12 @@ class Player:
         self._answers: list[Any] | None = [] if keep else None
         self._notes: dict[int, Note] = {}
 
-    def play(self, kept: Sequence[Block], events: Sequence[Event]) -> Answers:
+    def play(self, kept: Sequence[Block], events: Events) -> Answers:
         """Predict and learn rows of the blocks kept; return all answers in order."""
-        if not events:
+        if len(events) == 0:
             return Answers([], None)
-        rows, events = _counted_from_zero(events)
+        rows, places = np.unique(events.rows, return_inverse=True)
+        events = replace(events, rows=places)
         try:
             block = self._driver.prepare(gather(kept, rows))
             start = time.perf_counter()
@@ -103,17 +104,3 @@ class Player:
             size=size_of(self._driver.model),
             answers=None if self._answers is None else tuple(self._answers),
         )
-
-
-def _counted_from_zero(events: Sequence[Event]) -> tuple[IntArray, list[Event]]:
-    """Return all rows of events, and the events with places among these rows."""
-    rows, places = np.unique(
-        np.concatenate([event.rows for event in events]), return_inverse=True
-    )
-    ends = np.cumsum([len(event.rows) for event in events]).tolist()
-    starts = [0, *ends[:-1]]
-    cut = [places[a:b] for a, b in zip(starts, ends, strict=True)]
-    return rows, [
-        Event(event.predict, event.learn, part)
-        for event, part in zip(events, cut, strict=True)
-    ]
