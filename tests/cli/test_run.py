@@ -264,6 +264,9 @@ def test_every_parameter_of_the_estimator_is_an_option(
     assert len(parameters) >= 13
     for name in parameters:
         assert f"--{name.replace('_', '-')} " in shown, name
+    # Words to choose from are named, also those of a union.
+    assert "{gaussian,bernoulli,achlioptas,very_sparse,hadamard}" in shown
+    assert "--n-components N" in shown
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from rpnb.core.screen import (
 
 #: Half the last digit of 1 in single and in double precision.
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
+#: 1/√q for q = 16.
+SCALE = 0.25
 
 
 def one_class(
@@ -153,7 +155,7 @@ def test_large_biases_lose_digits_in_double_precision() -> None:
 def projected(X: FloatArray, R: SingleArray) -> FloatArray:
     """Return the definitive projections of rows, of one column."""
     Z = np.zeros((X.shape[0], 1))
-    project(X, np.arange(X.shape[0]), 1.0, R, Z)
+    project(X, np.arange(X.shape[0]), SCALE, R, Z)
     return Z[:, 0]
 
 
@@ -163,7 +165,7 @@ def share_of_noise(x: FloatArray, x0: FloatArray, r: FloatArray) -> float:
     longest = float(np.linalg.norm(r))
     moved = np.empty((1, x.shape[0]), np.float32)
     noise, reach = np.empty(1), np.empty(1)
-    centre(x[None, :], x0, 1.0, longest, moved, noise, reach)
+    centre(x[None, :], x0, SCALE, longest, moved, noise, reach)
     screened = float(np.cumsum(moved[0] * R[:, 0], dtype=np.float32)[-1])
     z, z0 = projected(np.stack([x, x0]), R)
     assert abs(screened) <= reach[0] * (1.0 + 1e-6)
@@ -189,7 +191,7 @@ def test_rows_far_from_zero_lose_digits_in_double_precision() -> None:
 
 
 def test_rows_too_small_for_single_precision_are_noise() -> None:
-    tiny, steep = np.full(1, 2.0**-150), np.full(1, 1024.0)
+    tiny, steep = np.full(1, 2.0**-150 / SCALE), np.full(1, 1024.0)
     assert 0.45 < share_of_noise(tiny, np.zeros(1), steep) <= 1.0
 
 

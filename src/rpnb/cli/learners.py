@@ -52,7 +52,11 @@ def rpnb_parameters() -> dict[str, inspect.Parameter]:
 
 
 def _choices(hint: Any) -> tuple[str, ...]:
-    return get_args(hint) if get_origin(hint) is Literal else ()
+    """Return the words that a parameter may be, none if it may be something else."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    parts = [_choices(part) for part in get_args(hint)]
+    return tuple(word for part in parts for word in part) if all(parts) else ()
 
 
 def _metavar(hint: Any) -> str:
