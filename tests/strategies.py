@@ -113,5 +113,13 @@ def well_behaved(seed: int, n: int, M: int = 3) -> Stream:
     return Stream(rng.normal(size=(n, 6)) + rng.normal(size=(M, 6))[y], y, M)
 
 
+def mixtures(seed: int, n: int, apart: float) -> tuple[FloatArray, IntArray]:
+    """Draw three classes, each a mixture of two Gaussians in three dimensions."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    centres = rng.normal(size=(3, 2, 3)) * apart
+    return centres[y, rng.integers(0, 2, n)] + rng.normal(size=(n, 3)), y
+
+
 laws = st.sampled_from(LAWS)
 matrix_laws = st.sampled_from(MATRIX_LAWS)

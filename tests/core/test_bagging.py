@@ -30,6 +30,7 @@ from rpnb.core.trees import (
 from rpnb.core.trees_learning import pass_tree
 from rpnb.core.trees_oracle import Tree, first_largest
 from rpnb.core.trees_oracle_ensembles import bagging_votes, poisson, uniform
+from strategies import mixtures
 
 SEED = 0x0123456789ABCDEF
 EAGER = Rules(grace=25.0, confidence=0.3, tie=0.15)
@@ -37,11 +38,8 @@ NO_LABELS = np.zeros(0, np.int64)
 
 
 def a_stream(seed: int, n: int = 300) -> tuple[FloatArray, IntArray]:
-    """Rows of three classes, each a mixture of two Gaussians in three dimensions."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 3, n)
-    centres = rng.normal(size=(3, 2, 3)) * 3.0
-    return centres[y, rng.integers(0, 2, n)] + rng.normal(size=(n, 3)), y
+    """Rows of three classes that can be told apart."""
+    return mixtures(seed, n, apart=3.0)
 
 
 def poisson_weights(member: int, row: int, n: int, seed: int = SEED) -> FloatArray:

@@ -29,7 +29,7 @@ from rpnb.core.trees import (
 )
 from rpnb.core.trees_oracle import Tree, first_largest
 from rpnb.core.trees_oracle_ensembles import Boosting, poisson, uniform
-from strategies import Stream, streams
+from strategies import Stream, mixtures, streams
 
 SEED = 0xFEDCBA9876543210
 EAGER = Rules(grace=25.0, confidence=0.3, tie=0.15)
@@ -38,10 +38,7 @@ NO_LABELS = np.zeros(0, np.int64)
 
 def a_stream(seed: int, n: int = 300) -> tuple[FloatArray, IntArray]:
     """Rows of three classes that overlap, so that every member errs."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 3, n)
-    centres = rng.normal(size=(3, 2, 3)) * 2.0
-    return centres[y, rng.integers(0, 2, n)] + rng.normal(size=(n, 3)), y
+    return mixtures(seed, n, apart=2.0)
 
 
 def run(
