@@ -33,6 +33,23 @@ DETECTORS: dict[str, Callable[[], Any]] = {
 detectors = st.sampled_from(sorted(DETECTORS))
 
 
+class EveryError:
+    """A detector that takes alarm at every error, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[bool] = []
+
+    @property
+    def drift_detected(self) -> bool:
+        return self.told[-1:] == [True]
+
+    def update(self, x: bool) -> None:
+        self.told.append(x)
+
+    def clone(self) -> "EveryError":
+        return EveryError()
+
+
 def shifting(seed: int, n: int = 150, M: int = 3) -> Stream:
     """Classes that exchange their names every thirty rows."""
     X, y = blobs(seed, n, M=M, apart=2.0)
@@ -100,6 +117,7 @@ def test_a_reset_is_that_of_the_plain_loop_however_rows_are_cut(
     assert model.drifts_ == drifts
     assert frozen(model._state.inner.moments) == frozen(twin._state.moments)
     assert_array_equal(model.predict(X), twin.predict(X))
+    assert model.learner_.n_seen_ == twin.n_seen_
     assert model.n_seen_ == len(y)
     if update == "mistakes":
         wrong = sum(a != b for a, b in zip(expected, y.tolist(), strict=True))
@@ -134,12 +152,12 @@ def test_a_past_made_lighter_is_that_of_the_plain_loop(
     assert (model.n_seen_, model.n_updates_) == (twin.n_seen_, twin.n_updates_)
 
 
+@pytest.mark.parametrize("make", [DETECTORS["adwin"], EveryError])
 @pytest.mark.parametrize("shortest", [1, 2, 3, 500])
 def test_the_length_of_pieces_leaves_no_trace(
-    shortest: int, monkeypatch: pytest.MonkeyPatch
+    shortest: int, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    X, y = shifting(5, 400)
-    make = DETECTORS["adwin"]
+    X, y = shifting(4, 400)
     expected, drifts, twin = plain_loop(small(), make, X, y, classes=[0, 1, 2])
     monkeypatch.setattr(watched, "_SHORTEST", shortest)
     monkeypatch.setattr(watched, "_LONGEST", 4 * shortest)
@@ -401,6 +419,52 @@ def test_remembered_rows_keep_their_classes_when_others_join() -> None:
     labels = model.classes_[recent.y].tolist()
     assert labels == [*np.array(["dog", "fox"])[y[31:]].tolist(), "ant"]
     assert_array_equal(recent.X, np.vstack((X[31:], X[:1])))
+
+
+def test_remembered_rows_stay_as_they_were_where_a_caller_reuses_its_arrays() -> None:
+    X, y = shifting(2)
+    fresh, reused = (DriftAware(small(), detector=EveryError(), warm=8) for _ in "ab")
+    rows, labels = np.empty((10, X.shape[1])), np.empty(10, y.dtype)
+    for start in range(0, len(y), 10):
+        part = slice(start, start + 10)
+        fresh.partial_fit(X[part], y[part], classes=[0, 1, 2])
+        rows[:], labels[:] = X[part], y[part]
+        reused.partial_fit(rows, labels, classes=[0, 1, 2])
+        rows[:], labels[:] = np.nan, -1
+    assert len(fresh.drifts_) > 5
+    assert state_of(reused.learner_) == state_of(fresh.learner_)
+
+
+def test_a_copy_of_the_state_goes_its_own_way() -> None:
+    X, y = shifting(0)
+    model = DriftAware(small(), detector=EveryError())
+    model.partial_fit(X[:1], y[:1], classes=[0])
+    state = model._arrange(
+        model._state, np.array([0, -1, -1]), np.arange(3), np.zeros(0, np.int64)
+    )
+    model._set_classes(np.arange(3))
+
+    def held() -> Any:
+        detector: Any = state.detector
+        learnt = frozen(state.inner.moments)
+        return learnt, list(detector.told), state.known.tolist(), list(state.drifts)
+
+    before = held()
+    copied = model._copy(state)
+    model._learn(copied, X, y, np.ones(1), None)
+    assert len(copied.drifts) > 5
+    assert copied.known.all()
+    assert held() == before
+
+
+def test_a_declared_class_is_no_error_where_it_is_predicted() -> None:
+    far = np.full((20, 3), 50.0)
+    model = DriftAware(small(update="all"), detector=EveryError())
+    model.fit(far + np.arange(20)[:, None] % 2, np.zeros(20, int))
+    # Nothing has been seen of class 1: its law is the prior, about zero.
+    model.partial_fit(np.zeros((1, 3)), [1], classes=[1])
+    model.partial_fit(np.zeros((1, 3)), [2])
+    assert model.drifts_ == [21]
 
 
 def test_a_row_of_an_unknown_class_is_an_error_whatever_its_label_says() -> None:

@@ -54,3 +54,33 @@ def test_classes_that_come_late_give_what_the_loop_gives_however_rows_are_cut(
         found += by_calls.predict_then_learn(X[c], labels[c], given_classes).tolist()
     assert found == expected
     assert knowledge(by_calls) == knowledge(loop)
+    assert loop.n_seen_ == n
+
+
+@pytest.mark.parametrize("name", ["OnlineBagging", "OnlineBoosting", "OnlineBayes"])
+def test_a_late_class_learns_its_first_row_as_if_declared_just_before(
+    name: str,
+) -> None:
+    X, y = blobs(3, 120, M=4)
+    labels = FAMILIES["text"][np.minimum(y, np.arange(120) // 20)]
+    late, declared = make(name).partial_fit(X, labels), make(name)
+    for row in range(120):
+        rows = slice(row, row + 1)
+        declared.partial_fit(X[rows], labels[rows], classes=labels[rows])
+    assert len(late.classes_) == 4
+    assert knowledge(late) == knowledge(declared)
+
+
+def test_rows_of_late_classes_weigh_what_they_are_given() -> None:
+    X, y = blobs(4, 60, M=4)
+    labels = np.minimum(y, np.arange(60) // 10)
+    weight = np.random.default_rng(0).uniform(0.5, 3.0, 60)
+    whole, loop = baselines.OnlineBayes(), baselines.OnlineBayes()
+    whole.partial_fit(X, labels, sample_weight=weight)
+    for row in range(60):
+        rows = slice(row, row + 1)
+        loop.partial_fit(X[rows], labels[rows], sample_weight=weight[rows])
+    assert knowledge(whole) == knowledge(loop)
+    # The prior counts as one row.
+    expected = [1.0 + weight[labels == label].sum() for label in whole.classes_]
+    np.testing.assert_allclose(whole._state.classes.weight, expected)

@@ -1,5 +1,6 @@
 """Parameters out of range, of the wrong type, or changed while a model lives."""
 
+from collections import UserDict
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,21 @@ def test_given_priors_cannot_change_either_but_may_be_equal() -> None:
         with pytest.raises(ValueError, match=r"class_prior was .* when learning began"):
             model.set_params(class_prior=other).partial_fit(X, labels)
         assert model.n_seen_ == 80
+
+
+def test_given_priors_may_be_any_mapping() -> None:
+    model = small(class_prior=UserDict({0: 0.2, 1: 0.3, 2: 0.5})).fit(X, y)
+    model.set_params(class_prior=UserDict({0: 0.2, 1: 0.3, 2: 0.5})).partial_fit(X, y)
+    # The same classes in the same order, with other probabilities.
+    other = UserDict({0: 0.5, 1: 0.3, 2: 0.2})
+    with pytest.raises(ValueError, match=r"class_prior was .* when learning began"):
+        model.set_params(class_prior=other).partial_fit(X, y)
+
+
+def test_a_seed_is_used_once_and_may_change_afterwards() -> None:
+    model, twin = small(random_state=3).fit(X, y), small(random_state=3).fit(X, y)
+    model.set_params(random_state=4).partial_fit(X, y)
+    assert state_of(model) == state_of(twin.partial_fit(X, y))
 
 
 def test_how_to_go_on_may_change_at_any_time() -> None:
