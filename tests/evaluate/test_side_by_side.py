@@ -1,7 +1,6 @@
 """Learners in one pass: what each counts, and that they do not disturb each other."""
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -16,28 +15,27 @@ from rpnb.files import LabelledArrays
 NAMES = ("OGD", "GaussianNB")
 
 
-class Stubborn:
-    """Always answers the same, whatever it is told."""
-
-    n_updates_ = 0
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-
-    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
-        return np.full(len(y), self._label)
-
-
 def test_a_label_that_one_learner_alone_answers_is_in_all_tables() -> None:
     source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("abab")))
-    models = {"first": Stubborn("a"), "second": Stubborn("z")}
-    contest = SideBySide(models, {"reference": make("NoChange")})
-    for chunk in source.chunks(4):
+    seen = make("NoChange").partial_fit([[0.0]], ["z"])
+    contest = SideBySide(
+        {"first": make("MajorityClass"), "second": seen}, {"last": make("NoChange")}
+    )
+    for chunk in source.chunks(2):
         contest.take(chunk)
-    assert contest.labels == ["a", "b", "z"]
-    first, second, _ = (entrant.tally.counts for entrant in contest.entrants)
-    assert_array_equal(first, [[2, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]])
-    assert_array_equal(second, [[0, 0, 2, 0], [0, 0, 2, 0], [0, 0, 0, 0]])
+    assert contest.labels == ("a", "b", "z")
+    first, second, last = (player.record.counts for player in contest.players)
+    assert_array_equal(first, [[1, 0, 0, 1], [2, 0, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(second, [[0, 1, 1, 0], [2, 0, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(last, [[0, 1, 0, 1], [2, 0, 0, 0], [0, 0, 0, 0]])
+
+
+def test_a_class_that_was_declared_is_a_label_once_it_is_answered() -> None:
+    source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("bbaa")))
+    contest = SideBySide({"last": make("NoChange")}, {}, ["a", "b", "c"])
+    answers = [contest.spelt(contest.take(chunk)[0]) for chunk in source.chunks(1)]
+    assert answers == [["a"], ["b"], ["b"], ["a"]]
+    assert contest.labels == ("b", "a")
 
 
 @given(st.lists(st.integers(1, 59), max_size=4), st.booleans(), st.integers(0, 99))
@@ -60,9 +58,9 @@ def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
         contest.take(type(part)(part.X, part.y, codes, part.rows, None))
     labels = {label: number for number, label in enumerate(contest.labels)}
     truth = np.array([labels[label] for label in y.tolist()])
-    for entrant in contest.entrants:
-        alone = make(entrant.name).predict_then_learn(X, y).tolist()
+    for player in contest.players:
+        alone = make(player.name).predict_then_learn(X, y).tolist()
         answers = np.array([-1 if a is None else labels[a] for a in alone])
         counts = confusion_counts(truth, answers, len(labels))
-        assert_array_equal(entrant.tally.counts, counts)
+        assert_array_equal(player.record.counts, counts)
     assert_array_equal(contest.balance.course()[1][-1], np.bincount(truth))

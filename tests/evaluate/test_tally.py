@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from rpnb.evaluate import tally
 from rpnb.evaluate.metrics import confusion_counts, error_rate
+from rpnb.evaluate.running import Rows
 from rpnb.evaluate.tally import Tally, Track
 
 Cuts = list[int]
@@ -62,7 +63,8 @@ def check_a_tally(rows: list[tuple[int, int]], where: Cuts, window: int) -> None
     M = 0
     for part in parts(len(rows), where):
         M = int(max(M, truth[part].max() + 1, answers[part].max() + 1))
-        sums.add(truth[part], answers[part], M)
+        unused = np.zeros(len(truth[part]))
+        sums.add(Rows(truth[part], answers[part], unused > 0, unused), M)
     assert_array_equal(sums.counts, confusion_counts(truth, answers, M))
     assert sums.error == error_rate(sums.counts)
     wrong = truth != answers

@@ -3,7 +3,7 @@
 import csv
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -82,7 +82,6 @@ class Predictions:
         self, file: IO[str], names: Sequence[str], chances: Sequence[bool]
     ) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
-        self._chances = list(chances)
         columns = ["row", "truth"]
         for name, has in zip(names, chances, strict=True):
             alone = len(names) == 1
@@ -91,12 +90,21 @@ class Predictions:
                 columns.append("probability" if alone else f"{name} probability")
         self._writer.writerow(columns)
 
-    def write(self, rows: Any, truth: Any, answers: Iterable[Any]) -> None:
-        """Write rows; an answer that there was not is empty."""
+    def write(
+        self,
+        rows: Any,
+        truth: Any,
+        answers: Sequence[Sequence[Any]],
+        chances: Sequence[Any],
+    ) -> None:
+        """Write rows, with the labels and chances of each learner's answers.
+
+        An answer that there was not is empty.
+        """
         columns = [rows.tolist(), truth.tolist()]
-        for answer, has in zip(answers, self._chances, strict=True):
-            columns.append(answer.labels.tolist())
-            if has:
-                chances = answer.chances.tolist()
-                columns.append([f"{c:.6g}" if c == c else "" for c in chances])
+        for labels, chance in zip(answers, chances, strict=True):
+            columns.append(labels)
+            if chance is not None:
+                column = [f"{c:.6g}" if c == c else "" for c in chance.tolist()]
+                columns.append(column)
         self._writer.writerows(zip(*columns, strict=True))

@@ -182,7 +182,7 @@ class _Pass:
         if self.contest is None:
             self.contest = self._begin(chunk)
         try:
-            answers = self.contest.take(chunk, chances=self._chances)
+            answers = self.contest.take(chunk)
         except (TypeError, ValueError) as error:
             raise CommandError(
                 f"rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}"
@@ -190,7 +190,9 @@ class _Pass:
         self._mark, self._p = chunk.mark, chunk.X.shape[1]
         if self._predictions is not None:
             kept = answers[: len(self._models)]
-            self._predictions.write(chunk.rows, chunk.y, kept)
+            labels = [self.contest.spelt(each) for each in kept]
+            chances = [each.chance for each in kept]
+            self._predictions.write(chunk.rows, chunk.y, labels, chances)
 
     def _begin(self, first: Chunk) -> SideBySide:
         if not isinstance(first.X, _dense()):
@@ -214,7 +216,9 @@ class _Pass:
             classes = None
         self._warm_up(first, classes)
         window = self._arguments.window
-        return SideBySide(self._models, references(), classes, window)
+        return SideBySide(
+            self._models, references(), classes, window, chances=self._chances
+        )
 
     def _warm_up(self, first: Chunk, classes: Any) -> None:
         """Have the learners' code compiled or read before their time is taken."""
@@ -235,14 +239,14 @@ class _Pass:
 
     def _progress(self, share: float | None) -> StreamProgress:
         assert self.contest is not None  # noqa: S101 - rows were taken
-        first = self.contest.entrants[0]
+        first = self.contest.players[0]
         return StreamProgress(
             rows=self.contest.rows,
             share=share,
             seconds=time.monotonic() - self._start,
             errors={
-                entrant.name: (entrant.tally.error, entrant.tally.window_error)
-                for entrant in self.contest.entrants[: len(self._models)]
+                player.name: (player.record.error, player.record.window_error)
+                for player in self.contest.players[: len(self._models)]
             },
             window=min(self._arguments.window, self.contest.rows),
             updates=int(first.model.n_updates_),

@@ -8,7 +8,9 @@ import numpy as np
 from rpnb.cli.progress import duration
 from rpnb.cli.stream_progress import memory
 from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.side_by_side import Entrant, SideBySide
+from rpnb.evaluate.player import Player
+from rpnb.evaluate.side_by_side import SideBySide
+from rpnb.evaluate.tally import Tally
 from rpnb.study.layout import Table, to_text
 from rpnb.study.report.stream import Facts, macro_f1, occurring, sorted_labels
 
@@ -21,16 +23,16 @@ def as_table(contest: SideBySide, facts: Facts) -> str:
         else (f"shuffled with {facts.order}")
     )
     lines = []
-    for entrant in contest.entrants:
-        tally = entrant.tally
+    for player in contest.players:
+        tally = player.record
         lines.append(
             (
-                entrant.name,
+                player.name,
                 f"{tally.error:.4f}",
                 f"{tally.window_error:.4f}",
-                f"{macro_f1(entrant):.4f}",
-                f"{entrant.model.n_updates_:,}",
-                f"{tally.rows / max(entrant.seconds, 1e-9):,.0f}",
+                f"{macro_f1(player):.4f}",
+                f"{player.model.n_updates_:,}",
+                f"{tally.rows / max(player.seconds, 1e-9):,.0f}",
             )
         )
     classes = len(occurring(contest))
@@ -78,7 +80,7 @@ def as_json(contest: SideBySide, facts: Facts) -> str:
                 "interrupted": facts.interrupted,
                 "loaded": facts.loaded,
                 "written": list(facts.written),
-                "learners": [_learner(entrant, order) for entrant in contest.entrants],
+                "learners": [_learner(player, order) for player in contest.players],
             },
             ensure_ascii=False,
             allow_nan=False,
@@ -87,13 +89,13 @@ def as_json(contest: SideBySide, facts: Facts) -> str:
     )
 
 
-def _learner(entrant: Entrant, order: list[int]) -> dict[str, Any]:
-    tally = entrant.tally
+def _learner(player: Player[Tally], order: list[int]) -> dict[str, Any]:
+    tally = player.record
     scores = class_scores(tally.counts)
-    parameters: Any = entrant.model
+    parameters: Any = player.model
     return {
-        "name": entrant.name,
-        "reference": entrant.reference,
+        "name": player.name,
+        "reference": player.reference,
         "parameters": {
             name: value
             for name, value in parameters.get_params(deep=False).items()
@@ -101,10 +103,10 @@ def _learner(entrant: Entrant, order: list[int]) -> dict[str, Any]:
         },
         "error": tally.error,
         "window_error": tally.window_error,
-        "macro_f1": macro_f1(entrant),
+        "macro_f1": macro_f1(player),
         "mistakes": tally.mistakes,
-        "updates": int(entrant.model.n_updates_),
-        "seconds": round(entrant.seconds, 6),
+        "updates": int(player.model.n_updates_),
+        "seconds": round(player.seconds, 6),
         "confusion": tally.counts[np.ix_(order, [*order, len(order)])].tolist(),
         "precision": scores.precision[order].tolist(),
         "recall": scores.recall[order].tolist(),

@@ -10,8 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, IntArray
-from rpnb.estimators.labels import as_labels, decode, encode
+from rpnb.core.arrays import IntArray
 from rpnb.estimators.rows import accept_rows, check_rows
 from rpnb.estimators.streaming import StreamClassifier
 
@@ -20,10 +19,11 @@ _EQUAL_WEIGHTS = np.ones(1)
 
 @final
 class CheckedRows:
-    """Rows with their labels, for one learner that has begun to learn.
+    """Rows for one learner that has begun to learn.
 
     Answers and state are those of `predict`, `partial_fit` and `predict_then_learn`
-    with the same rows. The learner must not be given other parameters meanwhile.
+    with the same rows. The learner must not be given other parameters meanwhile, and
+    must know the classes of all rows that it is to learn.
 
     Parameters
     ----------
@@ -31,57 +31,57 @@ class CheckedRows:
         The learner.
     X : array-like of shape (n, p)
         Observations; what is wrong with them is said here.
-    y : array-like of shape (n,)
-        Their labels.
+    checked
+        Whether X is known to be an array of numbers that `check_rows` would let pass.
     """
 
-    def __init__(self, model: StreamClassifier[Any], X: Any, y: Any) -> None:
+    def __init__(
+        self, model: StreamClassifier[Any], X: Any, *, checked: bool = False
+    ) -> None:
         model._require_fitted()
         model._check_unchanged()
         self._model = model
-        self._rows = check_rows(model, X, sparse=model._takes_sparse)
-        self._labels = as_labels(y)
+        self._rows = X if checked else check_rows(model, X, sparse=model._takes_sparse)
         accept_rows(model, X, first=False)
 
-    def play(
-        self, rows: IntArray, predict: BoolArray, learn: BoolArray
-    ) -> tuple[int, list[Any]]:
-        """Predict and learn until a row brings a class that the learner does not know.
+    def predict_then_learn(self, numbers: IntArray) -> IntArray:
+        """Predict, then learn, all rows, of classes with these numbers."""
+        labels = np.empty(numbers.shape[0], np.int64)
+        model = self._model
+        model._learn(model._state, self._rows, numbers, _EQUAL_WEIGHTS, labels)
+        return labels
+
+    def play(self, rows: IntArray, numbers: IntArray) -> IntArray:
+        """Predict rows, and learn those whose class has a number.
 
         Parameters
         ----------
         rows : (e,)
-            The rows in the order in which they come; one may come again.
-        predict, learn : (e,)
-            Whether to predict the row, and whether to learn it then.
+            Places of the rows in the order in which they come; one may come again.
+        numbers : (e,)
+            Numbers of their classes, −1 for a row that is only predicted.
 
         Returns
         -------
-        tuple
-            How many of the rows were played, and the labels of those predicted.
+        (e,)
+            Numbers of the predicted classes.
         """
-        model = self._model
-        classes = model.classes_
-        numbers = encode(self._labels, classes, model._index)[rows]
-        new = np.flatnonzero(learn & (numbers < 0))
-        done = int(new[0]) if new.shape[0] > 0 else rows.shape[0]
-        if done == 0:
-            return 0, []
-        rows, predict, learn = rows[:done], predict[:done], learn[:done]
-        y = np.where(learn, numbers[:done], -1)
-        labels = np.empty(done, np.int64)
-        if model._takes_unlabelled or learn.all():
-            model._learn(model._state, self._rows[rows], y, _EQUAL_WEIGHTS, labels)
-        else:
-            edges = np.flatnonzero(learn[1:] != learn[:-1]) + 1
-            for begin, end in pairwise([0, *edges.tolist(), done]):
-                self._play_alike(rows[begin:end], y[begin:end], labels[begin:end])
-        return done, decode(labels[predict], classes).tolist()
+        model, n = self._model, numbers.shape[0]
+        labels = np.empty(n, np.int64)
+        edges = [0, n]
+        if not model._takes_unlabelled:
+            learn = numbers >= 0
+            inner = np.flatnonzero(learn[1:] != learn[:-1]) + 1
+            edges = [0, *inner.tolist(), n]
+        for begin, end in pairwise(edges):
+            part = slice(begin, end)
+            self._play_alike(rows[part], numbers[part], labels[part])
+        return labels
 
-    def _play_alike(self, rows: IntArray, y: IntArray, labels: IntArray) -> None:
-        """Predict rows that are all to be learnt, or none of them."""
+    def _play_alike(self, rows: IntArray, numbers: IntArray, labels: IntArray) -> None:
+        """Play rows that are all to be learnt, or none, or that need no telling."""
         model, X = self._model, self._rows[rows]
-        if y[0] < 0:
+        if numbers[0] < 0 and not model._takes_unlabelled:
             labels[:] = model._classify(model._state, X)
         else:
-            model._learn(model._state, X, y, _EQUAL_WEIGHTS, labels)
+            model._learn(model._state, X, numbers, _EQUAL_WEIGHTS, labels)

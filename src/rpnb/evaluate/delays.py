@@ -58,12 +58,6 @@ class Events:
     predict: BoolArray
     learn: BoolArray
 
-    @classmethod
-    def at_once(cls, start: int, stop: int) -> "Events":
-        """Return each row predicted, then learnt, before the next."""
-        always = np.ones(stop - start, np.bool_)
-        return cls(np.arange(start, stop), always, always)
-
     def __len__(self) -> int:
         return len(self.rows)
 

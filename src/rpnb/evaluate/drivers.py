@@ -1,35 +1,38 @@
 """How each kind of learner is driven along a stream: predict rows, learn rows.
 
 A driver knows one kind's methods and nothing of streams, and gets blocks that it has
-prepared. Answers are lists of labels, None for no answer; where it was asked for, each
-comes with the probability that the learner gave to the true label.
+prepared. Answers are numbers of labels; where it was asked for, each comes with the
+probability that the learner gave to the true label, or to its answer.
 """
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple, final
+from typing import Any, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray
-from rpnb.estimators.checked_rows import CheckedRows
+from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.estimators.labels import LabelArray
-from rpnb.estimators.streaming import StreamClassifier
 from rpnb.evaluate.delays import Event, Events
 from rpnb.evaluate.feed import Block, Table, join, join_labels
+from rpnb.evaluate.metrics import NO_ANSWER
+from rpnb.evaluate.numbering import Numbering
 
-# From so many events on, checking their rows once is worth while.
-_MANY = 4
+_NOTHING = np.zeros(0, np.int64)
+
+#: The probabilities that are asked for: none, of the true label, of the answer.
+Chances: TypeAlias = Literal["none", "truth", "answer"]
 
 
 class Answers(NamedTuple):
-    """What a learner says of rows: a label each, or None."""
+    """What a learner says of rows."""
 
-    labels: list[Any]
+    numbers: IntArray
+    """(n,) the number of each answer, −1 for none"""
     chance: FloatArray | None
-    """The probability of each true label; None where it is not asked for."""
+    """(n,) the probabilities; None where they are not asked for"""
 
 
 class Driver(ABC):
@@ -39,12 +42,15 @@ class Driver(ABC):
     ----------
     model
         The learner. It is changed.
+    numbering
+        Of all labels.
     chances
-        Whether the probabilities of the true labels are asked for.
+        Which probabilities are asked for.
     """
 
-    def __init__(self, model: Any, *, chances: bool) -> None:
+    def __init__(self, model: Any, numbering: Numbering, chances: Chances) -> None:
         self.model = model
+        self.numbering = numbering
         self.chances = chances
 
     @abstractmethod
@@ -66,10 +72,11 @@ class Driver(ABC):
 
     def play(self, block: Block, events: Events) -> Answers:
         """Predict and learn rows of a block, which events count from its first."""
-        parts = [self._play_one(block.take(event.rows), event) for event in events]
+        parts = [self.play_one(block.take(event.rows), event) for event in events]
         return join_answers([part for part in parts if part is not None])
 
-    def _play_one(self, block: Block, event: Event) -> Answers | None:
+    def play_one(self, block: Block, event: Event) -> Answers | None:
+        """Do with all rows of a block what an event says; None if that asks nothing."""
         if not event.predict:
             self.learn(block)
             return None
@@ -90,103 +97,6 @@ class Driver(ABC):
 
 
 @final
-class OwnDriver(Driver):
-    """Drives the learners of this package, whose answers no cut changes.
-
-    Parameters
-    ----------
-    classes
-        Classes to declare with the first rows learnt.
-    late
-        Whether labels may come late. Then there is no answer before the first label is
-        learnt, although classes are declared: rows and labels that happen to meet must
-        not make a difference.
-    blind
-        Whether the learner looks at labels only, and is shown no features.
-    """
-
-    def __init__(
-        self,
-        model: StreamClassifier[Any],
-        *,
-        chances: bool,
-        classes: LabelArray | None,
-        late: bool,
-        blind: bool = False,
-    ) -> None:
-        super().__init__(model, chances=chances)
-        self._classes = classes
-        self._late = late
-        self._blind = blind
-        self._before = model.n_updates_ if self._begun else 0
-
-    @property
-    def _begun(self) -> bool:
-        return bool(self.model.__sklearn_is_fitted__())
-
-    def prepare(self, block: Block) -> Block:
-        """Return rows as a table, without features for the blind."""
-        if self._blind:
-            return Block(block.start, np.zeros((len(block), 1)), block.y)
-        return block.tabled
-
-    def predict(self, block: Block) -> Answers:
-        """Answer rows by `predict`; in silence before the first is learnt."""
-        if not self._begun:
-            return _silence(block, self.chances)
-        X, chance = block.X, None
-        if self.chances:
-            chance = _chances(self.model, X, block.y)
-        return Answers(self.model.predict(X).tolist(), chance)
-
-    def learn(self, block: Block) -> None:
-        """Learn rows by `partial_fit`."""
-        self.model.partial_fit(block.X, block.y, self._declared())
-
-    def predict_then_learn(self, block: Block) -> Answers:
-        """Predict, then learn, a whole block in one call."""
-        if self.chances or (self._late and not self._begun):
-            # Row by row at the start only, or for the sake of probabilities.
-            end = block.stop if self.chances else block.start + 1
-            parts = [super().predict_then_learn(block.part(block.start, end))]
-            if end < block.stop:
-                parts.append(self.predict_then_learn(block.part(end, block.stop)))
-            return join_answers(parts)
-        labels = self.model.predict_then_learn(block.X, block.y, self._declared())
-        return Answers(labels.tolist(), None)
-
-    def play(self, block: Block, events: Events) -> Answers:
-        """Predict and learn rows of a block, checked once where they alternate."""
-        edges = events.edges()
-        if len(edges) < _MANY or self.chances:
-            return super().play(block, events)
-        parts, done = [], 0
-        while done < len(events):
-            if self._begun and self._classes is None:
-                left = events[done:]
-                checked = CheckedRows(self.model, block.X, block.y)
-                taken, labels = checked.play(left.rows, left.predict, left.learn)
-                parts.append(Answers(labels, None))
-                done += taken
-            if done < len(events):
-                # What brings the first class, or a new one, goes the long way.
-                end = edges[bisect_right(edges, done)]
-                for event in events[done:end]:
-                    part = self._play_one(block.take(event.rows), event)
-                    parts.append(part or Answers([], None))
-                done = end
-        return join_answers(parts)
-
-    def _declared(self) -> LabelArray | None:
-        classes, self._classes = self._classes, None
-        return classes
-
-    def updates(self) -> int:
-        """Return how many rows have changed the model."""
-        return int(self.model.n_updates_) - self._before if self._begun else 0
-
-
-@final
 class BatchDriver(Driver):
     """Drives what has `predict` and `partial_fit`: scikit-learn's, and mini-batches.
 
@@ -202,9 +112,15 @@ class BatchDriver(Driver):
     """
 
     def __init__(
-        self, model: Any, *, chances: bool, classes: LabelArray | None, batch_size: int
+        self,
+        model: Any,
+        numbering: Numbering,
+        chances: Chances,
+        *,
+        classes: LabelArray | None,
+        batch_size: int,
     ) -> None:
-        super().__init__(model, chances=chances)
+        super().__init__(model, numbering, chances)
         self._classes = classes
         self._size = batch_size
         self._held: list[Block] = []
@@ -214,11 +130,13 @@ class BatchDriver(Driver):
     def predict(self, block: Block) -> Answers:
         """Answer rows by `predict`; in silence before the first is learnt."""
         if not self._begun:
-            return _silence(block, self.chances)
-        X, chance = block.X, None
-        if self.chances:
-            chance = _chances(self.model, X, block.y)
-        return Answers(np.asarray(self.model.predict(X)).tolist(), chance)
+            return silence(block, self.chances)
+        chance = None
+        labels = np.asarray(self.model.predict(block.X))
+        if self.chances != "none":
+            asked = block.y if self.chances == "truth" else labels
+            chance = chances_of(self.model, block.X, asked)
+        return Answers(self.numbering.of(labels), chance)
 
     def learn(self, block: Block) -> None:
         """Hold rows, and learn those of each full batch by `partial_fit`."""
@@ -269,22 +187,24 @@ class BatchDriver(Driver):
 class RiverDriver(Driver):
     """Drives River's classifiers, row by row."""
 
-    def __init__(self, model: Any, *, chances: bool) -> None:
-        super().__init__(model, chances=chances)
+    def __init__(self, model: Any, numbering: Numbering, chances: Chances) -> None:
+        super().__init__(model, numbering, chances)
         self._learnt = 0
 
     def prepare(self, block: Block) -> Block:
         """Return rows as dicts."""
-        return Block(block.start, block.records, block.y)
+        return replace(block, X=block.records)
 
     def predict(self, block: Block) -> Answers:
         """Answer rows by `predict_one`."""
         rows, chance = block.X, None
-        if self.chances:
+        labels = [self.model.predict_one(x) for x in rows]
+        if self.chances != "none":
+            asked = block.y.tolist() if self.chances == "truth" else labels
             given = [self.model.predict_proba_one(x) for x in rows]
-            pairs = zip(given, block.y.tolist(), strict=True)
+            pairs = zip(given, asked, strict=True)
             chance = np.array([p.get(y, 0.0) for p, y in pairs], dtype=np.float64)
-        return Answers([self.model.predict_one(x) for x in rows], chance)
+        return Answers(self.numbering.of(labels), chance)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `learn_one`."""
@@ -294,37 +214,40 @@ class RiverDriver(Driver):
 
     def predict_then_learn(self, block: Block) -> Answers:
         """Call `predict_one`, then `learn_one`, for each row."""
-        if self.chances:
+        if self.chances != "none":
             return super().predict_then_learn(block)
         labels = []
         for x, y in zip(block.X, block.y.tolist(), strict=True):
             labels.append(self.model.predict_one(x))
             self.model.learn_one(x, y)
         self._learnt += len(block)
-        return Answers(labels, None)
+        return Answers(self.numbering.of(labels), None)
 
     def updates(self) -> int:
         """Return how many rows were learnt."""
         return self._learnt
 
 
-def _silence(block: Block, chances: bool) -> Answers:
+def silence(block: Block, chances: Chances) -> Answers:
     """Return no answer to any row."""
-    return Answers([None] * len(block), np.zeros(len(block)) if chances else None)
+    none = np.full(len(block), NO_ANSWER)
+    return Answers(none, None if chances == "none" else np.zeros(len(block)))
 
 
-def _chances(model: Any, X: Table, y: LabelArray) -> FloatArray:
-    """Return the probability of each row's true label; 0 of a class not known yet."""
+def chances_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
+    """Return the probability of a label for each row; 0 of a class not known yet."""
     P = model.predict_proba(X)
     index: dict[Hashable, int] = {c: m for m, c in enumerate(model.classes_.tolist())}
-    known = [index.get(label, -1) for label in y.tolist()]
+    known = [index.get(label, -1) for label in labels.tolist()]
     place = np.array(known, dtype=np.int64)
     return np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
 
 
 def join_answers(parts: Sequence[Answers]) -> Answers:
     """Return answers of several calls as one."""
-    labels = [label for part in parts for label in part.labels]
+    if len(parts) == 1:
+        return parts[0]
+    numbers = np.concatenate([_NOTHING, *(part.numbers for part in parts)])
     if not parts or parts[0].chance is None:
-        return Answers(labels, None)
-    return Answers(labels, np.concatenate([part.chance for part in parts]))
+        return Answers(numbers, None)
+    return Answers(numbers, np.concatenate([part.chance for part in parts]))

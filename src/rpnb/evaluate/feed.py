@@ -5,7 +5,7 @@ of rows `(x, y)` as River has them, each x a dict.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import Any, TypeAlias
@@ -37,11 +37,17 @@ class Block:
         A table of shape (n, p), or a list of n dicts.
     y
         (n,) the labels.
+    numbers
+        (n,) the labels' numbers, once they have been numbered.
+    checked
+        Whether X is known to be an array of finite numbers that are not too large.
     """
 
     start: int
     X: Table
     y: LabelArray
+    numbers: IntArray | None = None
+    checked: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -53,21 +59,26 @@ class Block:
 
     def part(self, begin: int, end: int) -> "Block":
         """Return the rows of the stream from `begin` to before `end`."""
+        if begin == self.start and end == self.stop:
+            return self
         rows = slice(begin - self.start, end - self.start)
-        return Block(begin, take(self.X, rows), self.y[rows])
+        return self._some(begin, rows)
 
     def take(self, rows: IntArray) -> "Block":
         """Return some rows of the block, counted from its first, in their order."""
         if len(rows) == len(self) and (np.diff(rows) == 1).all():
             return self
-        start = self.start + int(rows[0])
-        return Block(start, take(self.X, rows), self.y[rows])
+        return self._some(self.start + int(rows[0]), rows)
+
+    def _some(self, start: int, rows: slice | IntArray) -> "Block":
+        numbers = None if self.numbers is None else self.numbers[rows]
+        return Block(start, take(self.X, rows), self.y[rows], numbers, self.checked)
 
     @cached_property
     def tabled(self) -> "Block":
         """The block with its rows in a table: dicts become rows of an array."""
         if isinstance(self.X, list):
-            return Block(self.start, _table_of(self.X, self.start), self.y)
+            return replace(self, X=_table_of(self.X, self.start))
         return self
 
     @cached_property
@@ -249,7 +260,7 @@ def join(tables: Sequence[Table]) -> Table:
 
 
 def join_labels(labels: Sequence[NDArray[Any]]) -> LabelArray:
-    """Return labels of several blocks as one array."""
+    """Return labels, or numbers, of several blocks as one array."""
     return labels[0] if len(labels) == 1 else np.concatenate(labels)
 
 
@@ -264,5 +275,11 @@ def gather(kept: Sequence[Block], rows: IntArray) -> Block:
         for block, local in zip(kept, np.split(rows, cuts), strict=True)
         if len(local) > 0
     ]
-    X = join([take(block.X, local) for block, local in parts])
-    return Block(first, X, join_labels([block.y[local] for block, local in parts]))
+    taken = [block.take(local) for block, local in parts]
+    return Block(
+        first,
+        join([part.X for part in taken]),
+        join_labels([part.y for part in taken]),
+        join_labels([part.numbers for part in taken if part.numbers is not None]),
+        all(part.checked for part in taken),
+    )

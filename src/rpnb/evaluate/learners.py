@@ -10,7 +10,9 @@ from sklearn.base import is_classifier
 from rpnb.baselines import MajorityClass, NoChange
 from rpnb.estimators.labels import LabelArray
 from rpnb.estimators.streaming import StreamClassifier
-from rpnb.evaluate.drivers import BatchDriver, Driver, OwnDriver, RiverDriver
+from rpnb.evaluate.drivers import BatchDriver, Chances, Driver, RiverDriver
+from rpnb.evaluate.numbering import Numbering
+from rpnb.evaluate.own import OwnDriver
 
 #: The references that stand beside the learners in every table.
 REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
@@ -91,6 +93,7 @@ def _last_step(model: Any) -> Any:
 
 def drive(
     model: Any,
+    numbering: Numbering,
     *,
     chances: bool,
     declared: LabelArray | None,
@@ -104,8 +107,10 @@ def drive(
     ----------
     model
         The learner, which stays as it is.
+    numbering
+        Of all labels.
     chances
-        Whether probabilities are asked for.
+        Whether probabilities of the true labels are asked for.
     declared
         The classes that were declared, or None.
     classes
@@ -116,24 +121,28 @@ def drive(
         Whether labels may come late.
     """
     own = deepcopy(model)
-    chances = chances and has_probabilities(own)
+    asked: Chances = "truth" if chances and has_probabilities(own) else "none"
     if is_river(own):
-        return RiverDriver(own, chances=chances)
+        return RiverDriver(own, numbering, asked)
     if not is_own(own):
-        return BatchDriver(own, chances=chances, classes=classes, batch_size=batch_size)
+        return BatchDriver(
+            own, numbering, asked, classes=classes, batch_size=batch_size
+        )
     size = getattr(own, "batch_size", 1)
     if size == 1:
-        return OwnDriver(own, chances=chances, classes=declared, late=late)
+        return OwnDriver(own, numbering, asked, classes=declared, late=late)
     # A mini-batch must not end where a call happens to.
     size = batch_size if size is None else size
-    return BatchDriver(own, chances=chances, classes=declared, batch_size=size)
+    return BatchDriver(own, numbering, asked, classes=declared, batch_size=size)
 
 
-def drive_references(declared: LabelArray | None, late: bool) -> dict[str, Driver]:
+def drive_references(
+    numbering: Numbering, declared: LabelArray | None, late: bool
+) -> dict[str, Driver]:
     """Return drivers of the references, which look at labels only."""
     return {
         name: OwnDriver(
-            learner(), chances=False, classes=declared, late=late, blind=True
+            learner(), numbering, "none", classes=declared, late=late, blind=True
         )
         for name, learner in REFERENCES.items()
     }

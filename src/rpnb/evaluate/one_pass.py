@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from rpnb.estimators.labels import LabelArray, as_labels
 from rpnb.estimators.parameters import check_choice, check_integer, check_real
-from rpnb.evaluate.delays import Events, Waiting
+from rpnb.evaluate.contest import Contest
+from rpnb.evaluate.delays import Waiting
 from rpnb.evaluate.feed import Block, blocks_of, table_of
 from rpnb.evaluate.learners import (
     check_learner,
@@ -19,12 +20,11 @@ from rpnb.evaluate.learners import (
     is_river,
     named,
 )
-from rpnb.evaluate.metrics import NO_ANSWER
 from rpnb.evaluate.numbering import Numbering
-from rpnb.evaluate.player import Player
 from rpnb.evaluate.result import PrequentialResult
-from rpnb.evaluate.running import METRICS, Metric, Rows, Running, log_losses
+from rpnb.evaluate.running import METRICS, Metric, Running
 from rpnb.evaluate.times import Timetable
+from rpnb.evaluate.traveller import Traveller
 
 # At how many places of a table a run is looked at, unless told otherwise; and every
 # how many rows of a stream whose length is not known.
@@ -159,9 +159,11 @@ def prequential(
         every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
     every = check_integer("every", every, 1)
     told = _all_classes(given, declared, table)
+    numbering = Numbering()
     drivers = {
         name: drive(
             model,
+            numbering,
             chances="log_loss" in names,
             declared=declared,
             classes=told,
@@ -171,14 +173,14 @@ def prequential(
         for name, model in given.items()
     }
     if references:
-        drivers |= drive_references(declared, not timetable.immediate)
+        drivers |= drive_references(numbering, declared, not timetable.immediate)
     players = [
-        Player(name, driver, Running(names, window, fading), keep=keep_answers)
+        Traveller(name, driver, Running(names, window, fading), keep=keep_answers)
         for name, driver in drivers.items()
     ]
     blocks = blocks_of(stream) if table is None else [table]
-    numbering = Numbering()
-    rows = _walk(players, blocks, timetable, numbering, every, leftover == "learn")
+    contest = Contest(players, numbering)
+    rows = _walk(contest, players, blocks, timetable, every, leftover == "learn")
     return PrequentialResult(
         courses={player.name: player.course() for player in players},
         models={name: drivers[name].model for name in given},
@@ -192,45 +194,42 @@ def prequential(
 
 
 def _walk(
-    players: Sequence[Player],
+    contest: Contest[Running],
+    players: Sequence[Traveller],
     stream: Iterable[Block],
     timetable: Timetable,
-    numbering: Numbering,
     every: int,
     learn_leftover: bool,
 ) -> int:
     """Lead all learners along the stream, and return how many rows it has."""
     waiting = Waiting.none()
     kept: list[Block] = []
-    done, last_label, last_moment = 0, NO_ANSWER, None
-    for block in stream:
-        kept = [*_needed(kept, waiting), block]
+    done, last_moment = 0, None
+    for given in stream:
+        block = contest.numbered(given)
         if not timetable.immediate:
             moment, arrival = timetable.read(block, last_moment)
             last_moment = moment[-1]
-            kept[-1] = timetable.features(block)
+            block = timetable.features(block)
+            kept = [*_needed(kept, waiting), block]
         for begin, end in _pieces(block, every):
-            part = slice(begin - block.start, end - block.start)
+            piece = block.part(begin, end)
             if timetable.immediate:
-                events = Events.at_once(begin, end)
+                found = contest.take(piece)
             else:
+                part = slice(begin - block.start, end - block.start)
                 events = waiting.play(begin, moment[part], arrival[part])
-            answers = [player.play(kept, events) for player in players]
-            truth = numbering.of(block.y[part].tolist())
-            repeats = truth == np.concatenate([[last_label], truth[:-1]])
-            last_label = int(truth[-1])
-            numbers = [numbering.of(each.labels) for each in answers]
-            for player, number, each in zip(players, numbers, answers, strict=True):
-                rows = Rows(truth, number, repeats, log_losses(each.chance, len(truth)))
-                player.count(rows, len(numbering), each.labels)
+                found = contest.take(piece, events, kept)
+            for player, answers in zip(players, found, strict=True):
+                player.keep(answers)
                 if end % every == 0:
                     player.note(end)
             done = end
-    leftover = waiting.rest()
     if done == 0:
         raise ValueError("the stream must have at least one row, got none")
+    leftover = waiting.rest()
     for player in players:
-        if learn_leftover:
+        if learn_leftover and len(leftover) > 0:
             player.play(kept, leftover)
         player.finish(done)
     return done

@@ -1,30 +1,19 @@
-"""Several learners over the same rows in one pass: each predicts, then learns."""
+"""What `rpnb run` counts: learners and references over the same rows in one pass."""
 
-import time
-from collections.abc import Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from threading import Lock
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.stepping import chances_too
+from rpnb.core.arrays import IntArray
+from rpnb.evaluate.contest import Contest
+from rpnb.evaluate.drivers import Answers
+from rpnb.evaluate.feed import Block
+from rpnb.evaluate.numbering import Numbering
+from rpnb.evaluate.own import OwnDriver
+from rpnb.evaluate.player import Player
 from rpnb.evaluate.tally import Tally, Track
-
-
-class Learner(Protocol):
-    """What the pass asks of a learner."""
-
-    @property
-    def n_updates_(self) -> int:
-        """Rows that changed the model."""
-
-    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> NDArray[Any]:
-        """Predict each row with what was known before it, then learn it."""
 
 
 class Rows(Protocol):
@@ -32,7 +21,7 @@ class Rows(Protocol):
 
     @property
     def X(self) -> Any:
-        """(n, p) features."""
+        """(n, p) features; an array holds finite numbers that are not too large."""
 
     @property
     def y(self) -> NDArray[Any]:
@@ -43,158 +32,95 @@ class Rows(Protocol):
         """(n,) the labels' numbers in first-seen order."""
 
 
-@dataclass(slots=True)
-class Entrant:
-    """A learner in the pass, its counts, and the time it took."""
-
-    name: str
-    model: Learner
-    tally: Tally
-    reference: bool = False
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What a learner answered to rows, and the probabilities it gave its answers."""
-
-    labels: NDArray[Any]
-    chances: FloatArray | None = field(default=None)
-
-
 class SideBySide:
-    """Learners that go through one stream together.
+    """Learners of this package that go through one stream together.
 
     Parameters
     ----------
     models, references
-        Learners by name.
+        Learners by name; references look at labels only.
     classes
         Labels that take part from the first row on; None for none.
     window
         Rows of the windowed error.
+    chances
+        Whether to find the probability of each answer, which takes longer.
     """
 
     def __init__(
         self,
-        models: dict[str, Any],
-        references: dict[str, Any],
+        models: Mapping[str, Any],
+        references: Mapping[str, Any],
         classes: Sequence[Any] | None = None,
         window: int = 1000,
+        *,
+        chances: bool = False,
     ) -> None:
-        self.entrants = [Entrant(n, m, Tally(window)) for n, m in models.items()]
-        self.entrants += [
-            Entrant(n, m, Tally(window), reference=True) for n, m in references.items()
-        ]
-        self._classes = classes
-        self.labels: list[Any] = []
-        """all labels met, as truth or as an answer, in that order"""
-        self._number: dict[Hashable, int] = {}
-        self._of_code: list[int] = []
-        self._aside = ThreadPoolExecutor(max_workers=1)
-        self._growing = Lock()
+        declared = None if classes is None else np.asarray(classes)
+        self._numbering = Numbering()
+        # Of each code that has occurred; an earlier run may have seen others.
+        self._numbers: IntArray = np.zeros(0, np.int64)
         self.balance = Track()
         """how often each label had occurred, along the stream"""
+        players = []
+        for name, model in {**models, **references}.items():
+            reference = name not in models
+            asked = chances and not reference and hasattr(model, "predict_proba")
+            driver = OwnDriver(
+                model,
+                self._numbering,
+                "answer" if asked else "none",
+                classes=declared,
+                late=False,
+                blind=reference,
+            )
+            players.append(Player(name, driver, Tally(window), reference=reference))
+        self._contest = Contest(players, self._numbering)
+
+    @property
+    def players(self) -> Sequence[Player[Tally]]:
+        """The learners, then the references."""
+        return self._contest.players
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        """All labels met, as truth or as an answer, in that order."""
+        return self._numbering.labels
 
     @property
     def rows(self) -> int:
         """Rows so far."""
         return self.balance.rows
 
-    def take(self, rows: Rows, *, chances: bool = False) -> list[Answers]:
+    def take(self, rows: Rows) -> list[Answers]:
         """Let every learner predict, then learn, the rows; return what they answered.
 
         Parameters
         ----------
         rows
             The next rows of the stream.
-        chances
-            Whether to find the probability of each answer, which takes longer.
         """
-        truth = self._numbers_of_codes(rows)
-        references = [e for e in self.entrants if e.reference]
-        learners = [e for e in self.entrants if not e.reference]
-        # References look at labels only, and are done while learners are at work.
-        labels_only = np.zeros((truth.shape[0], 1))
-        done = self._aside.submit(
-            lambda: [self._step(e, labels_only, rows.y, truth) for e in references]
-        )
-        try:
-            found = [self._step(e, rows.X, rows.y, truth, chances) for e in learners]
-        finally:
-            wait([done])
-        found += done.result()
-        self._classes = None  # declared once
-        for entrant in self.entrants:  # one may have met a label that others have not
-            entrant.tally.grow(len(self.labels))
-        self.balance.add(truth, len(self.labels))
+        truth = self._truth(rows)
+        dense = isinstance(rows.X, np.ndarray)
+        found = self._contest.take(Block(self.rows, rows.X, rows.y, truth, dense))
+        for player in self.players:  # one may have met a label that others have not
+            player.record.grow(len(self._numbering))
+        self.balance.add(truth, len(self._numbering))
         return found
 
-    def _step(
-        self,
-        entrant: Entrant,
-        X: Any,
-        y: NDArray[Any],
-        truth: IntArray,
-        chances: bool = False,
-    ) -> Answers:
-        start = time.perf_counter()
-        given: FloatArray | None = None
-        if chances and hasattr(entrant.model, "predict_proba"):
-            labels, given = chances_too(entrant.model, X, y, self._classes)
-        else:
-            labels = entrant.model.predict_then_learn(X, y, self._classes)
-        entrant.seconds += time.perf_counter() - start
-        answers = self._numbers_of_answers(labels, y, truth)
-        entrant.tally.add(truth, answers, len(self.labels))
-        return Answers(labels, given)
+    def spelt(self, answers: Answers) -> list[Any]:
+        """Return the labels of answers, None for no answer."""
+        return self._numbering.spelt(answers.numbers)
 
-    def _know(self, label: Any) -> int:
-        with self._growing:
-            number = self._number.setdefault(label, len(self.labels))
-            if number == len(self.labels):
-                self.labels.append(label)
-        return number
-
-    def _numbers_of_codes(self, rows: Rows) -> IntArray:
-        highest = int(rows.codes.max(initial=-1))
-        for code in range(len(self._of_code), highest + 1):
-            at = np.flatnonzero(rows.codes == code)[:1]
-            # A code that does not occur here was seen by an earlier run.
-            self._of_code.append(self._know(rows.y[at[0]].item()) if at.size else -1)
-        table = np.array(self._of_code, np.int64)
-        numbers = table[rows.codes]
-        if numbers.min(initial=0) < 0:
+    def _truth(self, rows: Rows) -> IntArray:
+        """Return the numbers of labels; each code is looked up when it first occurs."""
+        new = int(rows.codes.max()) + 1 - self._numbers.shape[0]
+        if new > 0:
+            self._numbers = np.append(self._numbers, np.full(new, -1))
+        numbers = self._numbers[rows.codes]
+        if numbers.min() < 0:
             for code in np.unique(rows.codes[numbers < 0]).tolist():
-                at = np.flatnonzero(rows.codes == code)[:1]
-                self._of_code[code] = self._know(rows.y[at[0]].item())
-            numbers = np.array(self._of_code, np.int64)[rows.codes]
+                at = int(np.argmax(rows.codes == code))
+                self._numbers[code] = self._numbering.of(rows.y[at : at + 1])[0]
+            numbers = self._numbers[rows.codes]
         return numbers
-
-    def _numbers_of_answers(
-        self, labels: NDArray[Any], y: NDArray[Any], truth: IntArray
-    ) -> IntArray:
-        at = np.flatnonzero(labels != y)
-        answers = truth.copy()
-        wrong = labels[at]
-        if wrong.dtype == object:
-            answers[at] = [
-                NO_ANSWER if label is None else self._know(label) for label in wrong
-            ]
-        elif at.shape[0]:
-            answers[at] = self._looked_up(wrong)
-        return answers
-
-    def _looked_up(self, wrong: NDArray[Any]) -> IntArray:
-        """Return the numbers of labels, which may be new."""
-        known = np.array(self.labels)
-        order = np.argsort(known)
-        place = np.searchsorted(known, wrong, sorter=order)
-        place[place == known.shape[0]] = 0
-        numbers = order[place]
-        if np.array_equal(known[numbers], wrong):
-            return numbers
-        # Declared and predicted, but never seen.
-        distinct, place = np.unique(wrong, return_inverse=True)
-        numbers = np.array([self._know(label) for label in distinct.tolist()])
-        return numbers[place.reshape(-1)]

@@ -1,4 +1,4 @@
-"""The probability of each answer along a stream, before its row is learnt.
+"""Probabilities along a stream, before each row is learnt.
 
 `predict_then_learn` gives labels only. A model that changes with mistakes alone stands
 still between them, so the rows up to the next mistake are asked for at once; any other
@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.arrays import FloatArray
+from rpnb.evaluate.drivers import Chances, chances_of
 
 # Rows asked for at once at most, while no mistake is met.
 _MOST = 4096
 
 
 def chances_too(
-    model: Any, X: Any, y: NDArray[Any], classes: Any = None
+    model: Any, X: Any, y: NDArray[Any], classes: Any, of: Chances
 ) -> tuple[NDArray[Any], FloatArray]:
-    """Let a model predict, then learn, rows; return labels and their probabilities.
+    """Let a model predict, then learn, rows; return labels and probabilities.
 
-    Where there is no answer for want of any class, the probability is NaN.
+    These are those of the answers or, for "truth", of the true labels. Where there is
+    no answer for want of any class, the probability is NaN.
     """
     n = y.shape[0]
     parts: list[NDArray[Any]] = []
@@ -33,14 +35,13 @@ def chances_too(
         if not hasattr(model, "classes_"):
             stop = done + 1
         else:
-            chance = model.predict_proba(X[done:stop])
             best = model.predict(X[done:stop])
             wrong = np.flatnonzero(best != y[done:stop])
             if wrong.shape[0]:
                 stop = done + int(wrong[0]) + 1
             ahead = min(2 * ahead, _MOST) if not wrong.shape[0] else max(ahead // 2, 1)
-            place = np.searchsorted(model.classes_, best[: stop - done])
-            chances[done:stop] = chance[np.arange(stop - done), place]
+            asked = y[done:stop] if of == "truth" else best[: stop - done]
+            chances[done:stop] = chances_of(model, X[done:stop], asked)
         parts.append(model.predict_then_learn(X[done:stop], y[done:stop], classes))
         classes = None
         done = stop

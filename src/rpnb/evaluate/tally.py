@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from rpnb.core.arrays import BoolArray, IntArray
+from rpnb.evaluate.running import Rows
 
 #: Places along the stream that are remembered.
 _PLACES = 256
@@ -25,8 +26,8 @@ class Track:
         self._totals: IntArray = np.zeros(0, np.int64)
         self._kept: list[tuple[int, IntArray]] = []
 
-    def add(self, numbers: IntArray, k: int) -> None:
-        """Take in more numbers, all of them below k."""
+    def add(self, numbers: IntArray | BoolArray, k: int) -> None:
+        """Take in more numbers, all of them below k; true is 1."""
         n = numbers.shape[0]
         end = self.rows + n
         while end // self._step > _PLACES:
@@ -38,7 +39,7 @@ class Track:
         places = range(first, end + 1, self._step)
         for start, stop in pairwise([self.rows, *places, end]):
             part = numbers[start - self.rows : stop - self.rows]
-            totals += np.bincount(part, minlength=totals.shape[0])
+            totals += _occurrences(part, totals.shape[0])
             if stop % self._step == 0 and stop > start:
                 self._kept.append((stop, totals.copy()))
         self.rows, self._totals = end, totals
@@ -52,6 +53,14 @@ class Track:
         for line, (_, totals) in zip(counts, kept, strict=True):
             line[: totals.shape[0]] = totals
         return np.array([place for place, _ in kept], np.int64), counts
+
+
+def _occurrences(numbers: IntArray | BoolArray, k: int) -> IntArray:
+    """Return how often each of the numbers below k occurs."""
+    if numbers.dtype == np.bool_:
+        ones = np.count_nonzero(numbers)
+        return np.array([numbers.shape[0] - ones, ones], np.int64)
+    return np.bincount(numbers, minlength=k)
 
 
 class Tally:
@@ -71,21 +80,23 @@ class Tally:
         self._last: BoolArray = np.zeros(0, np.bool_)
         self.mistakes = 0
 
-    def add(self, truth: IntArray, answers: IntArray, M: int) -> None:
-        """Take in more rows: numbers of M classes; an answer may be -1, for none."""
+    def add(self, rows: Rows, M: int) -> None:
+        """Take in more rows, whose numbers are below M."""
+        truth, answers = rows.truth, rows.answers
         wrong = answers != truth
         self.grow(M)
         M = self.counts.shape[0]
-        # No answer, -1, is the last column.
-        place = truth * (M + 1) + np.where(answers < 0, M, answers)
+        # No answer, -1, takes the first of M + 1 places, and the last column.
+        place = truth * (M + 1) + (answers + 1)
         if self.counts.size <= _SMALL:
             flat = np.bincount(place, minlength=self.counts.size)
-            self.counts += flat.reshape(self.counts.shape)
+            self.counts += np.roll(flat.reshape(self.counts.shape), -1, axis=1)
         else:
-            np.add.at(self.counts.reshape(-1), place, 1)
+            np.add.at(self.counts, (truth, answers), 1)
         self.mistakes += int(np.count_nonzero(wrong))
-        self.track.add(wrong.astype(np.int64), 2)
-        self._last = np.concatenate([self._last, wrong])[-self._window :]
+        self.track.add(wrong, 2)
+        recent = wrong[-self._window :]
+        self._last = np.concatenate([self._last, recent])[-self._window :]
 
     def grow(self, M: int) -> None:
         """Make room for M classes."""

@@ -1,7 +1,7 @@
 """When rows and their labels arrive: reading `delay`, `arrival` and `moment`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,9 +109,9 @@ class Timetable:
             return block
         if isinstance(block.X, list):
             rows = [{k: v for k, v in x.items() if k not in names} for x in block.X]
-            return Block(block.start, rows, block.y)
+            return replace(block, X=rows)
         kept = [name for name in block.X.columns if name not in names]
-        return Block(block.start, block.X[kept], block.y)
+        return replace(block, X=block.X[kept])
 
 
 def column(block: Block, name: str) -> Any:

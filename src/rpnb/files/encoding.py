@@ -56,6 +56,9 @@ class Encoder:
         options: Options,
         categories: Mapping[str, list[str]] | None = None,
     ) -> None:
+        import pyarrow as pa
+
+        self._double = pa.float64()
         self.name, self._kinds, self._options = name, dict(kinds), options
         self.targets = Targets(name, str(options.target), options.max_classes)
         self._one_hot = options.categorical == "one-hot"
@@ -104,16 +107,19 @@ class Encoder:
         return Chunk(X, y, codes, rows, self._mark())
 
     def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
+        if values.type != self._double:
+            values = self._doubles(values)
+        if values.null_count:
+            values = values.fill_null(np.nan)
+        numbers: FloatArray = np.from_dlpack(values)
+        return self._impute(j, numbers) if self._options.missing == "mean" else numbers
+
+    def _doubles(self, values: "pa.Array") -> "pa.Array":
         import pyarrow as pa
 
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
-        if not pa.types.is_float64(values.type):
-            values = values.cast(pa.float64(), safe=False)
-        if values.null_count:
-            values = values.fill_null(np.nan)
-        numbers: FloatArray = as_array(values)
-        return self._impute(j, numbers) if self._options.missing == "mean" else numbers
+        return values.cast(self._double, safe=False)
 
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Put the mean of the values so far in place of each that is missing."""

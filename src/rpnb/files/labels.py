@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from rpnb.core.arrays import IntArray
 
+# Integers that lie no further apart are looked up in a table.
+_NEAR = 256
+
 
 def first_seen(codes: IntArray, k: int) -> IntArray:
     """Return the numbers 0 .. k-1 that occur in `codes`, by their first place.
@@ -63,14 +66,13 @@ class Book:
 
     def number_integers(self, values: NDArray[Any]) -> IntArray:
         """Return the numbers of integers, taking in those that are new."""
-        known = self.array()
-        order = np.argsort(known)
-        ordered = known[order]
-        if ordered.shape[0]:
-            place = np.searchsorted(ordered, values)
-            place[place == ordered.shape[0]] = 0
-            if np.array_equal(ordered[place], values):
-                return order[place]
+        if values.shape[0]:
+            low, high = int(values.min()), int(values.max())
+            if high - low < _NEAR:
+                near = [self._number.get(value, -1) for value in range(low, high + 1)]
+                numbers: IntArray = np.array(near, np.int64)[values - low]
+                if numbers.min() >= 0:
+                    return numbers
         distinct, codes = np.unique(values, return_inverse=True)
         return self.renumber(codes.reshape(-1), distinct.tolist())
 

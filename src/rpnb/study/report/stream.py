@@ -8,7 +8,9 @@ import numpy as np
 
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.side_by_side import Entrant, SideBySide
+from rpnb.evaluate.player import Player
+from rpnb.evaluate.side_by_side import SideBySide
+from rpnb.evaluate.tally import Tally
 from rpnb.study.report.balance import MOST, balance_panel
 from rpnb.study.report.curves import Curve, Measure, curve_panel
 from rpnb.study.report.markup import Html, figure, join, row, section, table, tag
@@ -45,7 +47,7 @@ class Facts:
 
 def stream_page(contest: SideBySide, facts: Facts, command: str) -> str:
     """Return the report as one HTML text that needs nothing else."""
-    learners = [entrant for entrant in contest.entrants if not entrant.reference]
+    learners = [player for player in contest.players if not player.reference]
     order = sorted_labels(contest)
     stopped = " The run was stopped; the figures are of the rows so far."
     lead = tag(
@@ -63,7 +65,7 @@ def stream_page(contest: SideBySide, facts: Facts, command: str) -> str:
             "confusion",
             "Confusion",
             tag("p", "Rows of each class by the answer they got; shaded by the share."),
-            *(_confusion(contest, entrant, order) for entrant in learners),
+            *(_confusion(contest, player, order) for player in learners),
         ),
         _making(contest, facts, command),
     )
@@ -83,24 +85,24 @@ def occurring(contest: SideBySide) -> list[int]:
     return [int(number) for number in frequent if totals[number] > 0]
 
 
-def macro_f1(entrant: Entrant) -> float:
+def macro_f1(player: Player[Tally]) -> float:
     """Return the mean F1 of the labels that occurred."""
-    counts = entrant.tally.counts
+    counts = player.record.counts
     return float(class_scores(counts).f1[counts.sum(axis=1) > 0].mean())
 
 
 def _summary(contest: SideBySide, facts: Facts) -> Html:
     lines = []
-    for entrant in contest.entrants:
-        tally = entrant.tally
+    for player in contest.players:
+        tally = player.record
         cells = (
             f"{tally.error:.4f}",
             f"{tally.window_error:.4f}",
-            f"{macro_f1(entrant):.4f}",
-            f"{entrant.model.n_updates_:,}",
-            f"{entrant.seconds:.2f}",
+            f"{macro_f1(player):.4f}",
+            f"{player.model.n_updates_:,}",
+            f"{player.seconds:.2f}",
         )
-        lines.append(row(entrant.name, (tag("td", cell) for cell in cells)))
+        lines.append(row(player.name, (tag("td", cell) for cell in cells)))
     head = (
         *("Learner", "Error", f"Error of the last {facts.window:,} rows"),
         *("Macro F1", "Updates", "Seconds"),
@@ -115,21 +117,21 @@ def _summary(contest: SideBySide, facts: Facts) -> Html:
 
 
 def _curves(contest: SideBySide) -> Html:
-    names = [entrant.name for entrant in contest.entrants]
+    names = [player.name for player in contest.players]
     panels = []
     measures: tuple[tuple[Measure, str], ...] = (
         ("error", "Share of mistakes among all rows so far, a line a learner"),
         ("window", f"Share of mistakes in each of up to {_PARTS} parts of the stream"),
     )
     for measure, title in measures:
-        curves = [_curve(entrant, measure) for entrant in contest.entrants]
+        curves = [_curve(player, measure) for player in contest.players]
         drawing = curve_panel(title, curves, measure, names)
         panels.append(figure(Html(inline(drawing)), title + "."))
     return section("curves", "Learning curves", tag("div", *panels, class_="pair"))
 
 
-def _curve(entrant: Entrant, measure: Measure) -> Curve:
-    places, counts = entrant.tally.track.course()
+def _curve(player: Player[Tally], measure: Measure) -> Curve:
+    places, counts = player.record.track.course()
     mistakes = counts[:, 1]
     if measure == "window":
         edges, at = _parts(places)
@@ -139,7 +141,7 @@ def _curve(entrant: Entrant, measure: Measure) -> Curve:
     else:
         values = mistakes / places
         rows = places.astype(np.float64)
-    return Curve(entrant.name, rows, values, np.zeros_like(rows), 1)
+    return Curve(player.name, rows, values, np.zeros_like(rows), 1)
 
 
 def _parts(places: IntArray) -> tuple[FloatArray, IntArray]:
@@ -172,8 +174,8 @@ def _balance(contest: SideBySide) -> Html:
     return section("balance", "Class balance", shown_at_half)
 
 
-def _scores(contest: SideBySide, entrant: Entrant) -> Html:
-    counts = entrant.tally.counts
+def _scores(contest: SideBySide, player: Player[Tally]) -> Html:
+    counts = player.record.counts
     scores = class_scores(counts)
     lines = []
     for k in occurring(contest)[:_CLASSES]:
@@ -181,16 +183,18 @@ def _scores(contest: SideBySide, entrant: Entrant) -> Html:
         cells += [f"{values[k]:.4f}" for values in scores]
         lines.append(row(str(contest.labels[k]), (tag("td", cell) for cell in cells)))
     more = len(occurring(contest)) - _CLASSES
-    caption = f"{entrant.name}, by class, the most frequent first." + (
+    caption = f"{player.name}, by class, the most frequent first." + (
         f" {more} more classes are left out." if more > 0 else ""
     )
     head = ("Class", "Rows", "Predicted", "Precision", "Recall", "F1")
     body = tag("tbody", *lines)
-    return table(caption, head, [body], label=f"Scores of {entrant.name}")
+    return table(caption, head, [body], label=f"Scores of {player.name}")
 
 
-def _confusion(contest: SideBySide, entrant: Entrant, order: Sequence[int]) -> Html:
-    counts = entrant.tally.counts
+def _confusion(
+    contest: SideBySide, player: Player[Tally], order: Sequence[int]
+) -> Html:
+    counts = player.record.counts
     frequent = set(occurring(contest)[:_CLASSES])
     shown = [k for k in order if k in frequent]
     left = [k for k in order if k not in frequent]
@@ -206,10 +210,10 @@ def _confusion(contest: SideBySide, entrant: Entrant, order: Sequence[int]) -> H
         row(str(contest.labels[k]), _heat([int(column[k]) for column in columns]))
         for k in shown
     ]
-    caption = f"{entrant.name}: a row a true class, a column an answer."
+    caption = f"{player.name}: a row a true class, a column an answer."
     head = ("Class", *names)
     body = tag("tbody", *lines)
-    return table(caption, head, [body], label=f"Confusion of {entrant.name}")
+    return table(caption, head, [body], label=f"Confusion of {player.name}")
 
 
 def _heat(cells: Sequence[int]) -> Iterator[Html]:
@@ -232,10 +236,10 @@ def _making(contest: SideBySide, facts: Facts, command: str) -> Html:
     }
     if facts.loaded is not None:
         found["Went on with"] = facts.loaded
-    for entrant in contest.entrants:
-        model: Any = entrant.model
+    for player in contest.players:
+        model: Any = player.model
         given = model.get_params(deep=False).items()
         text = ", ".join(f"{name}={value!r}" for name, value in given)
-        found[entrant.name] = tag("code", text or "no parameters")
+        found[player.name] = tag("code", text or "no parameters")
     terms = (join((tag("dt", name), tag("dd", text))) for name, text in found.items())
     return section("making", "How it was made", tag("dl", *terms))
