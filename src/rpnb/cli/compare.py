@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from rpnb.cli.learners import REFERENCES, USUAL
+from rpnb.cli.learners import USUAL
 from rpnb.cli.run import add_arguments, run
 
 
@@ -14,7 +14,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         help="compare learners on a file or dataset, in one pass",
         description="Compare learners on a file, or on one of the paper's datasets, in "
         "one pass: each predicts every row before it learns it. The table has "
-        f"{' and '.join(REFERENCES)} beside them.",
+        "majority class and same as last beside them.",
     )
     parser.add_argument(
         "--learners",

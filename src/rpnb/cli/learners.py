@@ -11,8 +11,6 @@ from rpnb.cli import CommandError
 from rpnb.estimators.classifier import RPNBClassifier
 
 RPNB = "RPNB"
-#: What every table has beside the learners.
-REFERENCES = {"majority class": "MajorityClass", "same as last": "NoChange"}
 #: What `rpnb compare` compares.
 USUAL = (RPNB, "AROW", "SCW", "PA", "GaussianNB")
 _ALSO = {"SCW": "SCW1"}
@@ -175,10 +173,10 @@ def _make(name: str, parameters: Mapping[str, Any]) -> Any:
 
 def class_of(name: str) -> Any:
     """Return the class of a learner by its name, or say which are close."""
-    from rpnb import baselines
-
     if name in (RPNB, RPNBClassifier.__name__):
         return RPNBClassifier
+    from rpnb import baselines
+
     known = {RPNB, *_ALSO, *baselines.names()}
     if name not in known:
         by_key = {each.casefold(): each for each in sorted(known)}
@@ -190,10 +188,3 @@ def class_of(name: str) -> Any:
             + f"; there are {RPNB}, {', '.join(baselines.names())}"
         )
     return getattr(baselines, _ALSO.get(name, name))
-
-
-def references() -> dict[str, Any]:
-    """Return what every table has beside the learners."""
-    from rpnb import baselines
-
-    return {name: baselines.make(learner) for name, learner in REFERENCES.items()}

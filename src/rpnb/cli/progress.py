@@ -4,9 +4,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
-from rpnb.study.run import Progress
+if TYPE_CHECKING:
+    from rpnb.study.run import Progress
 
 # Seconds between two lines where there is no terminal, and between two renewals.
 LINE_EVERY = 10.0
@@ -66,7 +67,7 @@ class Display:
             self._stream.flush()
 
 
-def line(progress: Progress, *, bar: bool) -> str:
+def line(progress: "Progress", *, bar: bool) -> str:
     """Return one line on how far a study has come."""
     done, total = progress.done, progress.total
     share = done / total if total else 1.0

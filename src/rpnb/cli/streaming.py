@@ -15,13 +15,13 @@ from rpnb.cli.learners import (
     class_of,
     given_parameters,
     make_learners,
-    references,
 )
 from rpnb.cli.outputs import Outputs, Predictions
 from rpnb.cli.progress import Display
 from rpnb.cli.stream_progress import StreamProgress, line
 from rpnb.cli.summary import as_json, as_table
-from rpnb.evaluate.side_by_side import SideBySide
+from rpnb.evaluate.learners import REFERENCES
+from rpnb.evaluate.side_by_side import Facts, SideBySide
 from rpnb.files import (
     Chunk,
     FileError,
@@ -30,7 +30,6 @@ from rpnb.files import (
     Options,
     ReadAhead,
 )
-from rpnb.study.report.stream import Facts, stream_page
 
 #: The entry of a model file that says how labels and categories were read.
 _ENCODER = "encoder"
@@ -216,8 +215,9 @@ class _Pass:
             classes = None
         self._warm_up(first, classes)
         window = self._arguments.window
+        references = {name: learner() for name, learner in REFERENCES.items()}
         return SideBySide(
-            self._models, references(), classes, window, chances=self._chances
+            self._models, references, classes, window, chances=self._chances
         )
 
     def _warm_up(self, first: Chunk, classes: Any) -> None:
@@ -264,6 +264,8 @@ class _Pass:
             assert encoder is not None  # noqa: S101 - only files are saved
             attach_json(path, _ENCODER, encoder.to_json(self._mark))
         if self._arguments.report:
+            from rpnb.study.report.stream import stream_page
+
             assert self.contest is not None  # noqa: S101 - rows were taken
             page = stream_page(
                 self.contest, self._facts(interrupted), self._arguments.command_line

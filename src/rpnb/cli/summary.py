@@ -9,10 +9,9 @@ from rpnb.cli.progress import duration
 from rpnb.cli.stream_progress import memory
 from rpnb.evaluate.metrics import class_scores
 from rpnb.evaluate.player import Player
-from rpnb.evaluate.side_by_side import SideBySide
+from rpnb.evaluate.side_by_side import Facts, SideBySide
 from rpnb.evaluate.tally import Tally
 from rpnb.study.layout import Table, to_text
-from rpnb.study.report.stream import Facts, macro_f1, occurring, sorted_labels
 
 
 def as_table(contest: SideBySide, facts: Facts) -> str:
@@ -30,12 +29,12 @@ def as_table(contest: SideBySide, facts: Facts) -> str:
                 player.name,
                 f"{tally.error:.4f}",
                 f"{tally.window_error:.4f}",
-                f"{macro_f1(player):.4f}",
+                f"{player.record.macro_f1:.4f}",
                 f"{player.model.n_updates_:,}",
                 f"{tally.rows / max(player.seconds, 1e-9):,.0f}",
             )
         )
-    classes = len(occurring(contest))
+    classes = len(contest.occurring())
     megabytes = memory(peak=True)
     notes = [
         f"{duration(facts.seconds)}, {contest.rows / max(facts.seconds, 1e-9):,.0f} "
@@ -63,7 +62,7 @@ def as_json(contest: SideBySide, facts: Facts) -> str:
     """Return the results as one JSON object on a line."""
     from rpnb import __version__
 
-    order = sorted_labels(contest)
+    order = contest.sorted_labels()
     megabytes = memory(peak=True)
     return (
         json.dumps(
@@ -103,7 +102,7 @@ def _learner(player: Player[Tally], order: list[int]) -> dict[str, Any]:
         },
         "error": tally.error,
         "window_error": tally.window_error,
-        "macro_f1": macro_f1(player),
+        "macro_f1": player.record.macro_f1,
         "mistakes": tally.mistakes,
         "updates": int(player.model.n_updates_),
         "seconds": round(player.seconds, 6),

@@ -7,8 +7,8 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from rpnb.baselines import MajorityClass, NoChange
 from rpnb.estimators.labels import LabelArray
+from rpnb.estimators.references import MajorityClass, NoChange
 from rpnb.estimators.streaming import StreamClassifier
 from rpnb.evaluate.drivers import BatchDriver, Chances, Driver, RiverDriver
 from rpnb.evaluate.numbering import Numbering

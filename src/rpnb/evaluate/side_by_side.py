@@ -1,6 +1,7 @@
 """What `rpnb run` counts: learners and references over the same rows in one pass."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,21 @@ class Rows(Protocol):
     @property
     def codes(self) -> IntArray:
         """(n,) the labels' numbers in first-seen order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of a pass besides its counts."""
+
+    source: str
+    p: int
+    order: str
+    """"file", or the seed of a random order"""
+    seconds: float
+    interrupted: bool
+    loaded: str | None
+    window: int
+    written: tuple[str, ...]
 
 
 class SideBySide:
@@ -91,6 +107,17 @@ class SideBySide:
     def rows(self) -> int:
         """Rows so far."""
         return self.balance.rows
+
+    def sorted_labels(self) -> list[int]:
+        """Return the numbers of the labels that were met, labels in order."""
+        labels = self.labels
+        return sorted(range(len(labels)), key=lambda number: labels[number])
+
+    def occurring(self) -> list[int]:
+        """Return the numbers of the labels that occurred, the most frequent first."""
+        totals = self.balance.course()[1][-1]
+        frequent = np.argsort(-totals, kind="stable")
+        return [int(number) for number in frequent if totals[number] > 0]
 
     def take(self, rows: Rows) -> list[Answers]:
         """Let every learner predict, then learn, the rows; return what they answered.

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from rpnb.core.arrays import BoolArray, IntArray
+from rpnb.evaluate.metrics import class_scores
 from rpnb.evaluate.running import Rows
 
 #: Places along the stream that are remembered.
@@ -121,3 +122,8 @@ class Tally:
     def window_error(self) -> float:
         """Share of mistakes among the last rows."""
         return float(self._last.mean()) if self._last.shape[0] else 0.0
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the labels that occurred."""
+        return float(class_scores(self.counts).f1[self.counts.sum(axis=1) > 0].mean())

@@ -98,10 +98,10 @@ def as_array(values: "pa.Array") -> NDArray[Any]:
 
     Not by `to_numpy`, which imports pandas where that is installed.
     """
-    from pyarrow import int8, types
+    import pyarrow as pa
 
-    if types.is_boolean(values.type):
-        return np.from_dlpack(values.cast(int8())).astype(np.bool_)
+    if values.type == pa.bool_():
+        return np.from_dlpack(values.cast(pa.int8())).astype(np.bool_)
     return np.from_dlpack(values)
 
 

@@ -111,7 +111,7 @@ class Encoder:
             values = self._doubles(values)
         if values.null_count:
             values = values.fill_null(np.nan)
-        numbers: FloatArray = np.from_dlpack(values)
+        numbers: FloatArray = as_array(values)
         return self._impute(j, numbers) if self._options.missing == "mean" else numbers
 
     def _doubles(self, values: "pa.Array") -> "pa.Array":

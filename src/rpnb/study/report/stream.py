@@ -1,7 +1,6 @@
 """The report of one pass over a stream: curves, classes, mistakes, on one page."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.evaluate.metrics import class_scores
 from rpnb.evaluate.player import Player
-from rpnb.evaluate.side_by_side import SideBySide
+from rpnb.evaluate.side_by_side import Facts, SideBySide
 from rpnb.evaluate.tally import Tally
 from rpnb.study.report.balance import MOST, balance_panel
 from rpnb.study.report.curves import Curve, Measure, curve_panel
@@ -30,30 +29,15 @@ _CONTENTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What is known of a pass besides its counts."""
-
-    source: str
-    p: int
-    order: str
-    """"file", or the seed of a random order"""
-    seconds: float
-    interrupted: bool
-    loaded: str | None
-    window: int
-    written: tuple[str, ...]
-
-
 def stream_page(contest: SideBySide, facts: Facts, command: str) -> str:
     """Return the report as one HTML text that needs nothing else."""
     learners = [player for player in contest.players if not player.reference]
-    order = sorted_labels(contest)
+    order = contest.sorted_labels()
     stopped = " The run was stopped; the figures are of the rows so far."
     lead = tag(
         "p",
         f"{contest.rows:,} rows of {facts.p} features and "
-        f"{len(occurring(contest))} classes, each predicted before it was learnt."
+        f"{len(contest.occurring())} classes, each predicted before it was learnt."
         + (stopped if facts.interrupted else ""),
     )
     sections = (
@@ -72,25 +56,6 @@ def stream_page(contest: SideBySide, facts: Facts, command: str) -> str:
     return frame(f"rpnb: {facts.source}", lead, _CONTENTS, sections)
 
 
-def sorted_labels(contest: SideBySide) -> list[int]:
-    """Return the numbers of the labels that were met, labels in order."""
-    labels = contest.labels
-    return sorted(range(len(labels)), key=lambda number: labels[number])
-
-
-def occurring(contest: SideBySide) -> list[int]:
-    """Return the numbers of the labels that occurred, the most frequent first."""
-    totals = contest.balance.course()[1][-1]
-    frequent = np.argsort(-totals, kind="stable")
-    return [int(number) for number in frequent if totals[number] > 0]
-
-
-def macro_f1(player: Player[Tally]) -> float:
-    """Return the mean F1 of the labels that occurred."""
-    counts = player.record.counts
-    return float(class_scores(counts).f1[counts.sum(axis=1) > 0].mean())
-
-
 def _summary(contest: SideBySide, facts: Facts) -> Html:
     lines = []
     for player in contest.players:
@@ -98,7 +63,7 @@ def _summary(contest: SideBySide, facts: Facts) -> Html:
         cells = (
             f"{tally.error:.4f}",
             f"{tally.window_error:.4f}",
-            f"{macro_f1(player):.4f}",
+            f"{player.record.macro_f1:.4f}",
             f"{player.model.n_updates_:,}",
             f"{player.seconds:.2f}",
         )
@@ -158,7 +123,7 @@ def _balance(contest: SideBySide) -> Html:
     edges, at = _parts(places)
     zeros = np.zeros((1, counts.shape[1]), np.int64)
     parts = np.diff(np.concatenate([zeros, counts[at]]), axis=0)
-    frequent = occurring(contest)
+    frequent = contest.occurring()
     shown, rest = frequent[:MOST], frequent[MOST:]
     columns = [parts[:, k] for k in shown]
     names = [str(contest.labels[k]) for k in shown]
@@ -178,11 +143,11 @@ def _scores(contest: SideBySide, player: Player[Tally]) -> Html:
     counts = player.record.counts
     scores = class_scores(counts)
     lines = []
-    for k in occurring(contest)[:_CLASSES]:
+    for k in contest.occurring()[:_CLASSES]:
         cells = [f"{int(counts[k].sum()):,}", f"{int(counts[:, k].sum()):,}"]
         cells += [f"{values[k]:.4f}" for values in scores]
         lines.append(row(str(contest.labels[k]), (tag("td", cell) for cell in cells)))
-    more = len(occurring(contest)) - _CLASSES
+    more = len(contest.occurring()) - _CLASSES
     caption = f"{player.name}, by class, the most frequent first." + (
         f" {more} more classes are left out." if more > 0 else ""
     )
@@ -195,7 +160,7 @@ def _confusion(
     contest: SideBySide, player: Player[Tally], order: Sequence[int]
 ) -> Html:
     counts = player.record.counts
-    frequent = set(occurring(contest)[:_CLASSES])
+    frequent = set(contest.occurring()[:_CLASSES])
     shown = [k for k in order if k in frequent]
     left = [k for k in order if k not in frequent]
     columns = [counts[:, k] for k in shown]
