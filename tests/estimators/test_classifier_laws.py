@@ -93,6 +93,24 @@ def test_learning_without_predicting_leaves_the_same_state(update: Any) -> None:
     assert state_of(asked) == state_of(silent)
 
 
+@pytest.mark.parametrize("update", ["mistakes", "all"])
+@pytest.mark.parametrize("batch_size", [7, None])
+def test_mini_batches_are_the_same_whether_predictions_are_asked_for_or_not(
+    update: Any, batch_size: int | None
+) -> None:
+    X, y = blobs(1, 100)
+    # Rows of a batch fade together, so a batch is not the loop over its rows.
+    models = [
+        small(update=update, batch_size=size, forgetting=20.0)
+        for size in (batch_size, batch_size, 1)
+    ]
+    asked, silent, by_rows = models
+    asked.predict_then_learn(X, y, classes=[0, 1, 2])
+    silent.partial_fit(X, y, classes=[0, 1, 2])
+    by_rows.partial_fit(X, y, classes=[0, 1, 2])
+    assert state_of(asked) == state_of(silent) != state_of(by_rows)
+
+
 def test_fit_is_a_fresh_pass_with_all_classes_declared() -> None:
     X, y = blobs(2)
     fitted = small().fit(X + 5.0, y).fit(X, y)
