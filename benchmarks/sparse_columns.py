@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 from rpnb import datasets
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.engine import run
+from rpnb.core.laws import Prior
 from rpnb.core.model import Projection, arrange_classes, new_model
-from rpnb.core.moments import Prior
 from rpnb.core.projection import down_space_dimension
 from rpnb.core.stream import LEARN_MISTAKES
 

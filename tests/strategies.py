@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.laws import Prior
 from rpnb.core.model import Model, arrange_classes, make_projection, new_model
-from rpnb.core.moments import Prior
 from rpnb.core.oracle import Oracle, matrices
 from rpnb.core.projection import LAWS, MATRIX_LAWS, Law
 from rpnb.core.stream import pass_exact

@@ -217,14 +217,14 @@ def test_the_screened_pass_forgets_to_the_bit(
     learn: int,
     keep: float,
     follows: bool,
-    ahead: bool,
+    by_step: bool,
     data: st.DataObject,
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
     one = follow(make_model(stream.X.shape[1], stream.M, K=20, keep=keep), follows)
     two = copy_model(one)
     expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
-    screener = Screener(two, stream.X, 16, 8, ahead)
+    screener = Screener(two, stream.X, 16, 8, by_step)
     screener.run(stream.X, stream.y, weight, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)

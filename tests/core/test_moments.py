@@ -5,17 +5,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.arrays import FloatArray
+from rpnb.core.laws import Gaussians, Prior, learn, refresh, unset_gaussians
 from rpnb.core.moments import (
-    Gaussians,
     Moments,
-    Prior,
     merge,
     no_moments,
     observe,
-    refresh,
-    sum_of_logarithms,
     unmerge,
-    unset_gaussians,
 )
 
 PAPER = Prior(0.0, 1.0, 1.0, 1e-9)
@@ -157,8 +153,30 @@ def test_extreme_values_leave_everything_finite(size: float) -> None:
 
 
 @given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=80), st.integers(1, 60))
-def test_the_sum_of_logarithms_is_what_it_says(values: list[float], times: int) -> None:
-    many = np.tile(np.array(values), times)
-    expected = np.log(many).sum()
-    size = np.abs(np.log(many)).sum() + many.size
-    assert abs(sum_of_logarithms(many) - expected) <= 1e-14 * size
+def test_the_constant_is_the_log_density_at_the_mean(
+    values: list[float], times: int
+) -> None:
+    # Without a prior, an observation's scatter is its variance.
+    variance = np.tile(np.array(values), times)
+    moments = Moments(np.ones(1), np.zeros((1, variance.size)), variance[None, :])
+    found = laws_of(moments, Prior(0.0, 1.0, 0.0, 1e-300))
+    expected = -0.5 * (np.log(2.0 * np.pi) + np.log(variance)).sum()
+    size = np.abs(np.log(variance)).sum() + variance.size
+    assert abs(found.constant[0] - expected) <= 1e-14 * size
+
+
+@given(seeds, st.integers(1, 12), st.integers(1, 13), st.floats(0, 4))
+def test_to_learn_is_to_observe_and_then_to_refresh(
+    seed: int, n: int, F: int, prior_weight: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    prior = Prior(0.5, 2.0, prior_weight, 1e-9)
+    Z, weight = rng.normal(size=(n, F)), rng.uniform(0.1, 3.0, n)
+    one, two = no_moments(2, F), no_moments(2, F)
+    laws, twice = unset_gaussians(2, F), unset_gaussians(2, F)
+    for z, w in zip(Z, weight, strict=True):
+        observe(one, 1, z, w)
+        refresh(twice, 1, one, prior)
+        learn(laws, 1, two, prior, z, w)
+        for a, b in zip([*one, *twice], [*two, *laws], strict=True):
+            assert_array_equal(a[1], b[1])

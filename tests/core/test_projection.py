@@ -4,7 +4,14 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rpnb.core.projection import MATRIX_LAWS, Law, down_space_dimension, draw, project
+from rpnb.core.projection import (
+    MATRIX_LAWS,
+    Law,
+    down_space_dimension,
+    draw,
+    project,
+    project_singles,
+)
 from strategies import Stream, matrix_laws, streams
 
 
@@ -93,6 +100,37 @@ def test_a_projected_row_has_the_same_bits_in_any_company(stream: Stream) -> Non
     for b, i in enumerate(order):
         project(stream.X, np.array([i]), 0.3, R, alone)
         assert_array_equal(alone[0], together[b])
+
+
+@pytest.mark.parametrize("F", [15, 16, 31, 48, 4000])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_tiles_of_columns_and_blocks_of_features_leave_no_trace(F: int, n: int) -> None:
+    # Of 4000 columns, 16 features are taken together; 37 are more than twice as many.
+    rng = np.random.default_rng(F)
+    X = rng.normal(size=(n, 37))
+    R = rng.normal(size=(37, F)).astype(np.float32)
+    Z = np.full((n, F), np.nan)
+    project(X, np.arange(n), 0.5, R, Z)
+    column = np.empty((1, 1))
+    for b in range(n):
+        for f in [0, F // 2, F - 1]:
+            project(X[[b]], np.zeros(1, np.int64), 0.5, R[:, [f]].copy(), column)
+            assert column[0, 0] == Z[b, f]
+
+
+@given(streams(max_n=9, max_p=11))
+def test_singles_are_projected_as_precisely_as_the_screen_assumes(
+    stream: Stream,
+) -> None:
+    n, p = stream.X.shape
+    R = draw("gaussian", 1, np.arange(p, dtype=np.uint64), 7, 3)
+    X = np.zeros((-(-n // 4) * 4, p), np.float32)
+    X[:n] = np.clip(stream.X, -1e15, 1e15)
+    Z = np.full((X.shape[0], 21), np.nan, np.float32)
+    project_singles(X, R, Z)
+    expected = X.astype(np.float64) @ R.astype(np.float64)
+    size = np.abs(X).astype(np.float64) @ np.abs(R).astype(np.float64)
+    assert (np.abs(Z - expected) <= (p + 1) * 2.0**-24 * size + p * 2.0**-149).all()
 
 
 def test_zeros_leave_no_trace_so_that_sparse_rows_agree_with_dense_ones() -> None:

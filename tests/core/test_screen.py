@@ -11,8 +11,9 @@ from rpnb.core.screen import (
     Screen,
     centre,
     doubt,
+    loose_doubt,
     refresh_screen,
-    screen_row,
+    screen_class,
     screen_rows,
     unset_screen,
 )
@@ -60,11 +61,34 @@ def test_a_screened_score_is_within_its_bound(stream: Stream, K: int) -> None:
     for i in range(stream.X.shape[0]):
         for m in range(model.M):
             value = found[i, m]
-            bound = doubt(value, model.gaussians, screen, m, 0.0, noise[i], reach[i])
+            about = (value, model.gaussians, screen, m, 0.0, noise[i], reach[i])
+            bound = doubt(*about)
             # A NaN bound, from numbers beyond single precision, promises nothing.
             assert not abs(value - definitive[i, m]) > bound
-            alone = screen_row(Z[i], screen, m)
-            assert not abs(alone - definitive[i, m]) > bound
+            assert not bound > loose_doubt(*about)
+    again = np.full_like(found, np.inf)
+    first = Z.shape[0] // 8 * 4
+    for m in range(model.M):
+        screen_class(Z, screen, m, first, again)
+    assert_array_equal(again[first:], found[first:])
+    assert_array_equal(again[:first], np.inf)
+
+
+def test_the_loose_bound_is_above_the_other_and_not_by_much() -> None:
+    rng = np.random.default_rng(1)
+    model = make_model(3, 1, K=30)
+    screen, _, _, _ = screened(model, np.ones((1, 3)), np.zeros(3))
+    ratios = []
+    for _ in range(1000):
+        screen.pull[0], screen.stiffness[0] = np.exp(rng.normal(0.0, 4.0, 2))
+        model.gaussians.constant[0] = rng.normal(0.0, 100.0)
+        value = model.gaussians.constant[0] - np.exp(rng.normal(3.0, 4.0))
+        # Noise as it is: a few units in the last place of what z is made of.
+        noise = np.exp(rng.normal(-14.0, 2.0)) / screen.stiffness[0]
+        about = (value, model.gaussians, screen, 0, 0.0, noise, 1.0)
+        assert doubt(*about) <= loose_doubt(*about)
+        ratios.append(loose_doubt(*about) / doubt(*about))
+    assert np.median(ratios) < 5.0
 
 
 def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:

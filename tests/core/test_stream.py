@@ -71,7 +71,7 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     frequency: bool,
     size: int,
     step: int,
-    ahead: bool,
+    by_step: bool,
 ) -> None:
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
@@ -80,13 +80,13 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     two = copy_model(one)
     expected = definitive(one, stream, learn)
     labels = np.empty(stream.y.shape[0], np.int64)
-    screener = Screener(two, stream.X, size, step, ahead)
+    screener = Screener(two, stream.X, size, step, by_step)
     screener.run(stream.X, stream.y, WEIGHT, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
 
-def test_wide_rows_are_projected_ahead_without_a_trace() -> None:
+def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
     rng = np.random.default_rng(5)
     p, n = 70, 20
     y = rng.integers(0, 4, n)

@@ -22,7 +22,6 @@ from rpnb.core.screen import (
     doubt,
     move,
     refresh_screen,
-    screen_row,
     screen_rows,
     unset_screen,
 )
@@ -160,7 +159,7 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     st.booleans(),
 )
 def test_the_screen_of_projected_rows_changes_nothing(
-    stream: Stream, law: Law, learn: int, size: int, step: int, ahead: bool
+    stream: Stream, law: Law, learn: int, size: int, step: int, by_step: bool
 ) -> None:
     X, y, M = thinned(stream, 0.9)
     one = make_model(X.shape[1], M, K=20, law=law)
@@ -169,7 +168,7 @@ def test_the_screen_of_projected_rows_changes_nothing(
         label for i in range(len(y)) for label in learnt(one, X[[i]], y[[i]], learn)
     ]
     labels = np.empty(len(y), np.int64)
-    Screener(two, X, size, step, ahead).run(X, y, WEIGHT, learn, labels)
+    Screener(two, X, size, step, by_step).run(X, y, WEIGHT, learn, labels)
     assert labels.tolist() == expected
     assert state(one) == state(two)
 
@@ -259,7 +258,6 @@ def test_a_screened_score_of_projected_rows_is_within_its_bound(
             )
             # A NaN bound, from numbers beyond single precision, promises nothing.
             assert not abs(found[i, m] - definitive[i, m]) > bound
-            assert not abs(screen_row(Z[i], screen, m) - definitive[i, m]) > bound
 
 
 def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
@@ -278,7 +276,9 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
         for m in range(3):
             refresh_screen(screen, m, model.gaussians)
         move(projected, screen.origin, Z, noise, reach)
-        value = screen_row(Z[0], screen, 0)
+        found = np.empty((100, 3))
+        screen_rows(Z, screen, found)
+        value = found[0, 0]
         bounds.append(doubt(value, model.gaussians, screen, 0, 0.0, noise[0], reach[0]))
     assert bounds[0] < 1.0
     # The negative control: without an origin amid the data the bound decides nothing.

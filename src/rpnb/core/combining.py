@@ -14,7 +14,7 @@ import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray
 from rpnb.core.compiled import compiled
-from rpnb.core.moments import Gaussians
+from rpnb.core.laws import Gaussians
 
 Rule: TypeAlias = Literal["log_sum", "sum", "product", "vote", "max", "min", "median"]
 RULES: Final[tuple[Rule, ...]] = get_args(Rule)

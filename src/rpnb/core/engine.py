@@ -12,8 +12,9 @@ from scipy.sparse import issparse
 from rpnb.core.arrays import FloatArray, IntArray, as_block
 from rpnb.core.combining import combine, member_log_posteriors
 from rpnb.core.compiled import compiled
+from rpnb.core.laws import refresh
 from rpnb.core.model import Model
-from rpnb.core.moments import Moments, no_moments, refresh
+from rpnb.core.moments import Moments, no_moments
 from rpnb.core.paths import (
     Path,
     QuadraticScreener,
@@ -43,11 +44,10 @@ from rpnb.core.wide import comes_projected, project_rows, rows_for_passes
 
 # Below this many rows, preparing the screen costs more than it saves.
 _FEW = 16
-# Entries of a block of projected rows. Narrow rows stay in the cache between the
-# product and the pass; wide ones need many rows for the product to be efficient.
-_NARROW_ENTRIES = 1 << 19
-_WIDE_ENTRIES = 1 << 22
+# Features above which rows are projected by BLAS, which then needs many rows at once to
+# be efficient; entries of such a block, and rows of any.
 _WIDE_FEATURES = 64
+_WIDE_ENTRIES = 1 << 22
 _MOST_ROWS = 1024
 # Rows between two looks at which way is cheaper, once by quadratic forms; rows that the
 # expected rate of changes counts as; rows over which the rate is averaged.
@@ -57,8 +57,6 @@ _WINDOW = 2048
 # Rows screened together.
 _NARROW_STEP = 8
 _WIDE_STEP = 32
-# Entries of a projection beyond which rows are projected ahead: it leaves the cache.
-_AHEAD_ENTRIES = 1 << 18
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -66,8 +64,9 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 def block_rows(p: int, F: int) -> int:
     """Return how many rows to handle at once: memory does not grow with the stream."""
-    entries = _WIDE_ENTRIES if p > _WIDE_FEATURES else _NARROW_ENTRIES
-    return min(max(entries // F, 64), _MOST_ROWS) // 4 * 4
+    if p <= _WIDE_FEATURES:
+        return _MOST_ROWS
+    return min(max(_WIDE_ENTRIES // F, 64), _MOST_ROWS) // 4 * 4
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
@@ -88,8 +87,8 @@ def _labelled(y: IntArray) -> int:
 class Screener:
     """Working space for screened passes of one model over many blocks.
 
-    Blocks have `size` rows, a multiple of four, and rows are screened `step` at a time;
-    both only matter to speed and memory.
+    Blocks have `size` rows, a multiple of four; rows are screened `step` at a time, and
+    projected with the step or with the block. All this only matters to speed and memory.
     """
 
     def __init__(
@@ -98,16 +97,15 @@ class Screener:
         X: Table,
         size: int | None = None,
         step: int | None = None,
-        ahead: bool | None = None,
+        by_step: bool | None = None,
     ) -> None:
         p, F = model.projection.p, model.F
+        wide = p > _WIDE_FEATURES
         self._model = model
         self._projected = comes_projected(model.projection, X)
         self._learner = model.learner(projected=self._projected)
         self._size = size or block_rows(p, F)
-        self._step = step or (_WIDE_STEP if p > _WIDE_FEATURES else _NARROW_STEP)
-        far = p * F > _AHEAD_ENTRIES and not self._projected
-        self._ahead = far if ahead is None else ahead
+        self._step = step or (_WIDE_STEP if wide else _NARROW_STEP)
         self._screen = unset_screen(model.M, F)
         rows = min(self._size, -(-X.shape[0] // 4) * 4)
         if not self._projected:
@@ -117,11 +115,14 @@ class Screener:
             project(
                 self._x0[None, :], first, self._learner.scale, self._learner.R, origin
             )
-            self._moved = np.empty((rows, p), np.float32)
             self.refresh(np.arange(model.M))
         # Of rows that come projected, the first block will give the origin.
         self._has_origin = not self._projected
-        self._Z = np.zeros((rows, F), np.float32)
+        # Wide rows are best projected by BLAS, many at once; narrow ones in the pass.
+        narrow = not wide if by_step is None else by_step
+        self._by_step = narrow and not self._projected
+        self._moved = np.zeros((0 if self._projected else rows, p), np.float32)
+        self._Z = np.zeros((self._step if self._by_step else rows, F), np.float32)
         self._noise = np.empty(rows)
         self._reach = np.empty(rows)
 
@@ -147,6 +148,7 @@ class Screener:
                 learner,
                 self._screen,
                 x,
+                self._moved if self._by_step else self._moved[:0],
                 self._Z,
                 self._noise,
                 self._reach,
@@ -154,7 +156,6 @@ class Screener:
                 _part(weight, rows),
                 learn,
                 self._step,
-                self._ahead,
                 labels[rows],
             )
             if learn:
@@ -179,6 +180,8 @@ class Screener:
             self._noise,
             self._reach,
         )
+        if self._by_step:
+            return
         # What overflows single precision is decided in double precision.
         with np.errstate(over="ignore", invalid="ignore"):
             n = x.shape[0]

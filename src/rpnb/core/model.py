@@ -9,17 +9,8 @@ import numpy as np
 from rpnb.core.arrays import FloatArray, IntArray, SingleArray, UIntArray
 from rpnb.core.combining import RULES, Rule
 from rpnb.core.hadamard import Hadamard, draw_hadamard
-from rpnb.core.moments import (
-    Gaussians,
-    Moments,
-    Prior,
-    fade,
-    merge,
-    no_moments,
-    refresh,
-    unmerge,
-    unset_gaussians,
-)
+from rpnb.core.laws import Gaussians, Prior, refresh, unset_gaussians
+from rpnb.core.moments import Moments, fade, merge, no_moments, unmerge
 from rpnb.core.projection import Law, draw
 from rpnb.core.stream import Classes, Learner
 from rpnb.core.very_sparse import VerySparse, draw_very_sparse

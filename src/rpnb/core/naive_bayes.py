@@ -10,15 +10,9 @@ import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.compiled import compiled
-from rpnb.core.moments import (
-    Gaussians,
-    Moments,
-    Prior,
-    no_moments,
-    observe,
-    refresh,
-    unset_gaussians,
-)
+from rpnb.core.laws import Gaussians, Prior, refresh, unset_gaussians
+from rpnb.core.laws import learn as learn_laws
+from rpnb.core.moments import Moments, no_moments
 from rpnb.core.scoring import LANES, best_class, score
 
 
@@ -91,9 +85,9 @@ def naive_bayes_pass(
         if learn and y[i] >= 0:
             m = y[i]
             state.eligible[m] = True
-            observe(state.moments, m, x, weight[i % weight.shape[0]])
+            w = weight[i % weight.shape[0]]
+            learn_laws(state.gaussians, m, state.moments, state.prior, x, w)
             state.log_seen[m] = np.log(state.moments.weight[m])
-            refresh(state.gaussians, m, state.moments, state.prior)
 
 
 @compiled

@@ -19,6 +19,18 @@ from rpnb.core.arrays import (
 )
 from rpnb.core.compiled import compiled, fused_multiply_add
 from rpnb.core.random_bits import fill_normal, fill_words
+from rpnb.core.vectors import (
+    Doubles,
+    doubles,
+    fused,
+    load_doubles,
+    load_singles,
+    load_widened,
+    multiply_add,
+    singles,
+    store_doubles,
+    store_singles,
+)
 
 MatrixLaw: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
 Law: TypeAlias = MatrixLaw | Literal["very_sparse", "hadamard"]
@@ -31,8 +43,9 @@ _ROOT_THREE: Final = np.float32(1.7320508)
 _SIXTH: Final = -(2**31) + 2**32 // 6
 _THIRD: Final = -(2**31) + 2**32 // 3
 
-# Columns handled together: the sums of four rows then stay in the second-level cache.
-_PANEL: Final = 4096
+# Entries of the matrix that all rows meet before the next ones: they stay in the
+# second-level cache.
+_ENTRIES: Final = 1 << 16
 
 
 def down_space_dimension(p: int) -> int:
@@ -121,8 +134,8 @@ def project(
 
     Every entry is one chain of fused multiply-adds in the order of the features, so
     a row's projection has the same bits whatever other rows are projected with it,
-    and a zero leaves no trace. Features are taken four at a time, to load and store a
-    sum once for four; rows likewise, to load and widen the matrix once for four.
+    and a zero leaves no trace. Rows are taken in pairs, because widening the matrix's
+    entries costs as much as two multiplications by them.
 
     A matrix without rows stands for one that has been applied already: X holds the
     projections (n, F), and they are copied.
@@ -133,41 +146,184 @@ def project(
         for b in range(n):
             Z[b] = X[rows[b]]
         return
-    fours = p - p % 4
-    for start in range(0, F, _PANEL):
-        stop = min(start + _PANEL, F)
-        for b in range(n):
-            Z[b, start:stop] = 0.0
-        for i in range(0, fours, 4):
-            r0 = R[i, start:stop]
-            r1 = R[i + 1, start:stop]
-            r2 = R[i + 2, start:stop]
-            r3 = R[i + 3, start:stop]
-            b = 0
-            while b + 4 <= n:
-                _four_by_four(
-                    X[rows[b], i : i + 4],
-                    X[rows[b + 1], i : i + 4],
-                    X[rows[b + 2], i : i + 4],
-                    X[rows[b + 3], i : i + 4],
-                    scale,
-                    r0,
-                    r1,
-                    r2,
-                    r3,
-                    Z[b, start:stop],
-                    Z[b + 1, start:stop],
-                    Z[b + 2, start:stop],
-                    Z[b + 3, start:stop],
-                )
-                b += 4
-            while b < n:
-                x = X[rows[b], i : i + 4]
-                add_four(x, scale, r0, r1, r2, r3, Z[b, start:stop])
-                b += 1
-        for i in range(fours, p):
-            for b in range(n):
-                add_one(X[rows[b], i] * scale, R[i, start:stop], Z[b, start:stop])
+    entries = R.reshape(p * F)
+    x = np.empty((2, p))
+    together = max(_ENTRIES // F, 8)
+    for first in range(0, p, together):
+        last = min(first + together, p)
+        for b in range(0, n, 2):
+            two = b + 1 < n
+            for i in range(first, last):
+                x[0, i] = X[rows[b], i] * scale
+                x[1, i] = X[rows[b + 1], i] * scale if two else 0.0
+            if two:
+                done = _two_rows(x[0], x[1], entries, F, first, last, Z[b], Z[b + 1])
+                _last_columns(x[1], entries, F, first, last, done, Z[b + 1])
+            else:
+                done = _one_row(x[0], entries, F, first, last, Z[b])
+            _last_columns(x[0], entries, F, first, last, done, Z[b])
+
+
+@compiled
+def _two_rows(
+    x: FloatArray,
+    y: FloatArray,
+    R: SingleArray,
+    F: int,
+    first: int,
+    last: int,
+    u: FloatArray,
+    v: FloatArray,
+) -> int:
+    """Add to u and v (F,) what the features first … last − 1 of x and y contribute.
+
+    Where `first` is 0, nothing has been added before. Sixteen columns at a time;
+    returns how many have been done.
+    """
+    whole = F - F % 16
+    for f in range(0, whole, 16):
+        u0 = _sum_so_far(u, f, first)
+        u1 = _sum_so_far(u, f + 4, first)
+        u2 = _sum_so_far(u, f + 8, first)
+        u3 = _sum_so_far(u, f + 12, first)
+        v0 = _sum_so_far(v, f, first)
+        v1 = _sum_so_far(v, f + 4, first)
+        v2 = _sum_so_far(v, f + 8, first)
+        v3 = _sum_so_far(v, f + 12, first)
+        for i in range(first, last):
+            at = i * F + f
+            a = doubles(x[i])
+            b = doubles(y[i])
+            r = load_widened(R, at)
+            u0 = fused(a, r, u0)
+            v0 = fused(b, r, v0)
+            r = load_widened(R, at + 4)
+            u1 = fused(a, r, u1)
+            v1 = fused(b, r, v1)
+            r = load_widened(R, at + 8)
+            u2 = fused(a, r, u2)
+            v2 = fused(b, r, v2)
+            r = load_widened(R, at + 12)
+            u3 = fused(a, r, u3)
+            v3 = fused(b, r, v3)
+        store_doubles(u, f, u0)
+        store_doubles(u, f + 4, u1)
+        store_doubles(u, f + 8, u2)
+        store_doubles(u, f + 12, u3)
+        store_doubles(v, f, v0)
+        store_doubles(v, f + 4, v1)
+        store_doubles(v, f + 8, v2)
+        store_doubles(v, f + 12, v3)
+    return whole
+
+
+@compiled
+def _sum_so_far(z: FloatArray, f: int, first: int) -> Doubles:
+    """Return the sums of four columns over the features before `first`."""
+    return load_doubles(z, f) if first > 0 else doubles(0.0)
+
+
+@compiled
+def _one_row(
+    x: FloatArray, R: SingleArray, F: int, first: int, last: int, u: FloatArray
+) -> int:
+    """Do what `_two_rows` does, for one row."""
+    whole = F - F % 16
+    for f in range(0, whole, 16):
+        u0 = _sum_so_far(u, f, first)
+        u1 = _sum_so_far(u, f + 4, first)
+        u2 = _sum_so_far(u, f + 8, first)
+        u3 = _sum_so_far(u, f + 12, first)
+        for i in range(first, last):
+            at = i * F + f
+            a = doubles(x[i])
+            u0 = fused(a, load_widened(R, at), u0)
+            u1 = fused(a, load_widened(R, at + 4), u1)
+            u2 = fused(a, load_widened(R, at + 8), u2)
+            u3 = fused(a, load_widened(R, at + 12), u3)
+        store_doubles(u, f, u0)
+        store_doubles(u, f + 4, u1)
+        store_doubles(u, f + 8, u2)
+        store_doubles(u, f + 12, u3)
+    return whole
+
+
+@compiled
+def _last_columns(
+    x: FloatArray,
+    R: SingleArray,
+    F: int,
+    first: int,
+    last: int,
+    start: int,
+    z: FloatArray,
+) -> None:
+    """Do the same for columns from `start` on, which do not fill a tile."""
+    for f in range(start, F):
+        total = z[f] if first > 0 else 0.0
+        for i in range(first, last):
+            total = fused_multiply_add(x[i], np.float64(R[i * F + f]), total)
+        z[f] = total
+
+
+@compiled
+def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None:
+    """Project rows of X (n, p) in single precision: Z = X R, n a multiple of four.
+
+    Sums are taken in the order of the features, fused or not. Made for few features:
+    a tile of four rows and sixteen columns passes over the matrix as it lies.
+    """
+    n, p = X.shape
+    F = R.shape[1]
+    entries = R.reshape(p * F)
+    whole = F - F % 16
+    for b in range(0, n, 4):
+        _four_rows(X[b : b + 4], entries, F, Z[b : b + 4])
+        for k in range(b, b + 4):
+            for f in range(whole, F):
+                total = np.float32(0.0)
+                for i in range(p):
+                    total += X[k, i] * R[i, f]
+                Z[k, f] = total
+
+
+@compiled
+def _four_rows(X: SingleArray, R: SingleArray, F: int, Z: SingleArray) -> None:
+    p = X.shape[1]
+    x = X.reshape(4 * p)
+    z = Z.reshape(4 * F)
+    for f in range(0, F - F % 16, 16):
+        a0 = singles(0.0)
+        a1 = singles(0.0)
+        b0 = singles(0.0)
+        b1 = singles(0.0)
+        c0 = singles(0.0)
+        c1 = singles(0.0)
+        d0 = singles(0.0)
+        d1 = singles(0.0)
+        for i in range(p):
+            r0 = load_singles(R, i * F + f)
+            r1 = load_singles(R, i * F + f + 8)
+            xi = singles(x[i])
+            a0 = multiply_add(xi, r0, a0)
+            a1 = multiply_add(xi, r1, a1)
+            xi = singles(x[p + i])
+            b0 = multiply_add(xi, r0, b0)
+            b1 = multiply_add(xi, r1, b1)
+            xi = singles(x[2 * p + i])
+            c0 = multiply_add(xi, r0, c0)
+            c1 = multiply_add(xi, r1, c1)
+            xi = singles(x[3 * p + i])
+            d0 = multiply_add(xi, r0, d0)
+            d1 = multiply_add(xi, r1, d1)
+        store_singles(z, f, a0)
+        store_singles(z, f + 8, a1)
+        store_singles(z, F + f, b0)
+        store_singles(z, F + f + 8, b1)
+        store_singles(z, 2 * F + f, c0)
+        store_singles(z, 2 * F + f + 8, c1)
+        store_singles(z, 3 * F + f, d0)
+        store_singles(z, 3 * F + f + 8, d1)
 
 
 @compiled
@@ -197,38 +353,3 @@ def add_four(
         t = fused_multiply_add(x1, np.float64(r1[f]), t)
         t = fused_multiply_add(x2, np.float64(r2[f]), t)
         z[f] = fused_multiply_add(x3, np.float64(r3[f]), t)
-
-
-@compiled
-def _four_by_four(
-    xa: FloatArray,
-    xb: FloatArray,
-    xc: FloatArray,
-    xd: FloatArray,
-    scale: float,
-    r0: SingleArray,
-    r1: SingleArray,
-    r2: SingleArray,
-    r3: SingleArray,
-    za: FloatArray,
-    zb: FloatArray,
-    zc: FloatArray,
-    zd: FloatArray,
-) -> None:
-    a0, a1, a2, a3 = xa[0] * scale, xa[1] * scale, xa[2] * scale, xa[3] * scale
-    b0, b1, b2, b3 = xb[0] * scale, xb[1] * scale, xb[2] * scale, xb[3] * scale
-    c0, c1, c2, c3 = xc[0] * scale, xc[1] * scale, xc[2] * scale, xc[3] * scale
-    d0, d1, d2, d3 = xd[0] * scale, xd[1] * scale, xd[2] * scale, xd[3] * scale
-    for f in range(za.shape[0]):
-        s0 = np.float64(r0[f])
-        s1 = np.float64(r1[f])
-        s2 = np.float64(r2[f])
-        s3 = np.float64(r3[f])
-        ta = fused_multiply_add(a1, s1, fused_multiply_add(a0, s0, za[f]))
-        tb = fused_multiply_add(b1, s1, fused_multiply_add(b0, s0, zb[f]))
-        tc = fused_multiply_add(c1, s1, fused_multiply_add(c0, s0, zc[f]))
-        td = fused_multiply_add(d1, s1, fused_multiply_add(d0, s0, zd[f]))
-        za[f] = fused_multiply_add(a3, s3, fused_multiply_add(a2, s2, ta))
-        zb[f] = fused_multiply_add(b3, s3, fused_multiply_add(b2, s2, tb))
-        zc[f] = fused_multiply_add(c3, s3, fused_multiply_add(c2, s2, tc))
-        zd[f] = fused_multiply_add(d3, s3, fused_multiply_add(d2, s2, td))

@@ -21,7 +21,7 @@ import numpy as np
 
 from rpnb.core.arrays import FloatArray, SingleArray
 from rpnb.core.compiled import compiled, compiled_approximate
-from rpnb.core.moments import Gaussians
+from rpnb.core.laws import Gaussians
 
 # Columns whose products are summed in single precision before the sum goes to double.
 PANEL = 256

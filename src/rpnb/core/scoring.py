@@ -9,7 +9,7 @@ import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray
 from rpnb.core.compiled import compiled
-from rpnb.core.moments import Gaussians
+from rpnb.core.laws import Gaussians
 
 # Sums kept side by side, column f in sum f % LANES, so that the order of additions is
 # fixed and the loop is nevertheless a vector operation.

@@ -19,18 +19,24 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.arrays import FloatArray, SingleArray
-from rpnb.core.compiled import compiled, compiled_approximate
-from rpnb.core.moments import Gaussians
+from rpnb.core.compiled import compiled, compiled_approximate, compiled_inline
+from rpnb.core.laws import Gaussians
+from rpnb.core.vectors import (
+    SINGLES,
+    load_singles,
+    multiply_add,
+    singles,
+    sum_singles,
+)
 
-# Columns summed in single precision before the sum moves to double.
-PANEL = 512
+# Columns summed in single precision, in eight lanes, before the sums move to double.
+PANEL = 4096
 # Unit roundoffs, and the smallest single-precision number.
 _SINGLE = 2.0**-24
 _DOUBLE = 2.0**-53
 _TINY = 2.0**-149
-# Bound of the relative error of PANEL products and sums in any order, Higham's γ (2002,
-# section 3.1), with room for the roundings of `square`, `linear`, of z and of products.
-_GAMMA = (PANEL + 16) * _SINGLE * 1.01
+# Roundings of a term besides its summation: of `square`, `linear`, z and the products.
+_OTHERS = 16
 
 
 class Screen(NamedTuple):
@@ -41,11 +47,11 @@ class Screen(NamedTuple):
     linear: SingleArray
     """(M, F) (μ − z₀)/σ²"""
     constant: FloatArray
-    """(M,) log density at the mean, minus half of `pull`"""
+    """(M,) log density at the mean, minus half of the square of `pull`"""
     pull: FloatArray
-    """(M,) Σ (μ − z₀)²/σ²"""
+    """(M,) √(Σ (μ − z₀)²/σ²)"""
     stiffness: FloatArray
-    """(M,) Σ 1/σ²"""
+    """(M,) √(Σ 1/σ²)"""
     origin: FloatArray
     """(F,) z₀"""
 
@@ -80,8 +86,8 @@ def refresh_screen(screen: Screen, m: int, gaussians: Gaussians) -> None:
         linear[f] = along
         pull += along * moved
         stiffness += w
-    screen.pull[m] = pull
-    screen.stiffness[m] = stiffness
+    screen.pull[m] = sqrt(pull)
+    screen.stiffness[m] = sqrt(stiffness)
     screen.constant[m] = gaussians.constant[m] - 0.5 * pull
 
 
@@ -148,85 +154,80 @@ def move(
         reach[b] = sqrt(square)
 
 
-@compiled_approximate
-def _panel(z: SingleArray, square: SingleArray, linear: SingleArray) -> np.float32:
-    total = np.float32(0.0)
-    for f in range(z.shape[0]):
-        total += z[f] * (linear[f] + z[f] * square[f])
-    return total
-
-
-@compiled_approximate
-def _four_panels(
-    z0: SingleArray,
-    z1: SingleArray,
-    z2: SingleArray,
-    z3: SingleArray,
-    square: SingleArray,
-    linear: SingleArray,
-) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Four rows together: the class's numbers are loaded once."""
-    t0 = np.float32(0.0)
-    t1 = np.float32(0.0)
-    t2 = np.float32(0.0)
-    t3 = np.float32(0.0)
-    for f in range(square.shape[0]):
-        a = square[f]
-        b = linear[f]
-        t0 += z0[f] * (b + z0[f] * a)
-        t1 += z1[f] * (b + z1[f] * a)
-        t2 += z2[f] * (b + z2[f] * a)
-        t3 += z3[f] * (b + z3[f] * a)
-    return t0, t1, t2, t3
-
-
-@compiled
-def screen_row(z: SingleArray, screen: Screen, m: int) -> float:
-    """Screened score of class m, without the class prior, for one moved row (F,)."""
-    F = z.shape[0]
-    total = screen.constant[m]
-    for start in range(0, F, PANEL):
-        stop = min(start + PANEL, F)
-        total += _panel(
-            z[start:stop], screen.square[m, start:stop], screen.linear[m, start:stop]
-        )
-    return total
-
-
 @compiled
 def screen_rows(Z: SingleArray, screen: Screen, scores: FloatArray) -> None:
     """Screened scores (n, M), without the class prior, of moved rows Z (n, F).
 
     The number of rows is a multiple of four.
     """
-    n, F = Z.shape
-    M = screen.constant.shape[0]
-    for b in range(n):
-        for m in range(M):
-            scores[b, m] = screen.constant[m]
-    for start in range(0, F, PANEL):
-        stop = min(start + PANEL, F)
-        for b in range(0, n, 4):
-            z0 = Z[b, start:stop]
-            z1 = Z[b + 1, start:stop]
-            z2 = Z[b + 2, start:stop]
-            z3 = Z[b + 3, start:stop]
-            for m in range(M):
-                t0, t1, t2, t3 = _four_panels(
-                    z0,
-                    z1,
-                    z2,
-                    z3,
-                    screen.square[m, start:stop],
-                    screen.linear[m, start:stop],
-                )
-                scores[b, m] += t0
-                scores[b + 1, m] += t1
-                scores[b + 2, m] += t2
-                scores[b + 3, m] += t3
+    M = scores.shape[1]
+    for b in range(0, Z.shape[0], 4):
+        _screen_four(Z, b, screen, 0, M, scores)
 
 
 @compiled
+def screen_class(
+    Z: SingleArray, screen: Screen, m: int, first: int, scores: FloatArray
+) -> None:
+    """Write class m's scores anew for the rows from `first` on, a multiple of four."""
+    for b in range(first, Z.shape[0], 4):
+        _screen_four(Z, b, screen, m, m + 1, scores)
+
+
+@compiled
+def _screen_four(
+    Z: SingleArray, b: int, screen: Screen, first: int, last: int, scores: FloatArray
+) -> None:
+    """Screen four rows from b on for the classes first … last − 1.
+
+    The rows share the loads of a class's numbers.
+    """
+    M, F = screen.square.shape
+    z = Z.reshape(Z.size)
+    square = screen.square.reshape(M * F)
+    linear = screen.linear.reshape(M * F)
+    whole = F - F % SINGLES
+    z0 = b * F
+    z1 = z0 + F
+    z2 = z1 + F
+    z3 = z2 + F
+    for m in range(first, last):
+        at = m * F
+        total = screen.constant[m]
+        s0, s1, s2, s3 = total, total, total, total
+        for start in range(0, whole, PANEL):
+            t0 = singles(0.0)
+            t1 = singles(0.0)
+            t2 = singles(0.0)
+            t3 = singles(0.0)
+            for f in range(start, min(start + PANEL, whole), SINGLES):
+                a = load_singles(square, at + f)
+                c = load_singles(linear, at + f)
+                x = load_singles(z, z0 + f)
+                t0 = multiply_add(x, multiply_add(x, a, c), t0)
+                x = load_singles(z, z1 + f)
+                t1 = multiply_add(x, multiply_add(x, a, c), t1)
+                x = load_singles(z, z2 + f)
+                t2 = multiply_add(x, multiply_add(x, a, c), t2)
+                x = load_singles(z, z3 + f)
+                t3 = multiply_add(x, multiply_add(x, a, c), t3)
+            s0 += sum_singles(t0)
+            s1 += sum_singles(t1)
+            s2 += sum_singles(t2)
+            s3 += sum_singles(t3)
+        # The columns that do not fill a vector.
+        for f in range(whole, F):
+            s0 += z[z0 + f] * (linear[at + f] + z[z0 + f] * square[at + f])
+            s1 += z[z1 + f] * (linear[at + f] + z[z1 + f] * square[at + f])
+            s2 += z[z2 + f] * (linear[at + f] + z[z2 + f] * square[at + f])
+            s3 += z[z3 + f] * (linear[at + f] + z[z3 + f] * square[at + f])
+        scores[b, m] = s0
+        scores[b + 1, m] = s1
+        scores[b + 2, m] = s2
+        scores[b + 3, m] = s3
+
+
+@compiled_inline
 def doubt(
     value: float,
     gaussians: Gaussians,
@@ -238,21 +239,63 @@ def doubt(
 ) -> float:
     """Bound |screened − definitive score| of class m, where `value` was screened.
 
-    With e = `noise`, W = `stiffness`, P = `pull` and Q = Σ ((z − μ)/σ)², which the
+    With e = `noise`, W = Σ 1/σ², P = Σ (μ − z₀)²/σ² and Q = Σ ((z − μ)/σ)², which the
     score itself reveals: moving every z by at most e moves the score by at most
     e·√(W·Q) + ½·W·e² (Cauchy and Schwarz), and rounding moves it by γ times the sum of
     the terms' absolute values. Q is known only up to this bound; the first line makes
     it an upper one. `docs/algorithm.md` has the derivation.
     """
     F = screen.origin.shape[0]
-    P = screen.pull[m]
-    slack = screen.stiffness[m] * noise * noise
+    gamma = error_of_sums(F)
+    p = screen.pull[m]
+    e = noise * screen.stiffness[m]
     seen = 2.0 * (gaussians.constant[m] - value)
-    Q = 1.05 * (max(seen, 0.0) + 52.0 * slack + 6.0 * _GAMMA * P)
-    root = sqrt(Q) + sqrt(P)
-    bound = noise * sqrt(screen.stiffness[m] * Q) + 0.5 * slack
-    bound += _GAMMA * (0.5 * root * root + root * sqrt(P))
+    Q = 1.05 * (max(seen, 0.0) + 52.0 * (e * e) + 6.0 * gamma * (p * p))
+    q = sqrt(Q)
+    bound = e * q + 0.5 * (e * e)
+    bound += gamma * ((q + p) * (0.5 * (q + p) + p))
     bound += F * _TINY * reach * (1.0 + reach)
-    bound += (F + 64) * _DOUBLE * (Q + P + abs(gaussians.constant[m]) + abs(bias))
+    bound += (F + 64) * _DOUBLE * (Q + p * p + abs(gaussians.constant[m]) + abs(bias))
     # What overflowed single precision, to either side, is not known at all: NaN.
     return bound + 0.0 * value
+
+
+@compiled_inline
+def loose_doubt(
+    value: float,
+    gaussians: Gaussians,
+    screen: Screen,
+    m: int,
+    bias: float,
+    noise: float,
+    reach: float,
+) -> float:
+    """Bound `doubt` from above without a square root, which is the most of its time.
+
+    √x·√y is at most ½(x/θ + θ·y) for any θ > 0; with θ = 2⁻¹⁴ the term of the noise
+    stays far below what usually lies between two classes, and with θ = 1 so do those of
+    rounding.
+    """
+    F = screen.origin.shape[0]
+    gamma = error_of_sums(F)
+    P = screen.pull[m] * screen.pull[m]
+    e = noise * screen.stiffness[m]
+    seen = 2.0 * (gaussians.constant[m] - value)
+    Q = 1.05 * (max(seen, 0.0) + 52.0 * (e * e) + 6.0 * gamma * P)
+    bound = (0.5 + 2.0**13) * (e * e) + 2.0**-15 * Q
+    bound += gamma * (1.5 * Q + 2.5 * P)
+    bound += F * _TINY * reach * (1.0 + reach)
+    bound += (F + 64) * _DOUBLE * (Q + P + abs(gaussians.constant[m]) + abs(bias))
+    # With room for the roundings of this sum and of the other.
+    return 1.001 * bound + 0.0 * value
+
+
+@compiled_inline
+def error_of_sums(F: int) -> float:
+    """Bound the relative error of the terms of a screened score, with their summation.
+
+    A lane adds up every eighth of the columns of a panel, so Higham's γ (2002, section
+    3.1) is that of so many terms.
+    """
+    lane = min(F, PANEL) // SINGLES + 1
+    return (lane + _OTHERS) * _SINGLE * 1.01

@@ -13,19 +13,20 @@ import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.combining import best_combined, combine, member_log_posteriors
-from rpnb.core.compiled import compiled
-from rpnb.core.moments import (
-    Gaussians,
-    Moments,
-    Prior,
-    fade,
-    merge,
-    observe,
-    refresh,
-)
-from rpnb.core.projection import project
+from rpnb.core.compiled import compiled, compiled_inline
+from rpnb.core.laws import Gaussians, Prior, refresh
+from rpnb.core.laws import learn as learn_laws
+from rpnb.core.moments import Moments, fade, merge, observe
+from rpnb.core.projection import project, project_singles
 from rpnb.core.scoring import LANES, best_class
-from rpnb.core.screen import Screen, doubt, refresh_screen, screen_row, screen_rows
+from rpnb.core.screen import (
+    Screen,
+    doubt,
+    loose_doubt,
+    refresh_screen,
+    screen_class,
+    screen_rows,
+)
 
 # What is learnt from a row after its prediction.
 LEARN_NOTHING = 0
@@ -62,7 +63,7 @@ class Learner(NamedTuple):
     """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
 
 
-@compiled
+@compiled_inline
 def count_row(classes: Classes, keep: float, y: int, weight: float) -> None:
     """Take note of a row of class y: the class takes part from now on.
 
@@ -87,12 +88,11 @@ def _fade_counts(classes: Classes, left: float) -> None:
         classes.bias[m] = classes.follow * np.log1p(classes.seen[m])
 
 
-@compiled
+@compiled_inline
 def learn_row(learner: Learner, y: int, z: FloatArray, weight: float) -> None:
     """Let class y learn one projected row z (F,), after its past has faded by γʷ."""
     fade(learner.moments, y, learner.keep, weight)
-    observe(learner.moments, y, z, weight)
-    refresh(learner.gaussians, y, learner.moments, learner.prior)
+    learn_laws(learner.gaussians, y, learner.moments, learner.prior, z, weight)
 
 
 @compiled
@@ -238,7 +238,7 @@ def pass_combined(
     return updates
 
 
-@compiled
+@compiled_inline
 def decide(
     scores: FloatArray,
     learner: Learner,
@@ -249,34 +249,44 @@ def decide(
 ) -> tuple[int, bool]:
     """Return the leading class by screened scores (M,), and whether it is certain.
 
-    `rivals` is set to the classes that may be first once scores are definitive. Written
-    so that a NaN, from a number beyond single precision, makes a class a rival.
+    If it is not, `rivals` is set to the classes that may be first once scores are
+    definitive. Written so that a NaN, from a number beyond single precision, makes a
+    class a rival.
     """
     eligible = learner.classes.eligible
     bias = learner.classes.bias
+    laws = learner.gaussians
     best = -1
     highest = -np.inf
+    # Without branches, which would be guessed wrong as often as the leader changes.
     for m in range(scores.shape[0]):
-        rivals[m] = False
-        if eligible[m] and (best < 0 or scores[m] + bias[m] > highest):
-            best = m
-            highest = scores[m] + bias[m]
+        value = scores[m] + bias[m]
+        better = eligible[m] & ((value > highest) | (best < 0))
+        best = m if better else best
+        highest = value if better else highest
     if best < 0:
         return -1, True
-    lowest = highest - doubt(
-        scores[best], learner.gaussians, screen, best, bias[best], noise, reach
+    lowest = highest - loose_doubt(
+        scores[best], laws, screen, best, bias[best], noise, reach
     )
+    rest = 0
+    for m in range(scores.shape[0]):
+        upper = scores[m] + bias[m]
+        upper += loose_doubt(scores[m], laws, screen, m, bias[m], noise, reach)
+        rest += 0 if (upper < lowest) | (not eligible[m]) else 1
+    # The leader itself is one.
+    if rest == 1:
+        return best, True
+    lowest = highest - doubt(scores[best], laws, screen, best, bias[best], noise, reach)
     certain = True
     for m in range(scores.shape[0]):
+        rivals[m] = m == best
         if eligible[m] and m != best:
             upper = scores[m] + bias[m]
-            upper += doubt(
-                scores[m], learner.gaussians, screen, m, bias[m], noise, reach
-            )
+            upper += doubt(scores[m], laws, screen, m, bias[m], noise, reach)
             if not upper < lowest:
                 rivals[m] = True
                 certain = False
-    rivals[best] = True
     return best, certain
 
 
@@ -285,6 +295,7 @@ def pass_screened(
     learner: Learner,
     screen: Screen,
     X: FloatArray,
+    moved: SingleArray,
     Z: SingleArray,
     noise: FloatArray,
     reach: FloatArray,
@@ -292,15 +303,17 @@ def pass_screened(
     weight: FloatArray,
     learn: int,
     step: int,
-    ahead: bool,
     labels: IntArray,
 ) -> int:
-    """Do what `pass_exact` does, from rows Z (≥ n, F) projected in single precision.
+    """Do what `pass_exact` does, from rows projected in single precision.
 
-    Rows are screened `step`, a multiple of four, at a time; Z has rows to fill the last
-    four. A class that learns is screened anew for the rows that remain of the step.
-    With `ahead`, the rows of a step that look like mistakes are projected together in
-    advance, which reads the projection once for all of them.
+    Rows are screened `step`, a multiple of four, at a time. They come as `moved`
+    (≥ n, p) and are projected here, Z (step, F) being room for them; or `moved` is
+    (0, p) and Z (≥ n, F) has them all. Either has rows to fill the last four.
+
+    The rows of a step that look like mistakes are projected in double precision
+    together, which costs less than one by one. A class that learns is screened anew for
+    the rows that remain of the step.
     """
     n = X.shape[0]
     M = learner.classes.bias.shape[0]
@@ -310,33 +323,42 @@ def pass_screened(
     place = np.empty(step, np.int64)
     rows = np.empty(step, np.int64)
     rivals = np.empty(M, np.bool_)
-    changed = np.empty(M, np.bool_)
     lanes = np.empty(LANES)
+    counts = learn != LEARN_NOTHING
     updates = 0
     for start in range(0, n, step):
         stop = min(start + step, n)
-        screen_rows(Z[start : start + (stop - start + 3) // 4 * 4], screen, scores)
-        changed[:] = False
-        place[:] = -1
+        fours = (stop - start + 3) // 4 * 4
+        if moved.shape[0] > 0:
+            z = Z[:fours]
+            project_singles(moved[start : start + fours], learner.R, z)
+        else:
+            z = Z[start : start + fours]
+        screen_rows(z, screen, scores)
         done = 0
-        if ahead:
-            for i in range(start, stop):
-                label, certain = decide(
-                    scores[i - start], learner, screen, noise[i], reach[i], rivals
-                )
-                if not certain or learns(learn, label, y, i):
-                    place[i - start] = done
-                    rows[done] = i
-                    done += 1
-            project(X, rows[:done], learner.scale, learner.R, exact)
         for i in range(start, stop):
             b = i - start
-            for m in range(M):
-                if changed[m]:
-                    scores[b, m] = screen_row(Z[i], screen, m)
             label, certain = decide(
                 scores[b], learner, screen, noise[i], reach[i], rivals
             )
+            labels[i] = label
+            place[b] = -1
+            if not certain or learns(learn, label, y, i):
+                place[b] = done
+                rows[done] = i
+                done += 1
+        if done == 0 and not counts:
+            continue
+        project(X, rows[:done], learner.scale, learner.R, exact)
+        moving = learner.classes.follow > 0.0
+        for i in range(start, stop):
+            b = i - start
+            label, certain = labels[i], True
+            # While nothing has changed, what was decided stands.
+            if moving or place[b] >= 0:
+                label, certain = decide(
+                    scores[b], learner, screen, noise[i], reach[i], rivals
+                )
             if place[b] < 0 and (not certain or learns(learn, label, y, i)):
                 place[b] = done
                 rows[done] = i
@@ -363,12 +385,13 @@ def pass_screened(
                 if learns(learn, label, y, i):
                     learn_row(learner, y[i], exact[place[b]], w)
                     refresh_screen(screen, y[i], learner.gaussians)
-                    changed[y[i]] = True
+                    screen_class(z, screen, y[i], (b + 1) // 4 * 4, scores)
+                    moving = True
                     updates += 1
     return updates
 
 
-@compiled
+@compiled_inline
 def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
     """Whether row i, predicted as `label`, is learnt."""
     if learn == LEARN_NOTHING or y[i] < 0:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.combining import RULES, Rule
 from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.laws import Prior
 from rpnb.core.model import (
     Model,
     Projection,
@@ -21,7 +22,6 @@ from rpnb.core.model import (
     make_projection,
     new_model,
 )
-from rpnb.core.moments import Prior
 from rpnb.core.projection import LAWS, Law, down_space_dimension
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.threads import in_threads
