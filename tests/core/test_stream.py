@@ -16,7 +16,7 @@ from rpnb.core.engine import (
     scores,
 )
 from rpnb.core.model import copy_model
-from rpnb.core.screen import screen_row
+from rpnb.core.screen import screen_rows
 from rpnb.core.stream import (
     LEARN_ALL,
     LEARN_MISTAKES,
@@ -111,9 +111,10 @@ def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
     labels = np.empty(2, np.int64)
     screener = Screener(two, X)
     screener.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-    moved = screener._Z[1]
+    found = np.empty((4, 2))
     with np.errstate(over="ignore"):
-        assert screen_row(moved, screener._screen, 0) == np.inf
+        screen_rows(screener._Z[:4], screener._screen, found)
+    assert found[1, 0] == np.inf
     assert_array_equal(labels, expected)
     assert_array_equal(labels, [0, 1])
 

@@ -87,8 +87,8 @@ def _labelled(y: IntArray) -> int:
 class Screener:
     """Working space for screened passes of one model over many blocks.
 
-    Blocks have `size` rows, a multiple of four; rows are screened `step` at a time, and
-    projected with the step or with the block. All this only matters to speed and memory.
+    Blocks have `size` rows, a multiple of four; rows are screened `step` at a time and
+    projected with the step or with the block. This only matters to speed and memory.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ _LANE = ir.IntType(32)
 _BIG = 0x4330000000000000
 
 
-class Vector(types.Type):  # type: ignore[misc]
+class Vector(types.Type):
     """A vector's type, while the compiler works out types."""
 
     def __init__(self, name: str, lanes: int, of: Any, element: Any) -> None:
@@ -37,11 +37,11 @@ DOUBLES = Vector("Doubles", plain.DOUBLES, types.float64, ir.DoubleType())
 
 
 @register_model(Vector)
-class _VectorModel(models.PrimitiveModel):  # type: ignore[misc]
+class _VectorModel(models.PrimitiveModel):
     """A vector's type, once types are known."""
 
     def __init__(self, manager: Any, kind: Vector) -> None:
-        super().__init__(manager, kind, kind.code)
+        super().__init__(manager, kind, kind.code)  # type: ignore[no-untyped-call]
 
 
 def _all(builder: Any, value: Any, code: Any) -> Any:
