@@ -123,7 +123,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
         r"Expected 2D input, got input with shape \(4,\)",
     ),
     **{
-        f"sparse rows with {value} in {part}": (
+        f"sparse rows with {value} at {part}[{at}]": (
             damaged(part, at, value),
             r"X is a damaged sparse matrix: its indptr and indices do not fit its "
             r"shape \(40, 4\)",
