@@ -1,17 +1,24 @@
 """What `rpnb run` costs beside what it cannot avoid: reading, and learning.
 
 A file of 10 million rows is generated (p = 8 numbers, 3 classes far apart, so that
-mistakes are few), as Parquet and as CSV. Four things are measured, each in a process of
-its own, interleaved and repeated:
+mistakes are few), as Parquet and as CSV. Four processes are measured, interleaved and
+repeated:
 
 * "reader": pyarrow alone, reading the file batch by batch;
-* "learner": `predict_then_learn` alone, over arrays of the same rows in memory;
-* "start": the command on a file of 1000 rows, which is importing and little else;
-* "run": the command, from the first import to the table.
+* "learner": `predict_then_learn` alone, over arrays of the same rows in memory, in
+  calls as large as the command's; making the arrays is not counted;
+* "run": the command, from the first import to the table;
+* "start": the command on a file of 1000 rows, which is importing and little else.
 
-Printed are medians of wall time, with that of the processor in brackets; the ratio of
-"run" to the sum of reader and learner, with the start and without it; and the peak of
-memory of "run". On a busy machine only the processor's time means much.
+Each has a start, its imports and for the learner a warm-up on 128 rows, and a pass over
+the rows; the pass of the command is "run" without "start". Printed are medians of wall
+time, with that of the processor in brackets, and two ratios of like with like:
+
+* whole processes, run / (reader + learner), each with its start: whoever reads and
+  learns apart has to import both libraries too;
+* passes alone, run without start / (reader's pass + learner's pass).
+
+On a busy machine only the processor's time means much.
 
     python benchmarks/bench_run.py --rows 10000000 --repeat 3
 """
@@ -26,7 +33,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +41,14 @@ from tables import ROWS, write_tables
 
 P, M = 8, 3
 # Rows of a call, as many as the command hands over.
-CHUNK = 16384
+CHUNK = 32768
+
+
+class Times(NamedTuple):
+    """Seconds of the clock and of the processor."""
+
+    wall: float
+    processor: float
 
 
 def rows(start: int, n: int) -> tuple[Any, Any]:
@@ -59,89 +73,142 @@ def make_files(folder: Path, n: int, name: str = "rows") -> None:
 
 
 def read_alone(path: Path) -> None:
-    """Read a file with pyarrow as the command does, and do nothing with the rows."""
-    from rpnb.files.opening import _TABLES
-    from rpnb.files.records import Options
+    """Read a file with pyarrow, batch by batch, and do nothing with the rows."""
+    if path.suffix == ".parquet":
+        from pyarrow import parquet
 
-    kind = path.suffix.removeprefix(".")
-    source = _TABLES[kind](str(path), Options(target="y"))
-    for _ in source.batches():
-        pass
-    source.close()
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18) as file:
+            for _ in file.iter_batches(1 << 16):
+                pass
+        return
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # Blocks of whole lines: faster than the streaming reader, and with less memory.
+    types = {f"x{j}": pa.float64() for j in range(P)} | {"y": pa.int64()}
+    parse = csv.ParseOptions(newlines_in_values=True)
+    convert = csv.ConvertOptions(column_types=types)
+    with path.open("rb") as file:
+        file.readline()
+        rest = b""
+        while more := file.read(1 << 22):
+            block, end, left = (rest + more).rpartition(b"\n")
+            read = csv.ReadOptions(column_names=list(types), block_size=len(block) + 2)
+            csv.read_csv(pa.BufferReader(block + end), read, parse, convert)
+            rest = left
 
 
-def learn_alone(n: int, K: int) -> dict[str, Any]:
-    """Return the seconds that the learner takes for arrays of n rows."""
+def learn_alone(n: int, K: int) -> tuple[Times, Times]:
+    """Return when the learner is ready, and how long it takes for arrays of n rows."""
     from rpnb import RPNBClassifier
 
     warm = RPNBClassifier(K, random_state=0)
     warm.predict_then_learn(*rows(0, 64))
     warm.predict_then_learn(*rows(64, 64))
     model = RPNBClassifier(K, random_state=0)
-    seconds = worked = 0.0
-    for start in range(0, n, 1 << 18):
-        X, y = rows(start, min(1 << 18, n - start))
+    ready = Times(time.perf_counter(), time.process_time())
+    wall = worked = 0.0
+    for start in range(0, n, ROWS):
+        X, y = rows(start, min(ROWS, n - start))
         for begin in range(0, y.shape[0], CHUNK):
             part = slice(begin, begin + CHUNK)
             before, work = time.perf_counter(), time.process_time()
             model.predict_then_learn(X[part], y[part])
-            seconds += time.perf_counter() - before
+            wall += time.perf_counter() - before
             worked += time.process_time() - work
-    return {"seconds": seconds, "processor": worked}
+    return ready, Times(wall, worked)
 
 
-def run_alone(path: Path, K: int) -> dict[str, Any]:
-    """Run the command and return what it prints."""
-    command = "import rpnb.cli as c; raise SystemExit(c.main())"
-    words = [
-        "run",
-        str(path),
-        "--target",
-        "y",
-        "--json",
-        "--quiet",
-        "--n-estimators",
-        str(K),
-    ]
-    done = subprocess.run(  # noqa: S603 - our own words
-        [sys.executable, "-c", command, *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ,
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def alone(what: str, path: Path, n: int, K: int, began: float) -> dict[str, float]:
+    """Do one thing in this process, which began then; return its start and its pass."""
+    if what == "learner":
+        ready, spent = learn_alone(n, K)
+    else:
+        read_alone(path.with_stem("few"))  # whatever is to be imported has been
+        ready = Times(time.perf_counter(), time.process_time())
+        read_alone(path)
+        spent = Times(
+            time.perf_counter() - ready.wall, time.process_time() - ready.processor
+        )
+    return {
+        "start_wall": ready.wall - began,
+        "start_processor": ready.processor,
+        "pass_wall": spent.wall,
+        "pass_processor": spent.processor,
+    }
 
 
-def timed(what: str, path: Path, n: int, K: int) -> dict[str, Any]:
-    """Measure one thing in a process of its own."""
-    command = [sys.executable, __file__, "--one", what, str(path), "--rows", str(n)]
-    command += ["--n-estimators", str(K)]
+def apart(what: str, path: Path, n: int, K: int) -> dict[str, float]:
+    """Measure the reader or the learner in a process of its own."""
+    command = [sys.executable, __file__, "--rows", str(n), "--n-estimators", str(K)]
+    command += ["--one", what, str(path), str(time.perf_counter())]
     done = subprocess.run(  # noqa: S603 - our own words
         command, capture_output=True, text=True, check=True
     )
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def one(what: str, path: Path, n: int, K: int) -> dict[str, Any]:
-    """Do what is to be measured."""
-    if what == "learner":
-        return learn_alone(n, K)
-    if what == "reader":
-        read_alone(path.with_stem("few"))  # whatever is to be imported has been
-    if what == "start":
-        path = path.with_stem("few")
+def command(path: Path, K: int) -> tuple[Times, dict[str, Any]]:
+    """Run the command; return its times, and what it prints."""
+    code = "import rpnb.cli as c; raise SystemExit(c.main())"
+    words = ["run", str(path), "--target", "y", "--json", "--quiet"]
+    words += ["--n-estimators", str(K)]
     start, before = time.perf_counter(), os.times()
-    found = {}
-    if what == "reader":
-        read_alone(path)
-    else:
-        found = run_alone(path, K)
-    used = np.array(os.times()[:4]) - np.array(before[:4])
-    found |= {"seconds": time.perf_counter() - start, "processor": float(used.sum())}
-    return found
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    used = np.array(os.times()[2:4]) - np.array(before[2:4])
+    return Times(time.perf_counter() - start, float(used.sum())), json.loads(
+        done.stdout
+    )
+
+
+def measure(path: Path, n: int, K: int, repeat: int) -> None:
+    """Measure a file, and print the figures."""
+    found: dict[str, list[float]] = {}
+    peak, ours = 0.0, {}
+
+    def note(what: str, times: dict[str, float]) -> None:
+        for kind, seconds in times.items():
+            found.setdefault(f"{what}_{kind}", []).append(seconds)
+
+    command(path.with_stem("few"), K)  # which leaves bytecode behind
+    for _ in range(repeat):
+        for what in ("reader", "learner"):
+            note(what, apart(what, path, n, K))
+        start, _ = command(path.with_stem("few"), K)
+        run, answer = command(path, K)
+        note("run", {"start_wall": start.wall, "start_processor": start.processor})
+        note("run", {"pass_wall": run.wall - start.wall})
+        note("run", {"pass_processor": run.processor - start.processor})
+        peak = max(peak, answer["peak_megabytes"])
+        ours = answer["learners"][0]
+    t = {key: statistics.median(values) for key, values in found.items()}
+    print(f"{path.name}: {n:,} rows, {path.stat().st_size / 1e6:.0f} MB, K = {K}")
+    for what in ("reader", "learner", "run"):
+        print(
+            f"  {what:8} start {t[f'{what}_start_wall']:5.1f} s "
+            f"({t[f'{what}_start_processor']:.1f} s)  "
+            f"pass {t[f'{what}_pass_wall']:5.1f} s "
+            f"({t[f'{what}_pass_processor']:.1f} s)"
+        )
+    for kind in ("wall", "processor"):
+        starts, passes = (
+            {what: t[f"{what}_{part}_{kind}"] for what in ("reader", "learner", "run")}
+            for part in ("start", "pass")
+        )
+        whole = {what: starts[what] + passes[what] for what in starts}
+        print(
+            f"  by {'the clock' if kind == 'wall' else 'the processor'}: "
+            f"whole processes {whole['run'] / (whole['reader'] + whole['learner']):.2f}"
+            ", passes alone "
+            f"{passes['run'] / (passes['reader'] + passes['learner']):.2f}"
+        )
+    print(f"  at most {peak:.0f} MB; {ours['mistakes']:,} mistakes", flush=True)
 
 
 def main() -> None:
@@ -150,51 +217,21 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--n-estimators", type=int, default=200)
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    K = arguments.n_estimators
+    n, K = arguments.rows, arguments.n_estimators
     if arguments.one:
-        what, path = arguments.one
-        print(json.dumps(one(what, Path(path), arguments.rows, K)))
+        what, path, began = arguments.one
+        print(json.dumps(alone(what, Path(path), n, K, float(began))))
         return
     with tempfile.TemporaryDirectory() as folder:
         # Bytecode is kept, as that of an installed package is.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder, "bytecode"))
-        make_files(Path(folder), arguments.rows)
+        make_files(Path(folder), n)
         make_files(Path(folder), 1000, "few")
         for name in ("rows.parquet", "rows.csv"):
-            path = Path(folder, name)
-            timed("start", path, arguments.rows, K)  # which leaves bytecode behind
-            found: dict[str, list[dict[str, Any]]] = {}
-            for _ in range(arguments.repeat):
-                for what in ("reader", "learner", "start", "run"):
-                    answer = timed(what, path, arguments.rows, K)
-                    found.setdefault(what, []).append(answer)
-            wall, work = (
-                {
-                    what: statistics.median(answer[kind] for answer in answers)
-                    for what, answers in found.items()
-                }
-                for kind in ("seconds", "processor")
-            )
-            peak = max(answer["peak_megabytes"] for answer in found["run"])
-            ours = found["run"][0]["learners"][0]
-            size = path.stat().st_size / 1e6
-            print(f"{name}: {arguments.rows:,} rows, {size:.0f} MB, K = {K}")
-            for what in found:
-                print(f"  {what:8} {wall[what]:7.1f} s ({work[what]:.1f} s)")
-            for kind, by in ((wall, "clock"), (work, "processor")):
-                apart = kind["reader"] + kind["learner"]
-                print(
-                    f"  by the {by}, run / (reader + learner): "
-                    f"{kind['run'] / apart:.2f}; without the start: "
-                    f"{(kind['run'] - kind['start']) / apart:.2f}"
-                )
-            print(
-                f"  at most {peak:.0f} MB; {ours['mistakes']:,} mistakes",
-                flush=True,
-            )
+            measure(Path(folder, name), n, K, arguments.repeat)
 
 
 if __name__ == "__main__":

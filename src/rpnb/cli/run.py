@@ -143,9 +143,9 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--chunk-rows",
         type=positive,
-        default=16384,
+        default=32768,
         metavar="N",
-        help="rows handled at a time; no result depends on it (default: 16384)",
+        help="rows handled at a time; no result depends on it (default: 32768)",
     )
 
 

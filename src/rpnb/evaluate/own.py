@@ -68,6 +68,7 @@ class OwnDriver(Driver):
         # The learner's numbers of the numbered labels, and the other way round, for
         # the classes that it had then and as many labels as there were.
         self._to_own = self._from_own = np.zeros(0, np.int64)
+        self._all_met = False
         self._known: LabelArray | None = None
 
     @property
@@ -161,21 +162,22 @@ class OwnDriver(Driver):
 
     def _look_up(self) -> None:
         classes = self.model.classes_
-        labels = self.numbering.labels
-        if classes is self._known and len(labels) == self._to_own.shape[0]:
+        if classes is self._known and len(self.numbering) == self._to_own.shape[0]:
             return
+        labels = self.numbering.labels
         index = {label: m for m, label in enumerate(classes.tolist())}
         met = [self.numbering.find(label) for label in index]
         self._to_own = np.array([index.get(label, -1) for label in labels], np.int64)
         # No answer, −1, is looked up in the last place.
         there = [_UNMET if number is None else number for number in met]
         self._from_own = np.array([*there, NO_ANSWER], np.int64)
+        self._all_met = _UNMET not in there
         self._known = classes
 
     def _translated(self, own: IntArray) -> IntArray:
         """Return the numbers of answers that are the learner's own numbers."""
         numbers = self._from_own[own]
-        if _UNMET in self._from_own and _UNMET in numbers:
+        if not self._all_met and _UNMET in numbers:
             return self.numbering.of(decode(own, self.model.classes_))
         return numbers
 

@@ -62,7 +62,7 @@ def log_losses(chance: FloatArray | None, n: int) -> FloatArray:
     probabilities.
     """
     if chance is None:
-        return np.full(n, nan)
+        return np.broadcast_to(np.float64(nan), n)
     return -np.log(np.fmax(chance, _SMALLEST))
 
 

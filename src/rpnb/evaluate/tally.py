@@ -87,9 +87,11 @@ class Tally:
         wrong = answers != truth
         self.grow(M)
         M = self.counts.shape[0]
-        # No answer, -1, takes the first of M + 1 places, and the last column.
-        place = truth * (M + 1) + (answers + 1)
+        # No answer, -1, takes the first of M + 1 places, then the last column.
         if self.counts.size <= _SMALL:
+            place = truth * (M + 1)
+            place += answers
+            place += 1
             flat = np.bincount(place, minlength=self.counts.size)
             self.counts += np.roll(flat.reshape(self.counts.shape), -1, axis=1)
         else:
