@@ -1,5 +1,7 @@
 """Learners in one pass: what each counts, and that they do not disturb each other."""
 
+import gc
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.testing import assert_array_equal
 from rpnb.baselines import make
 from rpnb.evaluate.metrics import confusion_counts
 from rpnb.evaluate.side_by_side import SideBySide
-from rpnb.files import LabelledArrays
+from rpnb.files import Chunk, LabelledArrays
 
 NAMES = ("OGD", "GaussianNB")
 
@@ -64,3 +66,20 @@ def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
         counts = confusion_counts(truth, answers, len(labels))
         assert_array_equal(player.record.counts, counts)
     assert_array_equal(contest.balance.course()[1][-1], np.bincount(truth))
+
+
+def test_rows_are_let_go_once_they_are_learnt() -> None:
+    # By counting references: a cycle would wait for the collector, and memory grow.
+    contest = SideBySide({"NB": make("GaussianNB")}, {"last": make("NoChange")})
+    rng = np.random.default_rng(0)
+    kept = []
+    gc.disable()
+    try:
+        for _ in range(3):
+            X, y = rng.standard_normal((8, 2)), rng.integers(0, 2, 8)
+            kept.append(weakref.ref(X))
+            contest.take(Chunk(X, y, y, np.arange(8), None))
+            del X
+        assert [reference() for reference in kept] == [None] * 3
+    finally:
+        gc.enable()

@@ -13,6 +13,14 @@ from rpnb.evaluate.side_by_side import Facts, SideBySide
 from rpnb.evaluate.tally import Tally
 from rpnb.study.layout import Table, to_text
 
+# Which of its forms a learner was run in, as the study's tables say it.
+_DENSITIES = {
+    "log": 'logarithms of densities are added (density="log"), which is sound; MOA and '
+    "the paper's figures multiply densities",
+    "product": "densities are multiplied as in MOA and underflow in high dimension "
+    '(density="product")',
+}
+
 
 def as_table(contest: SideBySide, facts: Facts) -> str:
     """Return the results for people."""
@@ -39,6 +47,11 @@ def as_table(contest: SideBySide, facts: Facts) -> str:
     notes = [
         f"{duration(facts.seconds)}, {contest.rows / max(facts.seconds, 1e-9):,.0f} "
         "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
+    ]
+    notes += [
+        f"{player.name}: {_DENSITIES[player.model.density]}"
+        for player in contest.players
+        if hasattr(player.model, "density")
     ]
     if facts.loaded is not None:
         notes.append(

@@ -74,12 +74,15 @@ class Block:
         numbers = None if self.numbers is None else self.numbers[rows]
         return Block(start, take(self.X, rows), self.y[rows], numbers, self.checked)
 
-    @cached_property
+    @property
     def tabled(self) -> "Block":
         """The block with its rows in a table: dicts become rows of an array."""
-        if isinstance(self.X, list):
-            return replace(self, X=_table_of(self.X, self.start))
-        return self
+        # A block that held itself would stay until the collector comes for it.
+        return self._tabled if isinstance(self.X, list) else self
+
+    @cached_property
+    def _tabled(self) -> "Block":
+        return replace(self, X=_table_of(self.X, self.start))
 
     @cached_property
     def records(self) -> Sequence[Record]:
