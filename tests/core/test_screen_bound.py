@@ -132,19 +132,21 @@ def test_rounding_counts_the_distance_of_the_mean_from_the_origin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "z"),
+    ("precision", "z", "share"),
     [
         # −½/σ² becomes zero, and is multiplied by a large square.
-        (2.0**-149, 2.0**60),
+        (2.0**-149, 2.0**60, 0.45),
         # It does not, but its product with z does.
-        (2.98 * 2.0**-149, 0.5),
+        (2.98 * 2.0**-149, 0.5, 0.2),
+        # Nor does this one, but the product of both with z.
+        (0.98 * 2.0**-89, 2.0**-30, 0.45),
     ],
 )
 def test_what_single_precision_cannot_hold_is_in_the_bound(
-    precision: float, z: float
+    precision: float, z: float, share: float
 ) -> None:
     laws, screen = one_class(precision, np.zeros(1))
-    assert 0.45 < share_of_bound(laws, screen, np.full(1, z), np.full(1, z)) <= 1.0
+    assert share < share_of_bound(laws, screen, np.full(1, z), np.full(1, z)) <= 1.0
 
 
 def test_large_constants_lose_digits_in_double_precision() -> None:

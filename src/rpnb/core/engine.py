@@ -51,7 +51,7 @@ _WIDE_ENTRIES = 1 << 22
 _MOST_ROWS = 1024
 # Rows between two looks at which way is cheaper, once by quadratic forms; rows that the
 # expected rate of changes counts as; rows over which the rate is averaged.
-_QUADRATIC_ROWS = 4096
+_QUADRATIC_ROWS = 16384
 _EXPECTED = 64
 _WINDOW = 2048
 # Rows screened together.

@@ -12,7 +12,8 @@ import numpy as np
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.model import Model
 from rpnb.core.projection import project
-from rpnb.core.quadratic import n_terms, refresh_quadratic, unset_quadratic
+from rpnb.core.quadratic import n_terms, unset_quadratic
+from rpnb.core.quadratic_refresh import refresh_quadratic
 from rpnb.core.stream_quadratic import pass_quadratic
 
 Path: TypeAlias = Literal["auto", "columns", "quadratic"]
@@ -25,17 +26,17 @@ _MOST_ROWS = 256
 
 def column_cost(p: int, F: int, M: int) -> float:
     """Return what a row costs by columns: projected, then scored class by class."""
-    return 300.0 + 20.0 * M + 0.05 * p * F + 0.07 * M * F
+    return 200.0 + 10.0 * M + 0.023 * p * F + 0.06 * M * F
 
 
 def quadratic_cost(p: int, M: int) -> float:
     """Return what a row costs by quadratic forms that are up to date."""
-    return 20.0 + 15.0 * M + n_terms(p) * (0.7 + 0.1 * M)
+    return 8.0 + 5.0 * M + n_terms(p) * (0.6 + 0.04 * M)
 
 
 def rebuild_cost(p: int, F: int, M: int) -> float:
     """Return what it costs that a class changes: its form, and the rest of a step."""
-    return (2.0 + 0.03 * p * (p + 1)) * F + 30.0 * n_terms(p) + 200.0 * M
+    return (1.2 + 0.024 * p * (p + 1)) * F + 10.0 * n_terms(p) + 50.0 * M
 
 
 class QuadraticScreener:

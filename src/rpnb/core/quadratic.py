@@ -14,17 +14,26 @@ instead of F·p and 2·F a class; a class that has learnt costs ½p²·F once mo
 bound of the error is derived in docs/algorithm.md, "The quadratic path".
 """
 
-from math import frexp, ldexp, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from rpnb.core.arrays import FloatArray, SingleArray
-from rpnb.core.compiled import compiled, compiled_approximate
-from rpnb.core.laws import Gaussians
+from rpnb.core.compiled import compiled, compiled_inline
+from rpnb.core.vectors import (
+    SINGLES,
+    Doubles,
+    doubles,
+    fused,
+    load_doubles,
+    store_doubles,
+)
 
-# Columns whose products are summed in single precision before the sum goes to double.
-PANEL = 256
+# Columns whose products are summed in single precision, in eight lanes, before the sums
+# go to double; observations whose polynomials are evaluated together.
+PANEL = 2048
+ROWS = 16
 # Unit roundoffs of double and single precision.
 DOUBLE = 2.0**-53
 SINGLE = 2.0**-24
@@ -36,7 +45,7 @@ class Quadratic(NamedTuple):
     """The classes' scores as polynomials in the moved observation."""
 
     columns: SingleArray
-    """(⌈p⌉, F) the projection, with a row of zeros if p is odd"""
+    """(⌈p⌉, ⌈F⌉) the projection; zeros fill the last four rows and eight columns"""
     norms: FloatArray
     """(F,) the squared lengths of the projection's columns"""
     longest: float
@@ -45,10 +54,12 @@ class Quadratic(NamedTuple):
     """1/√q"""
     origin: FloatArray
     """(p,) x₀"""
+    away: float
+    """|x₀|"""
     centre: FloatArray
     """(F,) z₀, the projected origin"""
     factors: FloatArray
-    """(M, ⌈L⌉) of x'_i x'_j, i ≤ j, then of x'_i; zeros make the number even by four"""
+    """(M, L) of x'_i x'_j, i ≤ j, then of x'_i"""
     start: FloatArray
     """(M,) −½ Σ w μ'²"""
     pull: FloatArray
@@ -74,141 +85,25 @@ def unset_quadratic(
     the data and `centre` (F,) its definitive projection.
     """
     p, F = R.shape
-    columns = R
-    if p % 2 == 1:
-        columns = np.concatenate([R, np.zeros((1, F), np.float32)])
+    columns = np.zeros((-(-p // 4) * 4, -(-F // SINGLES) * SINGLES), np.float32)
+    columns[:p, :F] = R
     norms = np.einsum("pf,pf->f", R, R, dtype=np.float64)
-    gamma = (min(F, PANEL) + 3) * SINGLE + (F + n_terms(p) + 8) * DOUBLE
+    lane = -(-min(F, PANEL) // SINGLES)
+    gamma = (lane + 3) * SINGLE + (F + n_terms(p) + 8) * DOUBLE
     return Quadratic(
         columns,
         norms,
         float(norms.max()),
         scale,
         origin,
+        float(np.linalg.norm(origin)),
         centre,
-        np.zeros((M, -(-n_terms(p) // 4) * 4)),
+        np.zeros((M, n_terms(p))),
         np.empty(M),
         np.empty(M),
         np.empty(M),
         1.01 * gamma,
     )
-
-
-@compiled_approximate
-def refresh_quadratic(quadratic: Quadratic, m: int, gaussians: Gaussians) -> None:
-    """Bring class m's polynomial up to date with its laws.
-
-    Precisions are divided by a power of two above all of them, and so is w·μ', so that
-    single precision can neither overflow nor lose what matters; what underflows is
-    smaller than the last term of the trace, which stands for it in the bound.
-    """
-    rows, F = quadratic.columns.shape
-    p = quadratic.origin.shape[0]
-    precision = gaussians.precision[m]
-    along = np.empty(F)
-    stiffness, pull, trace = _survey(
-        gaussians.mean[m], precision, quadratic.centre, quadratic.norms, along
-    )
-    # No |w·μ'| is above √(Σ w)·√(Σ w μ'²).
-    stiff = _power_above(stiffness)
-    steep = _power_above(sqrt(stiffness) * sqrt(pull))
-    # The left factors of a panel: of A, row by row, then of b, then zeros.
-    left = np.zeros((rows + 2, PANEL), np.float32)
-    sums = np.zeros((rows + 2, rows))
-    for first in range(0, F, PANEL):
-        last = min(first + PANEL, F)
-        width = last - first
-        _scale(precision[first:last], 1.0 / stiff, left[rows, :width])
-        for i in range(p):
-            column = quadratic.columns[i, first:last]
-            _weigh(left[rows, :width], column, left[i, :width])
-        _scale(along[first:last], 1.0 / steep, left[rows, :width])
-        for i in range(0, rows + 2, 2):
-            for j in range(i if i < rows else 0, rows, 2):
-                s00, s01, s10, s11 = _two_by_two(
-                    left[i, :width],
-                    left[i + 1, :width],
-                    quadratic.columns[j, first:last],
-                    quadratic.columns[j + 1, first:last],
-                )
-                sums[i, j] += s00
-                sums[i, j + 1] += s01
-                sums[i + 1, j] += s10
-                sums[i + 1, j + 1] += s11
-    factors = quadratic.factors[m]
-    square = stiff * (quadratic.scale * quadratic.scale)
-    place = 0
-    for i in range(p):
-        factors[place] = -0.5 * square * sums[i, i]
-        place += 1
-        for j in range(i + 1, p):
-            factors[place] = -square * sums[i, j]
-            place += 1
-    for i in range(p):
-        factors[place] = steep * quadratic.scale * sums[rows, i]
-        place += 1
-    quadratic.start[m] = -0.5 * pull
-    quadratic.pull[m] = sqrt(pull)
-    trace = trace * (quadratic.scale * quadratic.scale)
-    lost = square * F * (1.0 + quadratic.longest) * 2.0**-100
-    quadratic.spread[m] = sqrt(trace + lost)
-
-
-@compiled_approximate
-def _survey(
-    mean: FloatArray,
-    precision: FloatArray,
-    centre: FloatArray,
-    norms: FloatArray,
-    along: FloatArray,
-) -> tuple[float, float, float]:
-    """Write w·μ' to `along`; return Σ w, Σ w μ'² and Σ w‖r‖²."""
-    stiffness = 0.0
-    pull = 0.0
-    trace = 0.0
-    for f in range(mean.shape[0]):
-        w = precision[f]
-        moved = mean[f] - centre[f]
-        along[f] = w * moved
-        stiffness += w
-        pull += w * moved * moved
-        trace += w * norms[f]
-    return stiffness, pull, trace
-
-
-@compiled
-def _power_above(value: float) -> float:
-    """Return a power of two above `value`, within what can be inverted."""
-    return ldexp(1.0, min(max(frexp(value)[1], -1000), 1000))
-
-
-@compiled
-def _scale(values: FloatArray, factor: float, out: SingleArray) -> None:
-    for f in range(values.shape[0]):
-        out[f] = values[f] * factor
-
-
-@compiled
-def _weigh(weights: SingleArray, column: SingleArray, out: SingleArray) -> None:
-    for f in range(weights.shape[0]):
-        out[f] = weights[f] * column[f]
-
-
-@compiled_approximate
-def _two_by_two(
-    a: SingleArray, b: SingleArray, c: SingleArray, d: SingleArray
-) -> tuple[np.float32, np.float32, np.float32, np.float32]:
-    """Return the inner products a·c, a·d, b·c and b·d: two loads for two products."""
-    ac = np.float32(0.0)
-    ad = np.float32(0.0)
-    bc = np.float32(0.0)
-    bd = np.float32(0.0)
-    for f in range(a.shape[0]):
-        ac += a[f] * c[f]
-        ad += a[f] * d[f]
-        bc += b[f] * c[f]
-        bd += b[f] * d[f]
-    return ac, ad, bc, bd
 
 
 @compiled
@@ -217,43 +112,32 @@ def expand(
     origin: FloatArray,
     terms: FloatArray,
     lengths: FloatArray,
-    distances: FloatArray,
 ) -> None:
     """Write the polynomials' terms for rows of X (n, p), one column a row.
 
-    `terms` (⌈L⌉, ≥ n) gets the products and features in the order of `factors`, and
-    zeros; `lengths` (≥ n,) |x'|, `distances` (≥ n,) |x| + |x₀|.
+    `terms` (L, ≥ n) gets the products and features in the order of `factors`, `lengths`
+    (≥ n,) |x'|.
     """
     n, p = X.shape
     L = n_terms(p)
-    away = 0.0
-    for i in range(p):
-        away += origin[i] * origin[i]
-    away = sqrt(away)
     square = np.zeros(n)
-    far = np.zeros(n)
     for i in range(p):
-        _move(X[:, i], origin[i], terms[L - p + i, :n], square, far)
+        _move(X[:, i], origin[i], terms[L - p + i, :n], square)
     for b in range(n):
         lengths[b] = sqrt(square[b])
-        distances[b] = sqrt(far[b]) + away
     place = 0
     for i in range(p):
         for j in range(i, p):
             _multiply(terms[L - p + i, :n], terms[L - p + j, :n], terms[place, :n])
             place += 1
-    terms[L:] = 0.0
 
 
 @compiled
-def _move(
-    x: FloatArray, origin: float, out: FloatArray, square: FloatArray, far: FloatArray
-) -> None:
+def _move(x: FloatArray, origin: float, out: FloatArray, square: FloatArray) -> None:
     for b in range(x.shape[0]):
         moved = x[b] - origin
         out[b] = moved
         square[b] += moved * moved
-        far[b] += x[b] * x[b]
 
 
 @compiled
@@ -266,18 +150,23 @@ def _multiply(a: FloatArray, b: FloatArray, out: FloatArray) -> None:
 def evaluate(
     quadratic: Quadratic, terms: FloatArray, n: int, values: FloatArray
 ) -> None:
-    """Write the polynomials' values (M, ≥ n) for the first n columns of `terms`."""
-    M = quadratic.start.shape[0]
-    for m in range(M):
-        values[m, :n] = quadratic.start[m]
-    for place in range(0, terms.shape[0], 4):
-        a = terms[place, :n]
-        b = terms[place + 1, :n]
-        c = terms[place + 2, :n]
-        d = terms[place + 3, :n]
-        for m in range(M):
-            factors = quadratic.factors[m, place : place + 4]
-            _add_four(factors, a, b, c, d, values[m, :n])
+    """Write the polynomials' values (M, ≥ n) for the first n columns of `terms`.
+
+    Columns are taken sixteen at a time: both arrays have columns to fill the last.
+    """
+    M, L = quadratic.factors.shape
+    step = terms.shape[1]
+    factors = quadratic.factors.reshape(M * L)
+    numbers = terms.reshape(L * step)
+    out = values.reshape(M * step)
+    for first in range(0, n, ROWS):
+        for m in range(0, M - 1, 2):
+            start = quadratic.start[m], quadratic.start[m + 1]
+            _two_classes(factors, m * L, L, start, numbers, step, first, out, m * step)
+        if M % 2 == 1:
+            m = M - 1
+            start_m = quadratic.start[m]
+            _one_class(factors, m * L, L, start_m, numbers, step, first, out, m * step)
 
 
 @compiled
@@ -289,31 +178,93 @@ def evaluate_one(
     last: int,
     values: FloatArray,
 ) -> None:
-    """Write class m's values (n,) for the columns first … last − 1 of `terms`."""
-    values[first:last] = quadratic.start[m]
-    for place in range(0, terms.shape[0], 4):
-        _add_four(
-            quadratic.factors[m, place : place + 4],
-            terms[place, first:last],
-            terms[place + 1, first:last],
-            terms[place + 2, first:last],
-            terms[place + 3, first:last],
-            values[first:last],
-        )
+    """Write class m's values for the columns first … last − 1 of `terms`.
+
+    The columns beside them that fill the sixteens are written too.
+    """
+    M, L = quadratic.factors.shape
+    step = terms.shape[1]
+    factors = quadratic.factors.reshape(M * L)
+    numbers = terms.reshape(L * step)
+    out = values.reshape(M * step)
+    start = quadratic.start[m]
+    for k in range(first - first % ROWS, last, ROWS):
+        _one_class(factors, m * L, L, start, numbers, step, k, out, m * step)
 
 
-@compiled_approximate
-def _add_four(
+@compiled_inline
+def _two_classes(
     factors: FloatArray,
-    a: FloatArray,
-    b: FloatArray,
-    c: FloatArray,
-    d: FloatArray,
+    at: int,
+    L: int,
+    start: tuple[float, float],
+    terms: FloatArray,
+    step: int,
+    first: int,
     values: FloatArray,
+    to: int,
 ) -> None:
-    f0, f1, f2, f3 = factors[0], factors[1], factors[2], factors[3]
-    for k in range(values.shape[0]):
-        values[k] += (f0 * a[k] + f1 * b[k]) + (f2 * c[k] + f3 * d[k])
+    """Evaluate the polynomials with factors from `at` on for sixteen columns.
+
+    Two classes share the loads of the terms. Values go to rows from `to` on.
+    """
+    a0 = doubles(start[0])
+    a1, a2, a3 = a0, a0, a0
+    b0 = doubles(start[1])
+    b1, b2, b3 = b0, b0, b0
+    for t in range(L):
+        a = doubles(factors[at + t])
+        b = doubles(factors[at + L + t])
+        place = t * step + first
+        x = load_doubles(terms, place)
+        a0 = fused(a, x, a0)
+        b0 = fused(b, x, b0)
+        x = load_doubles(terms, place + 4)
+        a1 = fused(a, x, a1)
+        b1 = fused(b, x, b1)
+        x = load_doubles(terms, place + 8)
+        a2 = fused(a, x, a2)
+        b2 = fused(b, x, b2)
+        x = load_doubles(terms, place + 12)
+        a3 = fused(a, x, a3)
+        b3 = fused(b, x, b3)
+    _store(values, to + first, a0, a1, a2, a3)
+    _store(values, to + step + first, b0, b1, b2, b3)
+
+
+@compiled_inline
+def _one_class(
+    factors: FloatArray,
+    at: int,
+    L: int,
+    start: float,
+    terms: FloatArray,
+    step: int,
+    first: int,
+    values: FloatArray,
+    to: int,
+) -> None:
+    """Do what `_two_classes` does, for one."""
+    a0 = doubles(start)
+    a1, a2, a3 = a0, a0, a0
+    for t in range(L):
+        a = doubles(factors[at + t])
+        place = t * step + first
+        a0 = fused(a, load_doubles(terms, place), a0)
+        a1 = fused(a, load_doubles(terms, place + 4), a1)
+        a2 = fused(a, load_doubles(terms, place + 8), a2)
+        a3 = fused(a, load_doubles(terms, place + 12), a3)
+    _store(values, to + first, a0, a1, a2, a3)
+
+
+@compiled_inline
+def _store(
+    values: FloatArray, first: int, a: Doubles, b: Doubles, c: Doubles, d: Doubles
+) -> None:
+    store_doubles(values, first, a)
+    store_doubles(values, first + 4, b)
+    store_doubles(values, first + 8, c)
+    store_doubles(values, first + 12, d)
 
 
 @compiled
@@ -322,7 +273,6 @@ def bound_errors(
     m: int,
     constant: float,
     lengths: FloatArray,
-    distances: FloatArray,
     values: FloatArray,
     doubts: FloatArray,
 ) -> None:
@@ -338,8 +288,8 @@ def bound_errors(
         quadratic.spread[m],
         quadratic.pull[m],
         abs(constant),
+        2.0 * quadratic.away,
         lengths,
-        distances,
         values,
         doubts,
     )
@@ -359,8 +309,8 @@ def _doubt(
     spread: float,
     pull: float,
     constant: float,
+    away: float,
     lengths: FloatArray,
-    distances: FloatArray,
     values: FloatArray,
     doubts: FloatArray,
 ) -> None:
@@ -370,7 +320,8 @@ def _doubt(
         # Q = Σ w (z − μ)² is what the value reveals, up to its own rounding.
         seen = -2.0 * values[b]
         Q = (seen if seen > 0.0 else 0.0) + 2.0 * rounding
-        noise = reach * distances[b]
+        # |x| + |x₀| is at most |x'| + 2|x₀|.
+        noise = reach * (lengths[b] + away)
         root = sqrt(Q) + noise
         bound = rounding + noise * root
         bound += lost * (0.5 * root * root + constant + 1.0)

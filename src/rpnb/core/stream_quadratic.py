@@ -2,8 +2,9 @@
 
 `pass_quadratic` gives the labels of `rpnb.core.stream.pass_exact` and leaves the same
 state, to the bit. The polynomials of a step of rows are evaluated together, and so are
-their labels; the rows are then gone through one by one, up to the first that changes
-the model, after which what depends on it is done anew for the rest of the step.
+their labels; the rows are then gone through one by one. A class that learns is
+evaluated anew for the rest of the step, and so are the labels, the first time together:
+another mistake is then far. After a second one, near, they are found row by row.
 """
 
 from typing import NamedTuple
@@ -11,17 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.compiled import compiled
+from rpnb.core.compiled import compiled, compiled_inline
 from rpnb.core.projection import project
 from rpnb.core.quadratic import (
+    ROWS,
     Quadratic,
     bound_errors,
     evaluate,
     evaluate_one,
     expand,
     last_bits,
-    refresh_quadratic,
 )
+from rpnb.core.quadratic_refresh import refresh_quadratic
 from rpnb.core.scoring import LANES, best_class
 from rpnb.core.stream import LEARN_NOTHING, Learner, count_row, learn_row, learns
 
@@ -33,14 +35,12 @@ class Step(NamedTuple):
     """(⌈L⌉, step) what `rpnb.core.quadratic.expand` makes of the rows"""
     lengths: FloatArray
     """(step,) |x'|"""
-    distances: FloatArray
-    """(step,) |x| + |x₀|"""
     values: FloatArray
     """(M, step) the polynomials' values"""
     doubts: FloatArray
     """(M, step) bounds of their errors"""
     leader: FloatArray
-    """(step,) the class with the largest value, −1 if none takes part"""
+    """(step,) the class that is best at least, −1 if none takes part"""
     lowest: FloatArray
     """(step,) the least that its definitive score can be"""
     rivals: FloatArray
@@ -50,15 +50,16 @@ class Step(NamedTuple):
 @compiled
 def make_step(terms: int, M: int, step: int) -> Step:
     """Room for `step` rows, M classes and polynomials of so many terms."""
+    room = (step + ROWS - 1) // ROWS * ROWS
+    # What fills the last rows is evaluated too, and must be numbers.
     return Step(
-        np.empty((terms, step)),
-        np.empty(step),
-        np.empty(step),
-        np.empty((M, step)),
-        np.empty((M, step)),
-        np.empty(step),
-        np.empty(step),
-        np.empty(step),
+        np.zeros((terms, room)),
+        np.empty(room),
+        np.empty((M, room)),
+        np.empty((M, room)),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
     )
 
 
@@ -90,24 +91,27 @@ def pass_quadratic(
     for start in range(0, n, step):
         size = min(step, n - start)
         rows = X[start : start + size]
-        expand(rows, quadratic.origin, work.terms, work.lengths, work.distances)
+        expand(rows, quadratic.origin, work.terms, work.lengths)
         evaluate(quadratic, work.terms, size, work.values)
         for m in range(M):
             _bound(learner, quadratic, work, m, 0, size)
         settle(learner, work, 0, size)
+        settled = True
+        changes = 0
         for b in range(size):
             i = start + b
             # No remainder, as in the other passes: a division is much in so short a
             # loop.
             w = weight[i if weight.shape[0] > 1 else 0]
+            if not settled:
+                settle_row(learner, work, b)
             label = int(work.leader[b])
             certain = work.rivals[b] <= 1.0
             if certain and not learns(learn, label, y, i):
                 labels[i] = label
                 if learn != LEARN_NOTHING and y[i] >= 0:
                     count_row(classes, keep, y[i], w)
-                    if classes.follow > 0.0:
-                        settle(learner, work, b + 1, size)
+                    settled = settled and classes.follow == 0.0
                 continue
             row[0] = i
             project(X, row, learner.scale, learner.R, z)
@@ -119,15 +123,17 @@ def pass_quadratic(
             labels[i] = label
             if learn != LEARN_NOTHING and y[i] >= 0:
                 count_row(classes, keep, y[i], w)
+                settled = settled and classes.follow == 0.0
                 if learns(learn, label, y, i):
                     learn_row(learner, y[i], z[0], w)
                     refresh_quadratic(quadratic, y[i], learner.gaussians)
-                    evaluate_one(
-                        quadratic, y[i], work.terms, b + 1, size, work.values[y[i]]
-                    )
+                    evaluate_one(quadratic, y[i], work.terms, b + 1, size, work.values)
                     _bound(learner, quadratic, work, y[i], b + 1, size)
                     updates += 1
-                settle(learner, work, b + 1, size)
+                    changes += 1
+                    settled = settled and changes == 1
+                    if settled:
+                        settle(learner, work, b + 1, size)
     return updates
 
 
@@ -140,7 +146,6 @@ def _bound(
         m,
         learner.gaussians.constant[m],
         work.lengths[first:last],
-        work.distances[first:last],
         work.values[m, first:last],
         work.doubts[m, first:last],
     )
@@ -150,17 +155,17 @@ def _bound(
 def settle(learner: Learner, work: Step, first: int, last: int) -> None:
     """Find the leading class of rows first … last − 1, and how many may be first.
 
-    A NaN never leads where there is a number, and always counts as a rival.
+    The leader is the class whose score is known to be the highest at least. A NaN never
+    leads where there is a number, and always counts as a rival.
     """
     classes = learner.classes
     lost = last_bits(learner.R.shape[1])
     leader = work.leader[first:last]
     lowest = work.lowest[first:last]
     rivals = work.rivals[first:last]
-    # The largest score so far takes the place of the count, which comes later.
     leader[:] = -1.0
     lowest[:] = -np.inf
-    rivals[:] = -np.inf
+    rivals[:] = 0.0
     for m in range(classes.bias.shape[0]):
         if classes.eligible[m]:
             if first < last and leader[0] < 0.0:
@@ -173,9 +178,7 @@ def settle(learner: Learner, work: Step, first: int, last: int) -> None:
                 work.doubts[m, first:last],
                 leader,
                 lowest,
-                rivals,
             )
-    rivals[:] = 0.0
     for m in range(classes.bias.shape[0]):
         if classes.eligible[m]:
             _challenge(
@@ -197,14 +200,12 @@ def _lead(
     doubts: FloatArray,
     leader: FloatArray,
     lowest: FloatArray,
-    highest: FloatArray,
 ) -> None:
     for b in range(values.shape[0]):
-        score = values[b] + known
-        ahead = score > highest[b]
-        lowest[b] = score - (doubts[b] + lost) if ahead else lowest[b]
+        lower = values[b] + known - (doubts[b] + lost)
+        ahead = lower > lowest[b]
         leader[b] = m if ahead else leader[b]
-        highest[b] = score if ahead else highest[b]
+        lowest[b] = lower if ahead else lowest[b]
 
 
 @compiled
@@ -219,6 +220,31 @@ def _challenge(
     for b in range(values.shape[0]):
         upper = values[b] + known + (doubts[b] + lost)
         rivals[b] += 0.0 if upper < lowest[b] else 1.0
+
+
+@compiled_inline
+def settle_row(learner: Learner, work: Step, b: int) -> None:
+    """Do what `settle` does, for row b."""
+    classes = learner.classes
+    lost = last_bits(learner.R.shape[1])
+    leader = -1
+    lowest = -np.inf
+    for m in range(classes.bias.shape[0]):
+        bias = classes.bias[m]
+        lower = work.values[m, b] + (learner.gaussians.constant[m] + bias)
+        lower -= work.doubts[m, b] + lost * abs(bias)
+        ahead = classes.eligible[m] & ((lower > lowest) | (leader < 0))
+        leader = m if ahead else leader
+        lowest = lower if ahead & (lower > lowest) else lowest
+    rivals = 0
+    for m in range(classes.bias.shape[0]):
+        bias = classes.bias[m]
+        upper = work.values[m, b] + (learner.gaussians.constant[m] + bias)
+        upper += work.doubts[m, b] + lost * abs(bias)
+        rivals += 1 if classes.eligible[m] and not upper < lowest else 0
+    work.leader[b] = leader
+    work.lowest[b] = lowest
+    work.rivals[b] = rivals
 
 
 @compiled
