@@ -7,10 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core import oracle as plain
 from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.engine import Screener, absorb_all, run, run_batches
+from rpnb.core.engine import absorb_all, run, run_batches
 from rpnb.core.model import Model, copy_model, fade_all
 from rpnb.core.moments import fade, merge, no_moments, observe
 from rpnb.core.oracle import Oracle
+from rpnb.core.screener import Screener
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, pass_combined
 from strategies import (
     WEIGHT,

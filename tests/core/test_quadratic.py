@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.arrays import FloatArray
-from rpnb.core.engine import Paths, Screener, classify, run, run_batches, scores
+from rpnb.core.engine import classify, run, run_batches, scores
 from rpnb.core.model import Model, copy_model
-from rpnb.core.paths import QuadraticScreener
+from rpnb.core.paths import Paths, QuadraticScreener
 from rpnb.core.projection import project
 from rpnb.core.quadratic import (
     PANEL,
@@ -23,6 +23,7 @@ from rpnb.core.quadratic import (
     unset_quadratic,
 )
 from rpnb.core.quadratic_refresh import refresh_quadratic
+from rpnb.core.screener import Screener
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.stream_quadratic import make_step, settle, settle_row
 from rpnb.core.vectors import SINGLES

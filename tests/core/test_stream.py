@@ -6,17 +6,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core import oracle as plain
-from rpnb.core.engine import (
-    Screener,
-    absorb_all,
-    block_rows,
-    classify,
-    run,
-    run_batches,
-    scores,
-)
+from rpnb.core.blocks import block_rows
+from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
 from rpnb.core.model import copy_model
 from rpnb.core.screen import screen_rows
+from rpnb.core.screener import Screener
 from rpnb.core.stream import (
     LEARN_ALL,
     LEARN_MISTAKES,
@@ -63,6 +57,7 @@ def test_the_definitive_pass_is_the_algorithm_of_the_paper(
     st.sampled_from([4, 16, 64]),
     st.sampled_from([4, 8, 32]),
     st.booleans(),
+    st.sampled_from([1, 2]),
 )
 def test_the_screened_pass_leaves_the_same_labels_and_bits(
     stream: Stream,
@@ -72,6 +67,7 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     size: int,
     step: int,
     by_step: bool,
+    jobs: int,
 ) -> None:
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
@@ -80,7 +76,7 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     two = copy_model(one)
     expected = definitive(one, stream, learn)
     labels = np.empty(stream.y.shape[0], np.int64)
-    screener = Screener(two, stream.X, size, step, by_step)
+    screener = Screener(two, stream.X, size, step, by_step, jobs)
     screener.run(stream.X, stream.y, WEIGHT, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -113,7 +109,7 @@ def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
     screener.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
     found = np.empty((4, 2))
     with np.errstate(over="ignore"):
-        screen_rows(screener._Z[:4], screener._screen, found)
+        screen_rows(screener._rooms[0].Z[:4], screener._screen, found)
     assert found[1, 0] == np.inf
     assert_array_equal(labels, expected)
     assert_array_equal(labels, [0, 1])

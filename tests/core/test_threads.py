@@ -1,6 +1,7 @@
 """Rows spread over threads: all of them, once, with BLAS kept to one thread."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rpnb.core.threads import LEAST_ROWS, in_threads, one_blas_thread
+from rpnb.core.threads import LEAST_ROWS, in_threads, one_ahead, one_blas_thread
 
 
 def blas_threads() -> list[int]:
@@ -83,3 +84,51 @@ def test_callers_that_overlap_leave_no_limit_behind() -> None:
         assert set(blas_threads()) == {1}
         second.__exit__(None, None, None)
         assert blas_threads() == before
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_answers_come_in_order_and_one_ahead_at_most(n: int, jobs: int) -> None:
+    begun: list[int] = []
+
+    def job(number: int) -> int:
+        begun.append(number)
+        return number
+
+    for number, answer in enumerate(
+        one_ahead([partial(job, i) for i in range(n)], jobs)
+    ):
+        assert answer == number
+        assert len(begun) <= number + jobs
+    assert begun == list(range(n))
+
+
+def test_the_next_is_under_way_while_the_last_is_used() -> None:
+    going = threading.Event()
+
+    def second() -> int:
+        going.set()
+        return 2
+
+    answers = one_ahead([lambda: 1, second], 2)
+    assert next(answers) == 1
+    assert going.wait(60)
+    assert list(answers) == [2]
+
+
+def test_blas_has_one_thread_while_a_thread_works_ahead() -> None:
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        found = list(one_ahead([blas_threads, blas_threads], 2))
+        assert all(threads == 1 for part in found for threads in part)
+        assert blas_threads() == before
+
+
+def test_an_error_ahead_comes_when_its_answer_is_asked_for() -> None:
+    def fail() -> int:
+        raise ZeroDivisionError
+
+    answers = one_ahead([lambda: 1, fail, lambda: 3], 2)
+    assert next(answers) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(answers)

@@ -9,9 +9,10 @@ from numpy.testing import assert_array_equal
 from rpnb.core import oracle as plain
 from rpnb.core.arrays import IntArray
 from rpnb.core.combining import RULES, Rule
-from rpnb.core.engine import Paths, Screener, run
+from rpnb.core.engine import run
 from rpnb.core.model import Model, copy_model
-from rpnb.core.paths import QuadraticScreener
+from rpnb.core.paths import Paths, QuadraticScreener
+from rpnb.core.screener import Screener
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from strategies import (
     WEIGHT,

@@ -13,7 +13,7 @@ from rpnb.core import model as models
 from rpnb.core import oracle as plain
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.core.combining import RULES, Rule
-from rpnb.core.engine import Screener, absorb_all, classify, run, run_batches, scores
+from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
 from rpnb.core.model import Model, copy_model, make_projection
 from rpnb.core.projection import MATRIX_LAWS, Law, project
 from rpnb.core.rows import Table
@@ -25,6 +25,7 @@ from rpnb.core.screen import (
     screen_rows,
     unset_screen,
 )
+from rpnb.core.screener import Screener
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, pass_exact
 from rpnb.core.wide import project_rows, rows_for_passes
 from strategies import Stream, laws, make_model, matrix_laws, oracle_of, streams
@@ -157,9 +158,10 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     st.sampled_from([4, 16, 64]),
     st.sampled_from([4, 8, 32]),
     st.booleans(),
+    st.sampled_from([1, 2]),
 )
 def test_the_screen_of_projected_rows_changes_nothing(
-    stream: Stream, law: Law, learn: int, size: int, step: int, by_step: bool
+    stream: Stream, law: Law, learn: int, size: int, step: int, by_step: bool, jobs: int
 ) -> None:
     X, y, M = thinned(stream, 0.9)
     one = make_model(X.shape[1], M, K=20, law=law)
@@ -168,7 +170,7 @@ def test_the_screen_of_projected_rows_changes_nothing(
         label for i in range(len(y)) for label in learnt(one, X[[i]], y[[i]], learn)
     ]
     labels = np.empty(len(y), np.int64)
-    Screener(two, X, size, step, by_step).run(X, y, WEIGHT, learn, labels)
+    Screener(two, X, size, step, by_step, jobs).run(X, y, WEIGHT, learn, labels)
     assert labels.tolist() == expected
     assert state(one) == state(two)
 

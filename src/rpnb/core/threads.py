@@ -1,16 +1,16 @@
-"""Rows that do not depend on each other, spread over threads.
+"""Work that does not depend on what came before, spread over threads.
 
 Kernels and matrix products let go of the interpreter's lock, so threads are enough: the
 model is shared, not copied. Every row's result is the same to the bit whatever else is
 computed beside it, so it does not depend on the number of threads.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -29,6 +29,26 @@ def in_threads(work: Callable[[slice], None], n: int, jobs: int) -> None:
     with one_blas_thread(), ThreadPoolExecutor(parts) as pool:
         for _ in pool.map(work, slices):
             pass
+
+
+Answer = TypeVar("Answer")
+
+
+def one_ahead(work: Sequence[Callable[[], Answer]], jobs: int) -> Iterator[Answer]:
+    """Return what the functions return, one after the other.
+
+    With two jobs, the next is called in a thread while the caller has the last answer:
+    as soon as it asks for another, the last may be overwritten.
+    """
+    if jobs == 1 or len(work) <= 1:
+        yield from (job() for job in work)
+        return
+    with one_blas_thread(), ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(work[0])
+        for job in work[1:]:
+            answer, coming = coming.result(), pool.submit(job)
+            yield answer
+        yield coming.result()
 
 
 @cache

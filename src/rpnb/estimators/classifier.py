@@ -77,11 +77,12 @@ default="log_sum"
         "log_sum" and "product". None is K: the members see the same observation, so
         their evidence is averaged, not added up. No label depends on it.
     n_jobs : int or None, default=None
-        Threads for predicting many rows at once: `predict`, `predict_proba`,
-        `predict_log_proba` and `decision_function`. None is 1 unless a
-        `joblib.parallel_config` says otherwise, −1 is all cores. While there is more
-        than one, BLAS is kept to one thread; otherwise it is left as it is. Nothing
-        depends on it but time, and files do not keep it.
+        Threads for many rows at once. `predict`, `predict_proba`, `predict_log_proba`
+        and `decision_function` share out the rows; learning, which is sequential, has
+        wide rows (more than 64 features, sparse, or by a fast law) projected by one
+        thread ahead. None is 1 unless a `joblib.parallel_config` says otherwise, −1 is
+        all cores. While there is more than one, BLAS is kept to one thread; otherwise
+        it is left as it is. Nothing depends on it but time, and files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the projections. With an int, member k is the same matrix in every run,
         whatever the number of members.

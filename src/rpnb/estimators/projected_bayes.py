@@ -150,7 +150,8 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
                 return
             labels = np.empty(n, np.int64)
         if self.batch_size == 1:
-            run(state, X, y, weight, learn, labels)
+            jobs = threads_for(self.n_jobs, n)
+            run(state, X, y, weight, learn, labels, jobs=jobs)
         else:
             size = n if self.batch_size is None else int(self.batch_size)
             run_batches(state, X, y, weight, learn, size, labels)
