@@ -132,3 +132,11 @@ def test_an_error_ahead_comes_when_its_answer_is_asked_for() -> None:
     assert next(answers) == 1
     with pytest.raises(ZeroDivisionError):
         next(answers)
+
+
+def test_the_thread_ahead_minds_what_the_caller_says_about_overflow() -> None:
+    def job() -> str:
+        return np.geterr()["over"]
+
+    with np.errstate(over="call"):
+        assert list(one_ahead([job, job, job], 2)) == ["call"] * 3

@@ -8,6 +8,7 @@ computed beside it, so it does not depend on the number of threads.
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -44,9 +45,10 @@ def one_ahead(work: Sequence[Callable[[], Answer]], jobs: int) -> Iterator[Answe
         yield from (job() for job in work)
         return
     with one_blas_thread(), ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(work[0])
+        # In the caller's context, which says what NumPy does about overflow.
+        coming = pool.submit(copy_context().run, work[0])
         for job in work[1:]:
-            answer, coming = coming.result(), pool.submit(job)
+            answer, coming = coming.result(), pool.submit(copy_context().run, job)
             yield answer
         yield coming.result()
 
