@@ -5,6 +5,7 @@ import gzip
 import inspect
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,38 @@ def test_a_table_and_a_report_for_people(
     assert "http" not in page.replace("http://www.w3.org", "")
     for title in ("Confusion", "Scores by class", "Class balance", "Learning curves"):
         assert f">{title}</h2>" in page
+
+
+@pytest.mark.parametrize(
+    ("density", "said"), [("log", "are added"), ("product", "are multiplied")]
+)
+def test_the_table_says_which_density_trees_were_run_with(
+    path: Path, capsys: pytest.CaptureFixture[str], density: str, said: str
+) -> None:
+    words = ["run", str(path), "--target", "kind", "--model", "OnlineBagging"]
+    options = ["--param", f"density={density}", "--param", "n_estimators=2", "--quiet"]
+    assert main([*words, *options]) == 0
+    (line,) = [
+        line for line in capsys.readouterr().out.splitlines() if "densities" in line
+    ]
+    assert line.startswith("OnlineBagging: ")
+    assert said in line
+    assert f'density="{density}"' in line
+
+
+def test_a_run_imports_nothing_that_it_does_not_need(path: Path) -> None:
+    code = (
+        "import sys, rpnb.cli as c; c.main(sys.argv[1:]); "
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    words = ["run", str(path), "--target", "kind", *FEW]
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "rpnb.cli.streaming" in loaded
+    unneeded = {"rpnb.baselines", "rpnb.study.run", "rpnb.study.report", "matplotlib"}
+    assert not loaded & (unneeded | {"river", "rpnb.datasets", "rpnb.bench"})
 
 
 def test_every_parameter_of_the_estimator_is_an_option(

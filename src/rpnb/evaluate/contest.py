@@ -58,9 +58,11 @@ class Contest(Generic[Kept]):
         truth = piece.numbers
         assert truth is not None  # noqa: S101 - the piece is numbered
         repeats = self._repeats(truth)
-        M = len(self.numbering)
+        M, n = len(self.numbering), truth.shape[0]
+        unknown = log_losses(None, n)
         for player, answers in zip(self.players, found, strict=True):
-            loss = log_losses(answers.chance, truth.shape[0])
+            given = answers.chance
+            loss = unknown if given is None else log_losses(given, n)
             player.record.add(Rows(truth, answers.numbers, repeats, loss), M)
         return found
 

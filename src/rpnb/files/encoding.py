@@ -12,6 +12,7 @@ import numpy as np
 
 from rpnb.core.arrays import FloatArray, IntArray
 from rpnb.files.arrow import Kind, as_array, is_text
+from rpnb.files.buffers import Buffers
 from rpnb.files.labels import Book
 from rpnb.files.records import Chunk, FileError, Options
 from rpnb.files.targets import Targets
@@ -59,6 +60,7 @@ class Encoder:
         import pyarrow as pa
 
         self._double = pa.float64()
+        self._buffers = Buffers()
         self.name, self._kinds, self._options = name, dict(kinds), options
         self.targets = Targets(name, str(options.target), options.max_classes)
         self._one_hot = options.categorical == "one-hot"
@@ -84,7 +86,7 @@ class Encoder:
     def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> Chunk:
         """Return the rows of a batch, which have these numbers in the file."""
         y, codes = self.targets.take(batch.column(self._options.target), rows)
-        X = np.empty((batch.num_rows, len(self.feature_names())))
+        X = self._buffers.empty(batch.num_rows, len(self.feature_names()))
         place = 0
         for j, (column, kind) in enumerate(self._kinds.items()):
             values = batch.column(column)
