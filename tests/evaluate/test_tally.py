@@ -43,21 +43,14 @@ def test_a_track_knows_the_counts_at_a_few_places_however_it_is_fed(
         assert_array_equal(line, np.bincount(values[:place], minlength=len(line)))
 
 
-@pytest.mark.parametrize("small", [0, 1 << 14])
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3)), min_size=1, max_size=60),
     cuts,
     st.integers(1, 70),
 )
 def test_a_tally_counts_as_the_metrics_do_while_classes_join(
-    small: int, rows: list[tuple[int, int]], where: Cuts, window: int
+    rows: list[tuple[int, int]], where: Cuts, window: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "_SMALL", small)
-        check_a_tally(rows, where, window)
-
-
-def check_a_tally(rows: list[tuple[int, int]], where: Cuts, window: int) -> None:
     truth, answers = (np.array(column) for column in zip(*rows, strict=True))
     sums = Tally(window)
     M = 0

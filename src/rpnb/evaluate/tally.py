@@ -5,13 +5,12 @@ from itertools import pairwise
 import numpy as np
 
 from rpnb.core.arrays import BoolArray, IntArray
+from rpnb.core.compiled import compiled
 from rpnb.evaluate.metrics import class_scores
 from rpnb.evaluate.running import Rows
 
 #: Places along the stream that are remembered.
 _PLACES = 256
-# Entries of a table up to which a second one is faster than adding one by one.
-_SMALL = 1 << 14
 
 
 class Track:
@@ -64,6 +63,13 @@ def _occurrences(numbers: IntArray | BoolArray, k: int) -> IntArray:
     return np.bincount(numbers, minlength=k)
 
 
+@compiled
+def _count(truth: IntArray, answers: IntArray, counts: IntArray) -> None:
+    """Count rows by truth and answer; −1, no answer, is the last column."""
+    for i in range(truth.shape[0]):
+        counts[truth[i], answers[i]] += 1
+
+
 class Tally:
     """What a learner answered: counts by true class, mistakes along the stream.
 
@@ -86,16 +92,7 @@ class Tally:
         truth, answers = rows.truth, rows.answers
         wrong = answers != truth
         self.grow(M)
-        M = self.counts.shape[0]
-        # No answer, -1, takes the first of M + 1 places, then the last column.
-        if self.counts.size <= _SMALL:
-            place = truth * (M + 1)
-            place += answers
-            place += 1
-            flat = np.bincount(place, minlength=self.counts.size)
-            self.counts += np.roll(flat.reshape(self.counts.shape), -1, axis=1)
-        else:
-            np.add.at(self.counts, (truth, answers), 1)
+        _count(truth, answers, self.counts)
         self.mistakes += int(np.count_nonzero(wrong))
         self.track.add(wrong, 2)
         recent = wrong[-self._window :]
