@@ -48,4 +48,4 @@ def test_the_width_of_vectors_leaves_no_trace(tmp_path: Path) -> None:
     ).stdout.split()
     assert found[:2] == digest().split()
     # The other side did not have this machine's vectors.
-    assert found[2] == "generic" != config.CPU_NAME
+    assert found[2] == "generic" != getattr(config, "CPU_NAME", None)
