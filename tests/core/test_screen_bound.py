@@ -9,6 +9,8 @@ smaller is found out, and a larger one too.
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rpnb.core.arrays import FloatArray, SingleArray
 from rpnb.core.laws import Gaussians
@@ -16,12 +18,15 @@ from rpnb.core.projection import project
 from rpnb.core.scoring import LANES, score
 from rpnb.core.screen import (
     PANEL,
+    STRETCH,
     Screen,
     centre,
     doubt,
     move,
+    product,
     refresh_screen,
     screen_rows,
+    stretch_of,
     unset_screen,
 )
 from rpnb.core.vectors import SINGLES
@@ -180,16 +185,42 @@ def share_of_noise(x: FloatArray, x0: FloatArray, r: FloatArray) -> float:
     moved = np.empty((1, x.shape[0]), np.float32)
     noise, reach = np.empty(1), np.empty(1)
     centre(x[None, :], x0, SCALE, longest, moved, noise, reach)
-    screened = float(np.cumsum(moved[0] * R[:, 0], dtype=np.float32)[-1])
+    screened = np.float32(0.0)
+    stretch = stretch_of(x.shape[0])
+    for start in range(0, x.shape[0], stretch):
+        terms = (moved[0] * R[:, 0])[start : start + stretch]
+        screened += np.cumsum(terms, dtype=np.float32)[-1]
     z, z0 = projected(np.stack([x, x0]), R)
-    assert abs(screened) <= reach[0] * (1.0 + 1e-6)
-    return float(abs(screened - (z - z0)) / noise[0])
+    assert abs(float(screened)) <= reach[0] * (1.0 + 1e-6)
+    return float(abs(float(screened) - (z - z0)) / noise[0])
 
 
-def test_a_product_in_single_precision_errs_as_much_as_the_noise_says() -> None:
-    x = np.full(300, np.sqrt(SINGLE))
+@pytest.mark.parametrize(("p", "share"), [(300, 0.9), (5 * STRETCH, 0.15)])
+def test_a_product_in_single_precision_errs_as_much_as_the_noise_says(
+    p: int, share: float
+) -> None:
+    x = np.full(p, np.sqrt(SINGLE))
     x[0] = 1.0
-    assert 0.9 < share_of_noise(x, np.zeros(300), x) <= 1.0
+    assert share < share_of_noise(x, np.zeros(p), x) <= 1.0
+
+
+@given(st.integers(1, 7 * STRETCH), st.integers(1, 9), st.integers(1, 4))
+def test_a_product_by_stretches_is_within_its_noise(p: int, n: int, few: int) -> None:
+    rng = np.random.default_rng(p)
+    X = 1e3 + rng.normal(size=(n, p))
+    R = rng.normal(size=(p, 3)).astype(np.float32)
+    longest = float(np.linalg.norm(R.astype(np.float64), axis=0).max())
+    moved, noise, reach = np.empty((n, p), np.float32), np.empty(n), np.empty(n)
+    x0 = np.full(p, 1e3)
+    centre(X, x0, SCALE, longest, moved, noise, reach)
+    Z = np.full((n, 3), np.nan, np.float32)
+    product(moved, R, np.empty((few, 3), np.float32), Z)
+    definitive = np.empty((n + 1, 3))
+    project(np.vstack([X, x0]), np.arange(n + 1), SCALE, R, definitive)
+    error = np.abs(Z - (definitive[:-1] - definitive[-1]))
+    assert (error <= noise[:, None]).all()
+    # It is a product, not some number of that size.
+    assert (noise < 1e-3 * longest * np.sqrt(p)).all()
 
 
 def test_rows_far_from_zero_lose_digits_in_double_precision() -> None:

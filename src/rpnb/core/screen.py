@@ -35,6 +35,10 @@ PANEL = 4096
 _SINGLE = 2.0**-24
 _DOUBLE = 2.0**-53
 _TINY = 2.0**-149
+# Features whose products are summed in any order before the sum joins the others, where
+# there are many more: below, more doubt costs less than more sums.
+STRETCH = 256
+_LONG = 4 * STRETCH
 # Roundings of a term besides its summation: of `square`, `linear`, z and the products.
 _OTHERS = 16
 
@@ -104,16 +108,18 @@ def centre(
     """Move rows of X (n, p) by the origin and bound what rounding does to them.
 
     Writes scale·(x − x₀), as single-precision rows, to `out`; to `noise` a bound on
-    |error| of any entry of the row's projection, taken by a single-precision matrix
-    product in any order, relative to the definitive projection; to `reach` a bound on
-    the entries themselves. `longest` is the largest Euclidean norm of a column of the
-    projection: by Cauchy and Schwarz no entry exceeds |x|·longest.
+    |error| of any entry of the row's projection, taken by `product`, relative to the
+    definitive projection; to `reach` a bound on the entries themselves. `longest` is
+    the largest Euclidean norm of a column of the projection: by Cauchy and Schwarz no
+    entry exceeds |x|·longest.
     """
     p = X.shape[1]
     away = 0.0
     for i in range(p):
         away += x0[i] * x0[i]
     away = sqrt(away)
+    stretch = stretch_of(p)
+    roundings = stretch + (p - 1) // stretch + 8
     for b in range(X.shape[0]):
         moved_square = 0.0
         square = 0.0
@@ -123,10 +129,43 @@ def centre(
             out[b, i] = moved
             moved_square += moved * moved
             square += x * x
-        single = (p + 8) * _SINGLE * 1.01 * sqrt(moved_square)
+        single = roundings * _SINGLE * 1.01 * sqrt(moved_square)
         double = (2 * p + 16) * _DOUBLE * scale * (sqrt(square) + away)
         noise[b] = (single + double) * longest + p * _TINY * (1.0 + longest)
         reach[b] = sqrt(moved_square) * longest
+
+
+@compiled
+def stretch_of(p: int) -> int:
+    """Return how many of p features `product` sums in any order."""
+    return p if p <= _LONG else STRETCH
+
+
+def product(
+    moved: SingleArray, R: SingleArray, extra: SingleArray, Z: SingleArray
+) -> None:
+    """Project moved rows (n, p) in single precision: Z = moved·R.
+
+    Of many features, a stretch is summed in whatever order BLAS likes, and the
+    stretches one after the other: another then adds but one rounding to the bound of
+    the error. `extra` (≥ 1, F) is working space for that, and as many rows as it has
+    are handled at a time.
+    """
+    p = R.shape[0]
+    stretch = stretch_of(p)
+    # What overflows single precision is decided in double precision.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if stretch == p:
+            np.matmul(moved, R, out=Z)
+            return
+        for start in range(0, Z.shape[0], extra.shape[0]):
+            rows = slice(start, start + extra.shape[0])
+            x, z = moved[rows], Z[rows]
+            np.matmul(x[:, :stretch], R[:stretch], out=z)
+            for i in range(stretch, p, stretch):
+                part = extra[: z.shape[0]]
+                np.matmul(x[:, i : i + stretch], R[i : i + stretch], out=part)
+                np.add(z, part, out=z)
 
 
 @compiled_approximate

@@ -10,7 +10,7 @@ from rpnb.core.blocks import WIDE_FEATURES, block_rows, blocks, labelled, part
 from rpnb.core.model import Model
 from rpnb.core.projection import project
 from rpnb.core.rows import Table
-from rpnb.core.screen import centre, move, refresh_screen, unset_screen
+from rpnb.core.screen import centre, move, product, refresh_screen, unset_screen
 from rpnb.core.stream import pass_screened
 from rpnb.core.threads import one_ahead
 from rpnb.core.wide import comes_projected, rows_for_passes
@@ -18,6 +18,8 @@ from rpnb.core.wide import comes_projected, rows_for_passes
 # Rows screened together.
 _NARROW_STEP = 8
 _WIDE_STEP = 32
+# Rows that BLAS projects at a time: enough to be efficient, and to stay in the cache.
+_TOGETHER = 128
 
 
 class _Room(NamedTuple):
@@ -27,6 +29,8 @@ class _Room(NamedTuple):
     """(rows, p), or (0, p) where rows come projected"""
     Z: SingleArray
     """(rows, F), or (step, F) where the pass projects"""
+    extra: SingleArray
+    """(few, F), for `rpnb.core.screen.product`"""
     noise: FloatArray
     """(rows,)"""
     reach: FloatArray
@@ -80,6 +84,7 @@ class Screener:
         return _Room(
             np.zeros((0 if self._projected else rows, self._model.projection.p), "f4"),
             np.zeros((self._step if self._by_step else rows, self._model.F), "f4"),
+            np.empty((min(rows, _TOGETHER), self._model.F), "f4"),
             np.empty(rows),
             np.empty(rows),
         )
@@ -144,8 +149,6 @@ class Screener:
             room.reach,
         )
         if not self._by_step:
-            # What overflows single precision is decided in double precision.
-            with np.errstate(over="ignore", invalid="ignore"):
-                n = x.shape[0]
-                np.matmul(room.moved[:n], self._learner.R, out=room.Z[:n])
+            n = x.shape[0]
+            product(room.moved[:n], self._learner.R, room.extra, room.Z[:n])
         return x, room
