@@ -45,8 +45,10 @@ def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -
                 process.stdin.write(b"%d.5,w%d,%d\n" % cells)
             process.stdin.flush()
             waiting = list(tmp_path.glob(".p.csv.*.tmp"))
+            until = time.monotonic() + PATIENCE
             while not waiting or waiting[0].stat().st_size < 1000:
                 assert process.poll() is None
+                assert time.monotonic() < until
                 time.sleep(0.01)
                 waiting = list(tmp_path.glob(".p.csv.*.tmp"))
             os.killpg(process.pid, signal.SIGINT)

@@ -185,6 +185,17 @@ def test_blocks_are_whole_lines_and_all_there_is(lines: list[str], size: int) ->
         assert block.count(b'"') % 2 == 0
 
 
+def test_what_has_come_is_handed_on_before_more_is_read() -> None:
+    class Paused:
+        def read(self, size: int = 0, /) -> bytes:
+            raise AssertionError("a pipe that has paused would make the reader wait")
+
+    blocks = file_lines.whole_lines(Paused(), b"1,a\n2,b\n3,")
+    assert next(blocks) == b"1,a\n2,b\n"
+    with pytest.raises(AssertionError, match="paused"):
+        next(blocks)
+
+
 def test_a_quoted_cell_may_hold_delimiter_quotes_and_a_new_line(tmp_path: Path) -> None:
     path = tmp_path / "quoted.csv"
     text = 'x,word,y\n1,"a, ""b""\nc",u\n2,plain,v\n' * 1

@@ -134,10 +134,7 @@ def whole_lines(
     """
     rest = first
     while True:
-        more = source.read(size)
-        if not more:
-            break
-        rest += more
+        # Before more is read: a pipe may have paused after the first bytes.
         cut = _last_end(rest, quote)
         if cut:
             yield rest[:cut]
@@ -147,6 +144,10 @@ def whole_lines(
                 f"a line of more than {LONGEST >> 20} MB: not a table of text"
                 + (", or a quotation mark without its partner" if quote else "")
             )
+        more = source.read(size)
+        if not more:
+            break
+        rest += more
     if rest:
         yield rest
 
