@@ -17,7 +17,8 @@ from rpnb.core.screen import (
     screen_rows,
     unset_screen,
 )
-from rpnb.core.stream import LEARN_ALL, decide
+from rpnb.core.stream import LEARN_ALL
+from rpnb.core.stream_screened import decide
 from strategies import Stream, make_model, streams
 
 WEIGHT = np.ones(1)

@@ -1,6 +1,7 @@
 """The passes: fast against definitive to the bit, definitive against the plain twin."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -80,6 +81,26 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     screener.run(stream.X, stream.y, WEIGHT, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
+
+
+@pytest.mark.parametrize("step", [8, 32])
+def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> None:
+    # Labels by chance: every other row is a mistake, and moves what follows it.
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+    one = make_model(3, 2, K=20)
+    two, fixed = copy_model(one), copy_model(one)
+    labels, stale = np.empty(300, np.int64), np.empty(300, np.int64)
+    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
+    Screener(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(one, two)
+    # The negative control: rows taken for what the model of the step's start says.
+    for start in range(0, 300, step):
+        rows = slice(start, start + step)
+        stale[rows] = classify(fixed, X[rows])
+        run(fixed, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[rows])
+    assert np.sum((stale != expected) & (stale == y)) > 10
 
 
 def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import blobs, small
-from rpnb.core.stream import pass_screened
+from rpnb.core.stream_screened import pass_screened
 from rpnb.estimators.rows import LARGEST, first_bad
 
 pandas = pytest.importorskip("pandas")

@@ -11,7 +11,7 @@ from rpnb.core.model import Model
 from rpnb.core.projection import project
 from rpnb.core.rows import Table
 from rpnb.core.screen import centre, move, product, refresh_screen, unset_screen
-from rpnb.core.stream import pass_screened
+from rpnb.core.stream_screened import pass_screened
 from rpnb.core.threads import one_ahead
 from rpnb.core.wide import comes_projected, rows_for_passes
 
