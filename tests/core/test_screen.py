@@ -87,6 +87,16 @@ def test_the_loose_bound_is_above_the_other(
     assert doubt(*about) <= loose_doubt(*about)
 
 
+def test_the_loose_bound_has_room_for_noise_far_from_the_mean() -> None:
+    # Where the product of noise and distance is more than either's square or rounding.
+    model = make_model(3, 1, K=30)
+    screen, _, _, _ = screened(model, np.ones((1, 3)), np.zeros(3))
+    screen.pull[0], screen.stiffness[0] = 0.0, 1.0
+    value = model.gaussians.constant[0] - 5000.0
+    about = (value, model.gaussians, screen, 0, 0.0, 3e-3, 1.0)
+    assert 0.3 < doubt(*about) <= loose_doubt(*about)
+
+
 def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)

@@ -1,5 +1,8 @@
 """The passes: fast against definitive to the bit, definitive against the plain twin."""
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -101,6 +104,25 @@ def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> No
         stale[rows] = classify(fixed, X[rows])
         run(fixed, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[rows])
     assert np.sum((stale != expected) & (stale == y)) > 10
+
+
+def test_a_block_that_is_prepared_ahead_has_room_of_its_own() -> None:
+    rooms: list[int] = []
+
+    class Watched(Screener):
+        def _prepare(self, X: Any, room: Any) -> Any:
+            rooms.append(id(room.Z))
+            return super()._prepare(X, room)
+
+    stream = well_behaved(1, 40)
+    for jobs in (1, 2):
+        rooms.clear()
+        model = make_model(6, 3)
+        labels = np.empty(40, np.int64)
+        watched = Watched(model, stream.X, 8, 8, False, jobs)
+        watched.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+        assert len(rooms) == 5
+        assert all((a != b) == (jobs == 2) for a, b in pairwise(rooms))
 
 
 def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
