@@ -14,12 +14,15 @@ from rpnb.core.vectors import (
     doubles,
     exponent,
     fused,
+    greater,
+    lesser,
     limit,
     load_doubles,
     load_singles,
     load_widened,
     mantissa,
     multiply_add,
+    narrowed,
     singles,
     store_doubles,
     store_singles,
@@ -43,6 +46,8 @@ def calculate(a: Any, b: Any, low: float, high: float, out: Any) -> None:
     out[33] = exponent(a[0])
     out[34] = mantissa(a[0])
     out[35] = sum_doubles(x)
+    store_doubles(out, 36, lesser(x, y))
+    store_doubles(out, 40, greater(x, y))
 
 
 @compiled
@@ -68,7 +73,7 @@ def test_arithmetic_in_doubles(
 ) -> None:
     low, high = min(low, high), max(low, high)
     x, y = np.array(a[1:]), np.array(b)
-    out = np.full(36, np.nan)
+    out = np.full(44, np.nan)
     with np.errstate(all="ignore"):
         calculate(np.array(a), y, low, high, out)
         powers = np.frexp(x)
@@ -85,6 +90,8 @@ def test_arithmetic_in_doubles(
             np.frexp(a[0])[1] + 1022.0,
             2.0 * np.frexp(a[0])[0],
             ((x[0] + x[1]) + x[2]) + x[3],
+            *np.minimum(x, y),
+            *np.maximum(x, y),
         ]
     assert_array_equal(out, expected)
 
@@ -103,6 +110,18 @@ def test_arithmetic_in_singles(values: list[float]) -> None:
     assert (np.abs(out[:8] - exact) <= 2.0**-23 * np.abs(exact) + 2.0**-149).all()
     size = np.abs(x).astype(np.float64).sum()
     assert abs(total - x.astype(np.float64).sum()) <= 1e-15 * size
+
+
+@compiled
+def narrow(a: Any, out: Any) -> None:
+    store_singles(out, 0, narrowed(load_doubles(a, 0), load_doubles(a, 4)))
+
+
+@given(st.lists(st.floats(-1e38, 1e38), min_size=8, max_size=8))
+def test_two_vectors_of_doubles_make_one_of_singles(values: list[float]) -> None:
+    a, out = np.array(values), np.empty(8, np.float32)
+    narrow(a, out)
+    assert_array_equal(out, a.astype(np.float32))
 
 
 def test_a_fused_operation_rounds_once_when_compiled() -> None:

@@ -56,7 +56,7 @@ def unset_gaussians(M: int, F: int) -> Gaussians:
     return Gaussians(np.empty((M, F)), np.empty((M, F)), np.empty(M))
 
 
-class _Joining(NamedTuple):
+class Joining(NamedTuple):
     """What Theorem 1 needs to join the moments of a class with the prior."""
 
     mean: float
@@ -70,6 +70,21 @@ class _Joining(NamedTuple):
     inverse: float
     """one over the weight"""
     floor: float
+
+
+@compiled
+def joining_of(prior: Prior, seen: float) -> Joining:
+    """Return what joins the moments of observations of the weight `seen`."""
+    total = prior.weight + seen
+    # With neither prior nor observations, the prior still says what to expect.
+    return Joining(
+        prior.mean,
+        prior.weight * prior.variance if total > 0.0 else prior.variance,
+        prior.weight / total if total > 0.0 else 1.0,
+        prior.weight / total * seen if total > 0.0 else 0.0,
+        1.0 / total if total > 0.0 else 1.0,
+        prior.floor,
+    )
 
 
 @compiled
@@ -105,17 +120,7 @@ def _derive(
     between: float,
 ) -> None:
     """Let z (F,) join class m's moments, or nothing if it is (0,); derive its laws."""
-    seen = moments.weight[m]
-    total = prior.weight + seen
-    # With neither prior nor observations, the prior still says what to expect.
-    joining = _Joining(
-        prior.mean,
-        prior.weight * prior.variance if total > 0.0 else prior.variance,
-        prior.weight / total if total > 0.0 else 1.0,
-        prior.weight / total * seen if total > 0.0 else 0.0,
-        1.0 / total if total > 0.0 else 1.0,
-        prior.floor,
-    )
+    joining = joining_of(prior, moments.weight[m])
     mean = moments.mean[m]
     scatter = moments.scatter[m]
     law_mean = gaussians.mean[m]
@@ -131,31 +136,42 @@ def _derive(
             mu, s = joined(load_doubles(z, f), mu, s, share, between)
             store_doubles(mean, f, mu)
             store_doubles(scatter, f, s)
-        mu, variance = _law(mu, s, joining)
+        mu, variance = law_of(mu, s, joining)
         store_doubles(law_mean, f, mu)
         store_doubles(precision, f, 1.0 / variance)
-        product, exponents = _times(product, exponents, variance)
+        product, exponents = times(product, exponents, variance)
     # The columns that do not fill a vector.
     rest = 1.0
     powers = sum_doubles(exponents)
     for f in range(whole, F):
         if z.shape[0] > 0:
             mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, between)
-        law_mean[f], value = _law(mean[f], scatter[f], joining)
+        law_mean[f], value = law_of(mean[f], scatter[f], joining)
         precision[f] = 1.0 / value
-        rest, powers = _times(rest, powers, value)
-    # Σ log σ² from the mantissas and the exponents of the variances' products.
+        rest, powers = times(rest, powers, value)
+    gaussians.constant[m] = density_at_mean(F, product, rest, powers)
+
+
+@compiled
+def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> float:
+    """Return −Σ log(√(2π)·σ) of F columns.
+
+    The product of the variances is that of `product`'s lanes and `rest`, times two to
+    `powers` less 1023 a column; see `times`.
+    """
     lanes = np.empty(DOUBLES)
     store_doubles(lanes, 0, product)
     logarithms = np.log(rest)
     for lane in range(DOUBLES):
         logarithms += np.log(lanes[lane])
     logarithms += (powers - 1023.0 * F) * _LOG_TWO
-    gaussians.constant[m] = -0.5 * (F * _LOG_TWO_PI + logarithms)
+    return -0.5 * (F * _LOG_TWO_PI + logarithms)
 
 
 @compiled
-def _law(mean: Doubles, scatter: Doubles, joining: _Joining) -> tuple[Doubles, Doubles]:
+def law_of(
+    mean: Doubles, scatter: Doubles, joining: Joining
+) -> tuple[Doubles, Doubles]:
     """Return mean and variance of the law, for a column or for several."""
     delta = joining.mean - mean
     value = (joining.held + scatter + delta * delta * joining.between) * joining.inverse
@@ -163,7 +179,7 @@ def _law(mean: Doubles, scatter: Doubles, joining: _Joining) -> tuple[Doubles, D
 
 
 @compiled
-def _times(
+def times(
     product: Doubles, exponents: Doubles, value: Doubles
 ) -> tuple[Doubles, Doubles]:
     """Multiply a product, kept as 1 ≤ m < 2 and a sum of exponents, by a value.

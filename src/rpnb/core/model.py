@@ -11,7 +11,7 @@ from rpnb.core.combining import RULES, Rule
 from rpnb.core.hadamard import Hadamard, draw_hadamard
 from rpnb.core.laws import Gaussians, Prior, refresh, unset_gaussians
 from rpnb.core.moments import Moments, fade, merge, no_moments, unmerge
-from rpnb.core.projection import Law, draw
+from rpnb.core.projection import Law, draw, longest_column
 from rpnb.core.stream import Classes, Learner
 from rpnb.core.very_sparse import VerySparse, draw_very_sparse
 
@@ -72,8 +72,7 @@ def make_projection(
     if features.shape[0] * F * unkept.itemsize > LARGEST_MATRIX:
         return Projection(law, seed, features, K, q, unkept, 0.0)
     R = draw(law, seed, features, K, q)
-    squares = np.einsum("pf,pf->f", R, R, dtype=np.float64)
-    return Projection(law, seed, features, K, q, R, float(np.sqrt(squares.max())))
+    return Projection(law, seed, features, K, q, R, longest_column(R))
 
 
 @dataclass(slots=True)
@@ -162,14 +161,18 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     classes = Classes(
         np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.follow
     )
-    for new, present in (
+    for fresh, present in (
         *zip(moments, model.moments, strict=True),
         *zip(gaussians, model.gaussians, strict=True),
         *zip(classes[:3], model.classes[:3], strict=True),
     ):
-        new[old] = present[came_from]
-    for m in np.flatnonzero(~old):
-        refresh(gaussians, int(m), moments, model.prior)
+        fresh[old] = present[came_from]
+    # New classes are alike.
+    new = np.flatnonzero(~old)
+    if new.shape[0] > 0:
+        refresh(gaussians, int(new[0]), moments, model.prior)
+        for law in gaussians:
+            law[new[1:]] = law[new[0]]
     return replace(
         model, moments=moments, gaussians=gaussians, classes=classes, memo=None
     )

@@ -13,8 +13,8 @@ from rpnb.core.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.blocks import block_rows, labelled, part
 from rpnb.core.model import Model
 from rpnb.core.projection import project
-from rpnb.core.quadratic import n_terms, unset_quadratic
-from rpnb.core.quadratic_refresh import refresh_quadratic
+from rpnb.core.quadratic import MOST_STEP, n_terms, unset_quadratic
+from rpnb.core.quadratic_refresh import refresh_stale
 from rpnb.core.rows import Table
 from rpnb.core.screener import Screener
 from rpnb.core.stream import LEARN_ALL
@@ -23,15 +23,22 @@ from rpnb.core.wide import comes_projected
 
 Path: TypeAlias = Literal["auto", "columns", "quadratic"]
 
-# Rows between two looks at which way is cheaper, once by quadratic forms; rows that the
-# expected rate of changes counts as; rows over which the rate is averaged.
-_QUADRATIC_ROWS = 16384
+# Rows between two looks at which way is cheaper, once by quadratic forms: about so many
+# changes of classes, within limits. Rows that the expected rate of changes counts as;
+# rows over which the rate is averaged.
+_CHANGES = 256
+_FEWEST_ROWS = 1024
+_MOST_ROWS = 16384
 _EXPECTED = 64
 _WINDOW = 2048
-# Entries of a step's terms, which stay in the second-level cache, and rows of a step:
-# the more, the less do calls cost, and the more is done anew after a mistake.
-_STEP_ENTRIES = 1 << 16
-_MOST_STEP = 256
+# Changes between two evaluations of forms, about, and the fewest rows.
+_CHANGES_IN_STEP = 4
+_FEWEST_STEP = 64
+# Of what building its form costs, how much a change of a class is expected to cost; and
+# the changes that this expectation counts as, and over which costs are averaged.
+_SHARE = 0.5
+_SHARE_CHANGES = 64.0
+_SHARE_WINDOW = 1024.0
 
 
 def column_cost(p: int, F: int, M: int) -> float:
@@ -41,12 +48,17 @@ def column_cost(p: int, F: int, M: int) -> float:
 
 def quadratic_cost(p: int, M: int) -> float:
     """Return what a row costs by quadratic forms that are up to date."""
-    return 8.0 + 5.0 * M + n_terms(p) * (0.6 + 0.04 * M)
+    return 8.0 + 8.0 * M + 1.5 * p + 0.06 * M * n_terms(p)
 
 
-def rebuild_cost(p: int, F: int, M: int) -> float:
-    """Return what it costs that a class changes: its form, and the rest of a step."""
-    return (1.2 + 0.024 * p * (p + 1)) * F + 10.0 * n_terms(p) + 50.0 * M
+def rebuild_cost(p: int, F: int) -> float:
+    """Return what it costs to build a form, and to evaluate it for a step."""
+    return (1.0 + 0.0195 * p * (p + 1)) * F + 5.0 * n_terms(p)
+
+
+def doubt_cost(p: int, F: int) -> float:
+    """Return what a row costs that forms leave undecided, and that is not learnt."""
+    return 200.0 + (0.7 + 0.055 * p) * F
 
 
 class QuadraticScreener:
@@ -60,14 +72,27 @@ class QuadraticScreener:
         p, _ = model.projection.R.shape
         self._model = model
         self._learner = model.learner()
-        self._step = step or min(max(_STEP_ENTRIES // n_terms(p), 16), _MOST_STEP)
+        self.step = step or MOST_STEP
+        self._rebuild = rebuild_cost(p, model.F)
+        self._doubt = doubt_cost(p, model.F)
+        # What keeping forms has cost so far, besides evaluating them.
+        self.upkeep = 0.0
         origin = as_block(X[:1024]).mean(axis=0)
         centre = np.empty((1, model.F))
         first = np.zeros(1, np.int64)
         project(origin[None, :], first, self._learner.scale, self._learner.R, centre)
         self._quadratic = unset_quadratic(
-            self._learner.R, self._learner.scale, model.M, origin, centre[0]
+            self._learner.R,
+            model.projection.longest,
+            self._learner.scale,
+            model.M,
+            origin,
+            centre[0],
         )
+        columns = self._quadratic.columns
+        if columns.shape[1] == model.F:
+            # One matrix in the cache, and not two.
+            self._learner = self._learner._replace(R=columns[:p])
         self.stale: BoolArray = np.ones(model.M, np.bool_)
 
     def run(
@@ -79,19 +104,19 @@ class QuadraticScreener:
         labels: IntArray,
     ) -> None:
         """Pass over rows of X; see `rpnb.core.stream.pass_exact`."""
-        for m in np.flatnonzero(self.stale).tolist():
-            refresh_quadratic(self._quadratic, m, self._model.gaussians)
-        self.stale[:] = False
-        updates = pass_quadratic(
+        refresh_stale(self._quadratic, self.stale, self._model.gaussians)
+        updates, built, undecided = pass_quadratic(
             self._learner,
             self._quadratic,
             as_block(X),
             y,
             weight,
             learn,
-            self._step,
+            self.step,
+            self._rebuild / self._doubt,
             labels,
         )
+        self.upkeep += built * self._rebuild + undecided * self._doubt
         if learn:
             self._model.n_seen += labelled(y)
             self._model.n_updates += updates
@@ -118,7 +143,10 @@ class Paths:
         self._changes = rate * _EXPECTED
         self._rows = float(_EXPECTED)
         self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
-        self._rebuild = rebuild_cost(p, F, model.M)
+        self._rebuild = rebuild_cost(p, F)
+        # What changes of classes have cost by forms, and how many they were.
+        self._upkeep = _SHARE * self._rebuild * _SHARE_CHANGES
+        self._kept = _SHARE_CHANGES
         # Where forms never pay, there is no need to look again after a block.
         asks = self._path == "auto" and self._gain > 0.0
         self._block = block_rows(p, F) if asks else X.shape[0]
@@ -148,12 +176,18 @@ class Paths:
             quadratic = self._path == "quadratic" or (
                 self._path == "auto" and self._pays()
             )
-            size = _QUADRATIC_ROWS if quadratic else self._block
+            size = self._between_looks() if quadratic else self._block
             rows = slice(start, min(start + size, X.shape[0]))
             t = y[rows] if learn else y[:0]
             before = self._model.n_updates
             screener = self._by_forms() if quadratic else self._by_columns()
             screener.run(X[rows], t, part(weight, rows), learn, labels[rows])
+            updates = self._model.n_updates - before
+            if isinstance(screener, QuadraticScreener):
+                keep = _SHARE_WINDOW / (_SHARE_WINDOW + updates)
+                self._upkeep = keep * (self._upkeep + screener.upkeep)
+                self._kept = keep * (self._kept + updates)
+                screener.upkeep = 0.0
             if learn:
                 taken = (t >= 0) & ((labels[rows] != t) | (learn == LEARN_ALL))
                 changed = np.bincount(t[taken], minlength=self._model.M) > 0
@@ -163,18 +197,24 @@ class Paths:
                     self._quadratic.stale |= changed
             n = rows.stop - start
             keep = _WINDOW / (_WINDOW + n)
-            self._changes = keep * (self._changes + self._model.n_updates - before)
+            self._changes = keep * (self._changes + updates)
             self._rows = keep * (self._rows + n)
             self._left -= n
             start = rows.stop
 
     def _pays(self) -> bool:
         """Whether quadratic forms are the cheaper way for the rows that are left."""
-        gain = self._gain - self._rebuild * self._changes / self._rows
+        change = self._upkeep / self._kept
+        gain = self._gain - change * self._changes / self._rows
         stale = self._model.M
         if self._quadratic is not None:
             stale = int(np.count_nonzero(self._quadratic.stale))
         return gain * self._left > stale * self._rebuild
+
+    def _between_looks(self) -> int:
+        """Return how many rows to pass over by forms before looking again."""
+        rows = _CHANGES * self._rows / max(self._changes, 1e-9)
+        return int(min(max(rows, _FEWEST_ROWS), _MOST_ROWS))
 
     def _by_columns(self) -> Screener:
         if self._columns is None:
@@ -187,4 +227,6 @@ class Paths:
     def _by_forms(self) -> QuadraticScreener:
         if self._quadratic is None:
             self._quadratic = QuadraticScreener(self._model, self._X)
+        step = _CHANGES_IN_STEP * self._rows / max(self._changes, 1e-9)
+        self._quadratic.step = int(min(max(step, _FEWEST_STEP), MOST_STEP)) // 16 * 16
         return self._quadratic

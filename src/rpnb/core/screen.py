@@ -292,7 +292,7 @@ def doubt(
     Q = 1.05 * (max(seen, 0.0) + 52.0 * (e * e) + 6.0 * gamma * (p * p))
     q = sqrt(Q)
     bound = e * q + 0.5 * (e * e)
-    bound += gamma * ((q + p) * (0.5 * (q + p) + p))
+    bound += gamma * ((q + p) * (0.5 * (q + p) + p) + 0.5 * p * p)
     bound += F * _TINY * (1.0 + reach * (1.0 + reach))
     bound += (F + 64) * _DOUBLE * (Q + p * p + abs(gaussians.constant[m]) + abs(bias))
     # What overflowed single precision, to either side, is not known at all: NaN.
@@ -322,7 +322,7 @@ def loose_doubt(
     seen = 2.0 * (gaussians.constant[m] - value)
     Q = 1.05 * (max(seen, 0.0) + 52.0 * (e * e) + 6.0 * gamma * P)
     bound = (0.5 + 2.0**13) * (e * e) + 2.0**-15 * Q
-    bound += gamma * (1.5 * Q + 2.5 * P)
+    bound += gamma * (1.5 * Q + 3.0 * P)
     bound += F * _TINY * (1.0 + reach * (1.0 + reach))
     bound += (F + 64) * _DOUBLE * (Q + P + abs(gaussians.constant[m]) + abs(bias))
     # With room for the roundings of this sum and of the other.

@@ -9,6 +9,8 @@ import numpy as np
 
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.compiled import compiled, compiled_inline
+from rpnb.core.laws import refresh
+from rpnb.core.moments import fade
 from rpnb.core.projection import project, project_singles
 from rpnb.core.scoring import LANES, best_class
 from rpnb.core.screen import (
@@ -19,7 +21,8 @@ from rpnb.core.screen import (
     screen_class,
     screen_rows,
 )
-from rpnb.core.stream import LEARN_NOTHING, Learner, count_row, learn_row, learns
+from rpnb.core.screen_learning import learn_into_screen
+from rpnb.core.stream import LEARN_NOTHING, Learner, count_row, learns
 
 
 @compiled_inline
@@ -107,6 +110,8 @@ def pass_screened(
     place = np.empty(step, np.int64)
     rows = np.empty(step, np.int64)
     rivals = np.empty(M, np.bool_)
+    # Classes whose laws are not up to date with their moments.
+    late = np.zeros(M, np.bool_)
     lanes = np.empty(LANES)
     counts = learn != LEARN_NOTHING
     updates = 0
@@ -155,6 +160,7 @@ def pass_screened(
                 )
                 done += 1
             if not certain:
+                _catch_up(learner, late, rivals)
                 label = best_class(
                     exact[place[b]],
                     learner.gaussians,
@@ -167,9 +173,30 @@ def pass_screened(
                 w = weight[i % weight.shape[0]]
                 count_row(learner.classes, learner.keep, y[i], w)
                 if learns(learn, label, y, i):
-                    learn_row(learner, y[i], exact[place[b]], w)
-                    refresh_screen(screen, y[i], learner.gaussians)
+                    fade(learner.moments, y[i], learner.keep, w)
+                    late[y[i]] = True
+                    if not learn_into_screen(
+                        screen,
+                        learner.gaussians,
+                        y[i],
+                        learner.moments,
+                        learner.prior,
+                        exact[place[b]],
+                        w,
+                    ):
+                        _catch_up(learner, late, late)
+                        refresh_screen(screen, y[i], learner.gaussians)
                     screen_class(z, screen, y[i], (b + 1) // 4 * 4, scores)
                     moving = True
                     updates += 1
+    _catch_up(learner, late, np.ones(M, np.bool_))
     return updates
+
+
+@compiled
+def _catch_up(learner: Learner, late: BoolArray, wanted: BoolArray) -> None:
+    """Bring the laws of the wanted classes up to date, where they are late."""
+    for m in range(late.shape[0]):
+        if late[m] and wanted[m]:
+            refresh(learner.gaussians, m, learner.moments, learner.prior)
+            late[m] = False

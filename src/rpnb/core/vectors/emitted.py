@@ -170,6 +170,16 @@ def _half(builder: Any, value: Any, first: int) -> Any:
     return builder.fpext(builder.shuffle_vector(value, nothing, chosen), DOUBLES.code)
 
 
+def _type_narrowed(_context: Any, first: Any, second: Any) -> Any:
+    def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
+        half = ir.VectorType(ir.FloatType(), DOUBLES.lanes)
+        halves = [builder.fptrunc(value, half) for value in values]
+        lanes = ir.Constant(ir.VectorType(_LANE, SINGLES.lanes), list(range(8)))
+        return builder.shuffle_vector(*halves, lanes)
+
+    return SINGLES(DOUBLES, DOUBLES), emit
+
+
 def _type_limit(_context: Any, value: Any, low: Any, high: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         floor, ceiling = values[1:]
@@ -182,6 +192,18 @@ def _type_limit(_context: Any, value: Any, low: Any, high: Any) -> Any:
         return builder.select(below, raised, ceiling)
 
     return value(value, types.float64, types.float64), emit
+
+
+def _chosen(comparison: str) -> Any:
+    """Return the operation that takes, lane by lane, a where it compares so, else b."""
+
+    def typed(_context: Any, a: Any, b: Any) -> Any:
+        def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(comparison, *values), *values)
+
+        return DOUBLES(DOUBLES, DOUBLES), emit
+
+    return intrinsic(typed)
 
 
 def _type_exponent(_context: Any, value: Any) -> Any:
@@ -248,7 +270,10 @@ _replace(plain.multiply_add, _ternary(SINGLES, "fmuladd"))
 _replace(plain.fused, _ternary(DOUBLES, "fma"))
 _replace(plain.sum_singles, _sum(SINGLES))
 _replace(plain.sum_doubles, _sum(DOUBLES))
+_replace(plain.narrowed, intrinsic(_type_narrowed))
 _replace(plain.limit, intrinsic(_type_limit))
+_replace(plain.lesser, _chosen("<"))
+_replace(plain.greater, _chosen(">"))
 _replace(plain.exponent, intrinsic(_type_exponent))
 _replace(plain.mantissa, intrinsic(_type_mantissa))
 _extend(operator.add, _arithmetic("fadd"))

@@ -29,6 +29,11 @@ def load_singles(values: SingleArray, start: int) -> Singles:
     return values[start : start + SINGLES].copy()
 
 
+def narrowed(first: Doubles, second: Doubles) -> Singles:
+    """Return the lanes of two vectors, rounded to single precision, as one."""
+    return np.concatenate([first, second]).astype(np.float32)
+
+
 def store_singles(values: SingleArray, start: int, vector: Singles) -> None:
     """Write eight values from `start` on; there must be as many."""
     values[start : start + SINGLES] = vector
@@ -74,6 +79,16 @@ def limit(value: Doubles, low: float, high: float) -> Doubles:
     """Return `value` where it is between `low` and `high`, else the nearer of them."""
     raised = np.where(value > low, value, low)
     return np.where(raised < high, raised, high)
+
+
+def lesser(a: Doubles, b: Doubles) -> Doubles:
+    """Return the smaller of each two lanes of two vectors."""
+    return np.where(a < b, a, b)
+
+
+def greater(a: Doubles, b: Doubles) -> Doubles:
+    """Return the larger of each two lanes of two vectors."""
+    return np.where(a > b, a, b)
 
 
 def sum_doubles(vector: Doubles) -> float:
