@@ -128,8 +128,8 @@ def test_rounding_in_a_panel_errs_as_much_as_the_bound_says(panels: int) -> None
 
 
 def test_rounding_counts_the_distance_of_the_mean_from_the_origin() -> None:
-    # At its mean a class has no distance, and a sum of terms that cancel `pull`. That is
-    # summed in double precision here; the bound allows for single.
+    # At its mean a class has no distance, and a sum of terms that cancel `pull`, which
+    # is summed in double precision here; the bound allows for single.
     z = fading(PANEL)
     laws, screen = one_class(2.0, z)
     assert 0.2 < share_of_bound(laws, screen, z, z) <= 1.0
