@@ -138,12 +138,15 @@ def test_values_follow_where_they_have_been_evaluated_already() -> None:
 
 
 @pytest.mark.parametrize("variance", [1e-5, 1e5])
-def test_a_form_says_nothing_once_its_class_is_another(variance: float) -> None:
+@pytest.mark.parametrize("column", [0, 5, 14])
+def test_a_form_says_nothing_once_its_class_is_another(
+    variance: float, column: int
+) -> None:
     model = make_model(2, 2)
     quadratic = forms(model, np.zeros(2))
     grow_old(quadratic.age, 0, model.gaussians)
     assert np.isfinite(quadratic.age.margin[0])
-    model.gaussians.precision[0, 3] = variance
+    model.gaussians.precision[0, column] = variance
     grow_old(quadratic.age, 0, model.gaussians)
     assert quadratic.age.margin[0] == np.inf
 
@@ -211,3 +214,22 @@ def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
     assert updates == (labels != stream.y).sum()
     assert 0 < built < updates / 2
     assert 0 < undecided < 1000
+
+
+def test_values_that_lost_their_digits_are_evaluated_anew() -> None:
+    # One row outweighs a prior that is far away by far, and all that is known of the
+    # rows behind it in the step are small differences of large numbers.
+    prior = Prior(1e9, 1.0, 1e-6, 1e-9)
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 64)
+    X = rng.normal(size=(64, 2)) + 3.0 * y[:, None]
+    X[:2], y[:2] = [[0.0, 0.0], [3.0, 3.0]], [0, 1]
+    weight = np.ones(64)
+    weight[:2] = 1e10
+    stream = Stream(X, y, 2)
+    one, two = (make_model(2, 2, K=20, prior=prior) for _ in range(2))
+    expected = definitive(one, stream, LEARN_ALL, weight)
+    quadratic = forms(two, X.mean(axis=0))
+    labels = np.empty(64, np.int64)
+    pass_quadratic(two.learner(), quadratic, X, y, weight, LEARN_ALL, 64, 1e9, labels)
+    assert_array_equal(labels, expected)

@@ -29,6 +29,8 @@ PANEL = 2048
 ROWS = 16
 # The most observations that may be gone through between two evaluations.
 MOST_STEP = 256
+# How much smaller √(Σ w μ'²) may become before values are evaluated anew.
+SHRINKAGE = 64.0
 # Unit roundoffs of double and single precision.
 DOUBLE = 2.0**-53
 SINGLE = 2.0**-24
@@ -117,7 +119,7 @@ def unset_quadratic(
     columns[:p, :F] = R
     lane = -(-min(F, PANEL) // SINGLES)
     # A class may learn from every row of a step, and values follow each time.
-    follows = MOST_STEP * (p + 4)
+    follows = MOST_STEP * (p + 4) * SHRINKAGE * SHRINKAGE
     gamma = (lane + 3) * SINGLE + (F + n_terms(p) + follows + 8) * DOUBLE
     return Quadratic(
         columns,

@@ -148,9 +148,9 @@ def follow(
     start = rest * rest * quadratic.start[m]
     quadratic.start[m] = start - share * (rest * bx + 0.5 * share * xAx)
     reach = quadratic.spread[m] * length
-    quadratic.pull[m] = rest * quadratic.pull[m] + share * reach
     around = reach + quadratic.pull[m] + 2.0 * quadratic.spread[m] * quadratic.away
     quadratic.farthest[m] = max(quadratic.farthest[m], around)
+    quadratic.pull[m] = rest * quadratic.pull[m] + share * reach
 
 
 @compiled_approximate

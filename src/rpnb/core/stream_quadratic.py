@@ -2,9 +2,10 @@
 
 `pass_quadratic` gives the labels of `rpnb.core.stream.pass_exact` and leaves the same
 state, to the bit. The polynomials of a step of rows are evaluated together, and so are
-their labels; the rows are then gone through one by one. A class that learns is
-evaluated anew for the rest of the step, and so are the labels, the first time together:
-another mistake is then far. After a second one, near, they are found row by row.
+their labels; the rows are then gone through one by one. What the rest of the step knows
+of a class that learns is brought up to date, and so are the labels, the first time
+together: another mistake is then far. After a second one, near, they are found row by
+row.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from rpnb.core.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.compiled import compiled, compiled_inline
 from rpnb.core.projection import project
-from rpnb.core.quadratic import ROWS, Quadratic
+from rpnb.core.quadratic import ROWS, SHRINKAGE, Quadratic
 from rpnb.core.quadratic_age import Age, grow_old, is_old, owes, waits
 from rpnb.core.quadratic_refresh import follow, refresh_quadratic
 from rpnb.core.quadratic_values import (
@@ -49,6 +50,8 @@ class Step(NamedTuple):
     """(step,) the least that its definitive score can be"""
     rivals: FloatArray
     """(step,) how many classes may be first, itself included"""
+    pull: FloatArray
+    """(M,) the polynomials' `pull` when they were evaluated"""
 
 
 @compiled
@@ -64,6 +67,7 @@ def make_step(p: int, M: int, step: int) -> Step:
         np.empty(room),
         np.empty(room),
         np.empty(room),
+        np.empty(M),
     )
 
 
@@ -103,6 +107,7 @@ def pass_quadratic(
         rows = X[start : start + size]
         move_rows(rows, quadratic.origin, work.moved, work.lengths)
         evaluate(quadratic, work.moved, size, work.values)
+        work.pull[:] = quadratic.pull
         for m in range(M):
             _bound(learner, quadratic, work, m, 0, size)
         settle(learner, quadratic.age, work, 0, size)
@@ -194,6 +199,10 @@ def _follow(
     start = quadratic.start[m]
     follow(quadratic, m, share, work.moved[:, b].copy(), work.lengths[b])
     grow_old(quadratic.age, m, learner.gaussians)
+    if quadratic.pull[m] * SHRINKAGE < work.pull[m]:
+        # A small value that was a large one has lost its digits.
+        _evaluate(learner, quadratic, work, m, b + 1, size)
+        return
     for i in range(p):
         change[i] = linear[i] - change[i]
     start = quadratic.start[m] - start
@@ -207,7 +216,15 @@ def _build(
 ) -> None:
     """Build class m's polynomial anew, and evaluate it for rows first … last − 1."""
     refresh_quadratic(quadratic, m, learner.gaussians)
+    _evaluate(learner, quadratic, work, m, first, last)
+
+
+@compiled
+def _evaluate(
+    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+) -> None:
     evaluate_one(quadratic, m, work.moved, first, last, work.values)
+    work.pull[m] = quadratic.pull[m]
     _bound(learner, quadratic, work, m, first, last)
 
 
