@@ -9,13 +9,22 @@ in double precision a column, and as many bytes as the moments take.
 from math import sqrt
 
 from rpnb.core.arrays import FloatArray
-from rpnb.core.compiled import compiled
-from rpnb.core.laws import Gaussians, Prior, density_at_mean, joining_of, law_of, times
+from rpnb.core.compiled import compiled, compiled_inline
+from rpnb.core.laws import (
+    Gaussians,
+    Joining,
+    Prior,
+    density_at_mean,
+    joining_of,
+    law_of,
+    times,
+)
 from rpnb.core.moments import Moments, joined
 from rpnb.core.screen import PANEL, Screen
 from rpnb.core.vectors import (
     DOUBLES,
     SINGLES,
+    Doubles,
     doubles,
     greater,
     load_doubles,
@@ -75,29 +84,11 @@ def learn_into_screen(
         pulls = singles(0.0)
         stiffs = singles(0.0)
         for f in range(start, min(start + PANEL, whole), SINGLES):
-            mu, s = joined(
-                load_doubles(z, f),
-                load_doubles(mean, f),
-                load_doubles(scatter, f),
-                share,
-                between,
-            )
-            store_doubles(mean, f, mu)
-            store_doubles(scatter, f, s)
-            mu, variance = law_of(mu, s, joining)
+            mu, variance = _learn_four(z, mean, scatter, f, share, between, joining)
             product, exponents = times(product, exponents, variance)
             moved = mu - load_doubles(origin, f)
             g = f + DOUBLES
-            mu, s = joined(
-                load_doubles(z, g),
-                load_doubles(mean, g),
-                load_doubles(scatter, g),
-                share,
-                between,
-            )
-            store_doubles(mean, g, mu)
-            store_doubles(scatter, g, s)
-            mu, also = law_of(mu, s, joining)
+            mu, also = _learn_four(z, mean, scatter, g, share, between, joining)
             product, exponents = times(product, exponents, also)
             widest = greater(widest, greater(variance, also))
             w = 1.0 / narrowed(variance, also)
@@ -111,22 +102,16 @@ def learn_into_screen(
         stiffness += sum_singles(stiffs)
     # The columns that do not fill a vector; `learn` still takes four of them at a time.
     fours = F - F % DOUBLES
-    rest = 1.0
     for f in range(whole, fours, DOUBLES):
-        mu, s = joined(
-            load_doubles(z, f),
-            load_doubles(mean, f),
-            load_doubles(scatter, f),
-            share,
-            between,
-        )
-        _, variance = law_of(mu, s, joining)
+        _, variance = _learn_four(z, mean, scatter, f, share, between, joining)
         product, exponents = times(product, exponents, variance)
+    rest = 1.0
     powers = sum_doubles(exponents)
     # No variance is above their sum.
     most = sum_doubles(widest)
     for f in range(whole, F):
-        mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, between)
+        if f >= fours:
+            mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, between)
         mu_f, value = law_of(mean[f], scatter[f], joining)
         if f >= fours:
             rest, powers = times(rest, powers, value)
@@ -143,3 +128,26 @@ def learn_into_screen(
     screen.pull[m] = sqrt(pull) * _ROOM
     screen.stiffness[m] = sqrt(stiffness) * _ROOM
     return stiffness < _STIFFEST and most < _WIDEST
+
+
+@compiled_inline
+def _learn_four(
+    z: FloatArray,
+    mean: FloatArray,
+    scatter: FloatArray,
+    f: int,
+    share: float,
+    between: float,
+    joining: Joining,
+) -> tuple[Doubles, Doubles]:
+    """Let four columns of z join the moments; return means and variances of laws."""
+    mu, s = joined(
+        load_doubles(z, f),
+        load_doubles(mean, f),
+        load_doubles(scatter, f),
+        share,
+        between,
+    )
+    store_doubles(mean, f, mu)
+    store_doubles(scatter, f, s)
+    return law_of(mu, s, joining)
