@@ -349,7 +349,7 @@ def test_what_forms_have_cost_decides_whether_they_stay() -> None:
     assert 12000 < paths._between_looks() < 13000
     assert 190 < paths._by_forms().step < 210
     paths._changes = 0.0
-    assert paths._between_looks() == 16384
+    assert paths._between_looks() == 65536
     assert paths._by_forms().step == 256
     paths._changes = paths._rows
     paths._upkeep *= 1000.0

@@ -28,6 +28,7 @@ from rpnb.core.vectors import (
     store_singles,
     sum_doubles,
     sum_singles,
+    where_greater,
 )
 
 
@@ -48,6 +49,7 @@ def calculate(a: Any, b: Any, low: float, high: float, out: Any) -> None:
     out[35] = sum_doubles(x)
     store_doubles(out, 36, lesser(x, y))
     store_doubles(out, 40, greater(x, y))
+    store_doubles(out, 44, where_greater(x, y, doubles(low), doubles(high)))
 
 
 @compiled
@@ -73,7 +75,7 @@ def test_arithmetic_in_doubles(
 ) -> None:
     low, high = min(low, high), max(low, high)
     x, y = np.array(a[1:]), np.array(b)
-    out = np.full(44, np.nan)
+    out = np.full(48, np.nan)
     with np.errstate(all="ignore"):
         calculate(np.array(a), y, low, high, out)
         powers = np.frexp(x)
@@ -92,6 +94,7 @@ def test_arithmetic_in_doubles(
             ((x[0] + x[1]) + x[2]) + x[3],
             *np.minimum(x, y),
             *np.maximum(x, y),
+            *np.where(x > y, low, high),
         ]
     assert_array_equal(out, expected)
 

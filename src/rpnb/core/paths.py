@@ -17,7 +17,6 @@ from rpnb.core.quadratic import MOST_STEP, n_terms, unset_quadratic
 from rpnb.core.quadratic_refresh import refresh_stale
 from rpnb.core.rows import Table
 from rpnb.core.screener import Screener
-from rpnb.core.stream import LEARN_ALL
 from rpnb.core.stream_quadratic import pass_quadratic
 from rpnb.core.wide import comes_projected
 
@@ -28,7 +27,7 @@ Path: TypeAlias = Literal["auto", "columns", "quadratic"]
 # rows over which the rate is averaged.
 _CHANGES = 256
 _FEWEST_ROWS = 1024
-_MOST_ROWS = 16384
+_MOST_ROWS = 65536
 _EXPECTED = 64
 _WINDOW = 2048
 # Changes between two evaluations of forms, about, and the fewest rows.
@@ -188,13 +187,12 @@ class Paths:
                 self._upkeep = keep * (self._upkeep + screener.upkeep)
                 self._kept = keep * (self._kept + updates)
                 screener.upkeep = 0.0
-            if learn:
-                taken = (t >= 0) & ((labels[rows] != t) | (learn == LEARN_ALL))
-                changed = np.bincount(t[taken], minlength=self._model.M) > 0
-                if quadratic:
-                    self._stale |= changed
-                elif self._quadratic is not None:
-                    self._quadratic.stale |= changed
+            # The other way may have to catch up. Which classes changed is not counted,
+            # because that would take a good part of the time of a pass by forms.
+            if updates > 0 and quadratic:
+                self._stale[:] = True
+            elif updates > 0 and self._quadratic is not None:
+                self._quadratic.stale[:] = True
             n = rows.stop - start
             keep = _WINDOW / (_WINDOW + n)
             self._changes = keep * (self._changes + updates)

@@ -3,9 +3,8 @@
 `pass_quadratic` gives the labels of `rpnb.core.stream.pass_exact` and leaves the same
 state, to the bit. The polynomials of a step of rows are evaluated together, and so are
 their labels; the rows are then gone through one by one. What the rest of the step knows
-of a class that learns is brought up to date, and so are the labels, the first time
-together: another mistake is then far. After a second one, near, they are found row by
-row.
+of a class that learns is brought up to date, and so are the labels: together where the
+last mistake was far, else row by row.
 """
 
 from typing import NamedTuple
@@ -27,10 +26,19 @@ from rpnb.core.quadratic_values import (
 )
 from rpnb.core.scoring import LANES, best_class, last_bits
 from rpnb.core.stream import LEARN_NOTHING, Learner, count_row, learn_row, learns
+from rpnb.core.vectors import (
+    DOUBLES,
+    doubles,
+    load_doubles,
+    store_doubles,
+    where_greater,
+)
 
 # What an undecided row costs that is learnt, so that it had to be projected anyway,
 # relative to one that is not.
 _CHEAP = 0.25
+# How many rows are settled together for one that was passed since the last change.
+_AHEAD = 16
 
 
 class Step(NamedTuple):
@@ -52,6 +60,10 @@ class Step(NamedTuple):
     """(step,) how many classes may be first, itself included"""
     pull: FloatArray
     """(M,) the polynomials' `pull` when they were evaluated"""
+    low: FloatArray
+    """(M,) what is known of scores besides the polynomials, at least"""
+    high: FloatArray
+    """(M,) and at most"""
 
 
 @compiled
@@ -67,6 +79,8 @@ def make_step(p: int, M: int, step: int) -> Step:
         np.empty(room),
         np.empty(room),
         np.empty(room),
+        np.empty(M),
+        np.empty(M),
         np.empty(M),
     )
 
@@ -99,6 +113,8 @@ def pass_quadratic(
     two = np.empty(2, np.int64)
     open_classes = np.empty(M, np.bool_)
     lanes = np.empty(LANES)
+    # Whether a row that is not learnt leaves all scores as they are.
+    fixed = learn == LEARN_NOTHING or classes.follow == 0.0
     updates = 0
     built = 0
     undecided = 0
@@ -112,13 +128,17 @@ def pass_quadratic(
             _bound(learner, quadratic, work, m, 0, size)
         settle(learner, quadratic.age, work, 0, size)
         settled = True
-        changes = 0
+        last = -size
         # The row whose projection is at hand, in the second row of z.
         spare = -1
-        for b in range(size):
+        b = -1
+        while b + 1 < size:
+            b += 1
+            if settled and fixed:
+                b = _pass_by(learner, work, learn, y, weight, start, b, size, labels)
+                if b == size:
+                    break
             i = start + b
-            # No remainder, as in the other passes: a division is much in so short a
-            # loop.
             w = weight[i if weight.shape[0] > 1 else 0]
             if not settled:
                 settle_row(learner, quadratic.age, work, b)
@@ -169,11 +189,43 @@ def pass_quadratic(
                     built += 1
                     changed = True
             if changed:
-                changes += 1
-                settled = settled and changes == 1
+                # All that is left is worth settling at once if a good part of it may
+                # come before the next change.
+                settled = size - b < _AHEAD * (b - last) and fixed
+                last = b
                 if settled:
                     settle(learner, quadratic.age, work, b + 1, size)
     return updates, built, undecided
+
+
+@compiled
+def _pass_by(
+    learner: Learner,
+    work: Step,
+    learn: int,
+    y: IntArray,
+    weight: FloatArray,
+    start: int,
+    first: int,
+    last: int,
+    labels: IntArray,
+) -> int:
+    """Label the rows from `first` on that are certain and not learnt; return the next.
+
+    Most rows of most streams: a short loop of their own is faster.
+    """
+    for b in range(first, last):
+        i = start + b
+        label = int(work.leader[b])
+        if work.rivals[b] > 1.0 or learns(learn, label, y, i):
+            return b
+        labels[i] = label
+        if learn != LEARN_NOTHING and y[i] >= 0:
+            # No remainder, as in the other passes: a division is much in so short a
+            # loop.
+            w = weight[i if weight.shape[0] > 1 else 0]
+            count_row(learner.classes, learner.keep, y[i], w)
+    return last
 
 
 @compiled
@@ -272,72 +324,43 @@ def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> Non
     """Find the leading class of rows first … last − 1, and how many may be first.
 
     The leader is the class whose score is known to be the highest at least. A NaN never
-    leads where there is a number, and always counts as a rival.
+    leads where there is a number, and always counts as a rival. Four rows at a time;
+    the rows beside them that fill the fours are settled too.
     """
     classes = learner.classes
     lost = last_bits(learner.R.shape[1])
-    leader = work.leader[first:last]
-    lowest = work.lowest[first:last]
-    rivals = work.rivals[first:last]
-    leader[:] = -1.0
-    lowest[:] = -np.inf
-    rivals[:] = 0.0
-    for m in range(classes.bias.shape[0]):
-        if classes.eligible[m]:
-            if first < last and leader[0] < 0.0:
-                leader[:] = m
-            known = learner.gaussians.constant[m] + classes.bias[m]
-            _lead(
-                float(m),
-                age.low[m],
-                known - (age.margin[m] + lost * abs(classes.bias[m])),
-                work.values[m, first:last],
-                work.doubts[m, first:last],
-                leader,
-                lowest,
-            )
-    for m in range(classes.bias.shape[0]):
-        if classes.eligible[m]:
-            known = learner.gaussians.constant[m] + classes.bias[m]
-            _challenge(
-                age.high[m],
-                known + (age.margin[m] + lost * abs(classes.bias[m])),
-                work.values[m, first:last],
-                work.doubts[m, first:last],
-                lowest,
-                rivals,
-            )
-
-
-@compiled
-def _lead(
-    m: float,
-    slope: float,
-    shift: float,
-    values: FloatArray,
-    doubts: FloatArray,
-    leader: FloatArray,
-    lowest: FloatArray,
-) -> None:
-    for b in range(values.shape[0]):
-        lower = slope * (values[b] - doubts[b]) + shift
-        ahead = lower > lowest[b]
-        leader[b] = m if ahead else leader[b]
-        lowest[b] = lower if ahead else lowest[b]
-
-
-@compiled
-def _challenge(
-    slope: float,
-    shift: float,
-    values: FloatArray,
-    doubts: FloatArray,
-    lowest: FloatArray,
-    rivals: FloatArray,
-) -> None:
-    for b in range(values.shape[0]):
-        upper = slope * (values[b] + doubts[b]) + shift
-        rivals[b] += 0.0 if upper < lowest[b] else 1.0
+    M, room = work.values.shape
+    values = work.values.reshape(M * room)
+    doubts = work.doubts.reshape(M * room)
+    at_first = -1
+    for m in range(M):
+        known = learner.gaussians.constant[m] + classes.bias[m]
+        margin = age.margin[m] + lost * abs(classes.bias[m])
+        work.low[m] = known - margin
+        work.high[m] = known + margin
+        if classes.eligible[m] and at_first < 0:
+            at_first = m
+    for b in range(first - first % DOUBLES, last, DOUBLES):
+        leader = doubles(float(at_first))
+        lowest = doubles(-np.inf)
+        for m in range(M):
+            if classes.eligible[m]:
+                value = load_doubles(values, m * room + b)
+                doubt = load_doubles(doubts, m * room + b)
+                lower = (value - doubt) * age.low[m] + work.low[m]
+                leader = where_greater(lower, lowest, doubles(float(m)), leader)
+                lowest = where_greater(lower, lowest, lower, lowest)
+        rivals = doubles(0.0)
+        for m in range(M):
+            if classes.eligible[m]:
+                value = load_doubles(values, m * room + b)
+                doubt = load_doubles(doubts, m * room + b)
+                upper = (value + doubt) * age.high[m] + work.high[m]
+                one_more = where_greater(lowest, upper, doubles(0.0), doubles(1.0))
+                rivals = rivals + one_more
+        store_doubles(work.leader, b, leader)
+        store_doubles(work.lowest, b, lowest)
+        store_doubles(work.rivals, b, rivals)
 
 
 @compiled_inline

@@ -33,6 +33,7 @@ from rpnb.core.vectors.plain import (
     store_singles,
     sum_doubles,
     sum_singles,
+    where_greater,
 )
 
 __all__ = [
@@ -57,4 +58,5 @@ __all__ = [
     "store_singles",
     "sum_doubles",
     "sum_singles",
+    "where_greater",
 ]

@@ -206,6 +206,14 @@ def _chosen(comparison: str) -> Any:
     return intrinsic(typed)
 
 
+def _type_where_greater(_context: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
+    def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
+        greater = builder.fcmp_ordered(">", *values[:2])
+        return builder.select(greater, *values[2:])
+
+    return DOUBLES(DOUBLES, DOUBLES, DOUBLES, DOUBLES), emit
+
+
 def _type_exponent(_context: Any, value: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         same, code = _bits_of(value)
@@ -243,6 +251,7 @@ def _replace(function: Callable[..., Any], operation: Any) -> None:
         lambda a: operation(a),
         lambda a, b: operation(a, b),
         lambda a, b, c: operation(a, b, c),
+        lambda a, b, c, d: operation(a, b, c, d),
     )
     replacement = replacements[len(signature(function).parameters) - 1]
     overload(function, strict=False)(lambda *_: replacement)
@@ -274,6 +283,7 @@ _replace(plain.narrowed, intrinsic(_type_narrowed))
 _replace(plain.limit, intrinsic(_type_limit))
 _replace(plain.lesser, _chosen("<"))
 _replace(plain.greater, _chosen(">"))
+_replace(plain.where_greater, intrinsic(_type_where_greater))
 _replace(plain.exponent, intrinsic(_type_exponent))
 _replace(plain.mantissa, intrinsic(_type_mantissa))
 _extend(operator.add, _arithmetic("fadd"))

@@ -91,6 +91,11 @@ def greater(a: Doubles, b: Doubles) -> Doubles:
     return np.where(a > b, a, b)
 
 
+def where_greater(a: Doubles, b: Doubles, x: Doubles, y: Doubles) -> Doubles:
+    """Return x's lanes where a's are greater than b's, else y's."""
+    return np.where(a > b, x, y)
+
+
 def sum_doubles(vector: Doubles) -> float:
     """Return the sum of the lanes, one after the other."""
     return float(((vector[0] + vector[1]) + vector[2]) + vector[3])
