@@ -21,7 +21,7 @@ from rpnb.core.quadratic_values import (
 )
 from rpnb.core.screener import Screener
 from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
-from rpnb.core.stream_quadratic import make_step, settle, settle_row
+from rpnb.core.stream_quadratic import make_step, settle
 from rpnb.core.vectors import SINGLES
 from strategies import (
     Stream,
@@ -192,6 +192,7 @@ def test_nothing_is_promised_where_numbers_overflow() -> None:
     st.sampled_from([1, 3, 16, 64]),
     st.sampled_from([1.0, 0.9]),
     st.sampled_from([0.1, 2.0, 1e9]),
+    st.booleans(),
 )
 def test_the_quadratic_pass_leaves_the_same_labels_and_bits(
     stream: Stream,
@@ -201,6 +202,7 @@ def test_the_quadratic_pass_leaves_the_same_labels_and_bits(
     step: int,
     keep: float,
     price: float,
+    weighted: bool,
 ) -> None:
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
@@ -208,11 +210,14 @@ def test_the_quadratic_pass_leaves_the_same_labels_and_bits(
         one.classes = one.classes._replace(follow=20.0)
     one.keep = keep
     two = copy_model(one)
-    expected = definitive(one, stream, learn)
-    labels = np.empty(stream.y.shape[0], np.int64)
+    n = stream.y.shape[0]
+    rng = np.random.default_rng(n)
+    weight = rng.uniform(0.1, 3.0, size=n if weighted else 1)
+    expected = definitive(one, stream, learn, weight)
+    labels = np.empty(n, np.int64)
     screener = QuadraticScreener(two, stream.X, step)
     screener._rebuild = price * screener._doubt
-    screener.run(stream.X, stream.y, WEIGHT, learn, labels)
+    screener.run(stream.X, stream.y, weight, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
@@ -234,22 +239,18 @@ def test_a_prior_that_follows_the_labels_changes_labels_within_a_step() -> None:
     assert_same_state(one, two)
 
 
-@pytest.mark.parametrize("row_by_row", [False, True])
-def test_what_is_no_number_never_loses(row_by_row: bool) -> None:
+def test_what_is_no_number_never_loses() -> None:
     model = make_model(2, 3)
     new = forms(model, np.zeros(2)).age
     work = make_step(2, 3, 4)
     work.values[:, :4] = np.array([[0.0, np.nan, 0.0, -np.inf]] * 3)
     work.values[0, :4] = [5.0, 5.0, np.nan, np.nan]
     work.doubts[:, :4] = np.array([0.1, 0.1, 0.1, np.inf])
+    work.low[:] = work.high[:] = 0.0
 
     def settled() -> tuple[list[float], list[float]]:
         work.leader[:], work.rivals[:] = 9.0, 9.0
-        if row_by_row:
-            for b in range(4):
-                settle_row(model.learner(), new, work, b)
-        else:
-            settle(model.learner(), new, work, 0, 4)
+        settle(model.learner(), new, work, 0, 4)
         return work.leader[:4].tolist(), work.rivals[:4].tolist()
 
     leader, rivals = settled()
@@ -262,21 +263,24 @@ def test_what_is_no_number_never_loses(row_by_row: bool) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_labels_of_a_step_are_those_of_its_rows(seed: int) -> None:
+def test_the_leader_and_its_rivals_are_those_of_the_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = make_model(2, 5)
-    model.classes.eligible[:] = rng.random(5) < 0.7
-    model.classes.bias[:] = rng.integers(-2, 3, 5)
-    new = forms(model, np.zeros(2)).age
-    one, two = make_step(2, 5, 16), make_step(2, 5, 16)
-    for work in (one, two):
-        work.values[:] = np.random.default_rng(seed).integers(-5, 5, (5, 16))
-        work.doubts[:] = 0.25
-    settle(model.learner(), new, one, 3, 16)
-    for b in range(3, 16):
-        settle_row(model.learner(), new, two, b)
-    assert_array_equal(one.leader[3:], two.leader[3:])
-    assert_array_equal(one.rivals[3:], two.rivals[3:])
+    model.classes.eligible[:] = eligible = rng.random(5) < 0.7
+    age = forms(model, np.zeros(2)).age
+    age.low[:], age.high[:] = 1.25, 0.75
+    work = make_step(2, 5, 16)
+    work.values[:] = rng.integers(-9, 0, (5, 16))
+    work.doubts[:] = 0.25
+    work.low[:], work.high[:] = rng.integers(-2, 3, (2, 5))
+    settle(model.learner(), age, work, 3, 16)
+    low = 1.25 * (work.values - 0.25) + work.low[:, None]
+    high = 0.75 * (work.values + 0.25) + work.high[:, None]
+    low[~eligible] = high[~eligible] = -np.inf
+    leader = low.argmax(axis=0) if eligible.any() else np.full(16, -1)
+    rivals = (high >= low.max(axis=0))[eligible].sum(axis=0)
+    assert_array_equal(work.leader[3:], leader[3:])
+    assert_array_equal(work.rivals[3:], rivals[3:])
 
 
 def test_a_tie_is_left_to_the_definitive_scores() -> None:

@@ -163,7 +163,7 @@ def test_who_waits_in_vain_waits_less_and_tries_again_later() -> None:
     model = make_model(2, 1)
     quadratic = forms(model, np.zeros(2))
     old = quadratic.age
-    assert waits(old, 0, 4.0)
+    assert waits(old, 4.0)
     assert old.patience[0] == 4.0
     assert not is_old(old, 0)
     for patience in (2.0, 1.0):
@@ -178,7 +178,7 @@ def test_who_waits_in_vain_waits_less_and_tries_again_later() -> None:
         assert old.debt[0] == 0.0
     old.patience[0] = 0.2
     refused = 0
-    while not waits(old, 0, 4.0):
+    while not waits(old, 4.0):
         refused += 1
     assert 5 < refused < 20
 
@@ -207,13 +207,14 @@ def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
         WEIGHT,
         LEARN_MISTAKES,
         64,
-        3.0,
+        20.0,
+        0.2,
         labels,
     )
     assert_array_equal(labels, definitive(twin, stream, LEARN_MISTAKES))
     assert updates == (labels != stream.y).sum()
     assert 0 < built < updates / 2
-    assert 0 < undecided < 1000
+    assert 0.0 < undecided < 1000.0
 
 
 def test_values_that_lost_their_digits_are_evaluated_anew() -> None:
@@ -231,5 +232,7 @@ def test_values_that_lost_their_digits_are_evaluated_anew() -> None:
     expected = definitive(one, stream, LEARN_ALL, weight)
     quadratic = forms(two, X.mean(axis=0))
     labels = np.empty(64, np.int64)
-    pass_quadratic(two.learner(), quadratic, X, y, weight, LEARN_ALL, 64, 1e9, labels)
+    pass_quadratic(
+        two.learner(), quadratic, X, y, weight, LEARN_ALL, 64, 1e9, 0.2, labels
+    )
     assert_array_equal(labels, expected)

@@ -56,8 +56,13 @@ def rebuild_cost(p: int, F: int) -> float:
 
 
 def doubt_cost(p: int, F: int) -> float:
-    """Return what a row costs that forms leave undecided, and that is not learnt."""
-    return 200.0 + (0.7 + 0.055 * p) * F
+    """Return what a row costs that forms leave undecided between two classes."""
+    return 200.0 + 0.055 * p * F + 2.0 * rival_cost(F)
+
+
+def rival_cost(F: int) -> float:
+    """Return what it costs to score a class definitively."""
+    return 0.35 * F
 
 
 class QuadraticScreener:
@@ -113,6 +118,7 @@ class QuadraticScreener:
             learn,
             self.step,
             self._rebuild / self._doubt,
+            rival_cost(self._model.F) / self._doubt,
             labels,
         )
         self.upkeep += built * self._rebuild + undecided * self._doubt

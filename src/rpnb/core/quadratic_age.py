@@ -64,9 +64,9 @@ class Age(NamedTuple):
     rows: FloatArray
     """(M,) rows learnt since the form was built"""
     debt: FloatArray
-    """(M,) rows left undecided by the form's age since then"""
+    """(M,) what rows left undecided by the form's age have cost since then"""
     patience: FloatArray
-    """(M,) how many of them there may be before the form is built anew"""
+    """(1,) how much of that there may be before a form is built anew"""
 
 
 def unset_age(M: int, F: int) -> Age:
@@ -79,7 +79,7 @@ def unset_age(M: int, F: int) -> Age:
         np.empty(M),
         np.empty(M),
         np.empty(M),
-        np.full(M, np.inf),
+        np.full(1, np.inf),
     )
 
 
@@ -110,24 +110,25 @@ def is_old(age: Age, m: int) -> bool:
 
 
 @compiled_inline
-def waits(age: Age, m: int, price: float) -> bool:
-    """Whether class m, which has learnt a row, keeps its form for now.
+def waits(age: Age, price: float) -> bool:
+    """Whether a class that has learnt a row keeps its form for now.
 
-    `price` is what building a form costs, in undecided rows. A class without patience
-    gets some back, to find out now and then whether things have changed.
+    `price` is what building a form costs, in units of what a row costs that is left
+    undecided between two classes. Who has no patience gets some back, to find out now
+    and then whether things have changed.
     """
-    age.patience[m] = min(1.1 * age.patience[m], price)
-    return age.patience[m] >= _LEAST
+    age.patience[0] = min(1.1 * age.patience[0], price)
+    return age.patience[0] >= _LEAST
 
 
 @compiled_inline
 def owes(age: Age, m: int, cost: float) -> bool:
     """Take note of an undecided row; return whether class m's form is built anew."""
     age.debt[m] += cost
-    if age.debt[m] < age.patience[m]:
+    if age.debt[m] < age.patience[0]:
         return False
     # Patience pays where one form is built for several rows learnt.
-    age.patience[m] *= 0.5 if age.rows[m] <= 1.0 else 1.5
+    age.patience[0] *= 0.5 if age.rows[m] <= 1.0 else 1.5
     return True
 
 

@@ -1,10 +1,10 @@
 """The test-then-train pass that predicts from quadratic forms.
 
 `pass_quadratic` gives the labels of `rpnb.core.stream.pass_exact` and leaves the same
-state, to the bit. The polynomials of a step of rows are evaluated together, and so are
-their labels; the rows are then gone through one by one. What the rest of the step knows
-of a class that learns is brought up to date, and so are the labels: together where the
-last mistake was far, else row by row.
+state, to the bit. The polynomials of a step of rows are evaluated together. The rows
+are then *settled*, a few at a time and more and more while nothing changes: which class
+leads, and whether that is certain. What the rest of the step knows of a class that
+learns is brought up to date.
 """
 
 from typing import NamedTuple
@@ -95,14 +95,16 @@ def pass_quadratic(
     learn: int,
     step: int,
     price: float,
+    rival: float,
     labels: IntArray,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, float]:
     """Do what `pass_exact` does, evaluating the polynomials of `step` rows at a time.
 
     Every class must have a polynomial; those of classes that learn grow old, and are
-    built anew as `rpnb.core.quadratic_age` says: that costs as much as `price`
-    undecided rows. Returns the number of updates, of polynomials built and of rows that
-    were undecided.
+    built anew as `rpnb.core.quadratic_age` says. That costs as much as `price` rows
+    that are left undecided between two classes, of which `rival` is the part for either
+    class and the rest is for the projection. Returns the number of updates and of
+    polynomials built, and the cost of undecided rows in that unit.
     """
     n = X.shape[0]
     classes = learner.classes
@@ -117,7 +119,7 @@ def pass_quadratic(
     fixed = learn == LEARN_NOTHING or classes.follow == 0.0
     updates = 0
     built = 0
-    undecided = 0
+    undecided = 0.0
     for start in range(0, n, step):
         size = min(step, n - start)
         rows = X[start : start + size]
@@ -126,29 +128,36 @@ def pass_quadratic(
         work.pull[:] = quadratic.pull
         for m in range(M):
             _bound(learner, quadratic, work, m, 0, size)
-        settle(learner, quadratic.age, work, 0, size)
-        settled = True
-        last = -size
+            _know(learner, quadratic.age, work, m)
+        # Rows before `until` are settled; then come `ahead` more, and twice as many the
+        # next time, unless something changes.
+        until = 0
+        ahead = size
         # The row whose projection is at hand, in the second row of z.
         spare = -1
-        b = -1
-        while b + 1 < size:
-            b += 1
-            if settled and fixed:
-                b = _pass_by(learner, work, learn, y, weight, start, b, size, labels)
-                if b == size:
-                    break
+        b = 0
+        while b < size:
+            if b >= until:
+                until = min(b + ahead, size)
+                ahead *= 2
+                settle(learner, quadratic.age, work, b, until)
+            if fixed:
+                b = _pass_by(learner, work, learn, y, weight, start, b, until, labels)
+                if b == until:
+                    continue
             i = start + b
             w = weight[i if weight.shape[0] > 1 else 0]
-            if not settled:
-                settle_row(learner, quadratic.age, work, b)
             label = int(work.leader[b])
             certain = work.rivals[b] <= 1.0
             if certain and not learns(learn, label, y, i):
                 labels[i] = label
                 if learn != LEARN_NOTHING and y[i] >= 0:
                     count_row(classes, keep, y[i], w)
-                    settled = settled and classes.follow == 0.0
+                    for m in range(M):
+                        _know(learner, quadratic.age, work, m)
+                    until = b + 1
+                    ahead = DOUBLES
+                b += 1
                 continue
             at = 1
             if spare != b:
@@ -164,18 +173,16 @@ def pass_quadratic(
                 label = best_class(
                     z[at], learner.gaussians, classes.bias, open_classes, lanes
                 )
-                undecided += 1
             labels[i] = label
             changed = False
             if learn != LEARN_NOTHING and y[i] >= 0:
                 count_row(classes, keep, y[i], w)
-                settled = settled and classes.follow == 0.0
                 if learns(learn, label, y, i):
                     before = learner.moments.weight[y[i]]
                     learn_row(learner, y[i], z[at], w)
                     # Where the past fades, means also move towards the prior's, which
                     # no form can follow.
-                    if keep < 1.0 or not waits(quadratic.age, y[i], price):
+                    if keep < 1.0 or not waits(quadratic.age, price):
                         _build(learner, quadratic, work, y[i], b + 1, size)
                         built += 1
                     else:
@@ -184,17 +191,20 @@ def pass_quadratic(
                     changed = True
             if not certain:
                 m = _oldest(quadratic.age, work, b, open_classes)
-                if m >= 0 and owes(quadratic.age, m, _CHEAP if changed else 1.0):
+                # A row that is learnt had to be projected anyway.
+                cost = rival * work.rivals[b] + (0.0 if changed else 1.0 - 2.0 * rival)
+                undecided += cost
+                if m >= 0 and owes(quadratic.age, m, cost):
                     _build(learner, quadratic, work, m, b + 1, size)
                     built += 1
                     changed = True
-            if changed:
-                # All that is left is worth settling at once if a good part of it may
-                # come before the next change.
-                settled = size - b < _AHEAD * (b - last) and fixed
-                last = b
-                if settled:
-                    settle(learner, quadratic.age, work, b + 1, size)
+            if changed or not fixed:
+                until = b + 1
+                ahead = DOUBLES
+            if not fixed:
+                for m in range(M):
+                    _know(learner, quadratic.age, work, m)
+            b += 1
     return updates, built, undecided
 
 
@@ -260,6 +270,7 @@ def _follow(
     start = quadratic.start[m] - start
     add_linear(start, change, work.moved, b + 1, size, work.values[m])
     _bound(learner, quadratic, work, m, b + 1, size)
+    _know(learner, quadratic.age, work, m)
 
 
 @compiled
@@ -278,6 +289,7 @@ def _evaluate(
     evaluate_one(quadratic, m, work.moved, first, last, work.values)
     work.pull[m] = quadratic.pull[m]
     _bound(learner, quadratic, work, m, first, last)
+    _know(learner, quadratic.age, work, m)
 
 
 @compiled
@@ -319,6 +331,16 @@ def _bound(
     )
 
 
+@compiled_inline
+def _know(learner: Learner, age: Age, work: Step, m: int) -> None:
+    """Note what is known of class m's scores besides the polynomial."""
+    bias = learner.classes.bias[m]
+    known = learner.gaussians.constant[m] + bias
+    margin = age.margin[m] + last_bits(learner.R.shape[1]) * abs(bias)
+    work.low[m] = known - margin
+    work.high[m] = known + margin
+
+
 @compiled
 def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> None:
     """Find the leading class of rows first … last − 1, and how many may be first.
@@ -327,24 +349,18 @@ def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> Non
     leads where there is a number, and always counts as a rival. Four rows at a time;
     the rows beside them that fill the fours are settled too.
     """
-    classes = learner.classes
-    lost = last_bits(learner.R.shape[1])
+    eligible = learner.classes.eligible
     M, room = work.values.shape
     values = work.values.reshape(M * room)
     doubts = work.doubts.reshape(M * room)
     at_first = -1
-    for m in range(M):
-        known = learner.gaussians.constant[m] + classes.bias[m]
-        margin = age.margin[m] + lost * abs(classes.bias[m])
-        work.low[m] = known - margin
-        work.high[m] = known + margin
-        if classes.eligible[m] and at_first < 0:
-            at_first = m
+    for m in range(M - 1, -1, -1):
+        at_first = m if eligible[m] else at_first
     for b in range(first - first % DOUBLES, last, DOUBLES):
         leader = doubles(float(at_first))
         lowest = doubles(-np.inf)
         for m in range(M):
-            if classes.eligible[m]:
+            if eligible[m]:
                 value = load_doubles(values, m * room + b)
                 doubt = load_doubles(doubts, m * room + b)
                 lower = (value - doubt) * age.low[m] + work.low[m]
@@ -352,7 +368,7 @@ def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> Non
                 lowest = where_greater(lower, lowest, lower, lowest)
         rivals = doubles(0.0)
         for m in range(M):
-            if classes.eligible[m]:
+            if eligible[m]:
                 value = load_doubles(values, m * room + b)
                 doubt = load_doubles(doubts, m * room + b)
                 upper = (value + doubt) * age.high[m] + work.high[m]
@@ -363,46 +379,11 @@ def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> Non
         store_doubles(work.rivals, b, rivals)
 
 
-@compiled_inline
-def settle_row(learner: Learner, age: Age, work: Step, b: int) -> None:
-    """Do what `settle` does, for row b."""
-    classes = learner.classes
-    lost = last_bits(learner.R.shape[1])
-    leader = -1
-    lowest = -np.inf
-    for m in range(classes.bias.shape[0]):
-        known = learner.gaussians.constant[m] + classes.bias[m]
-        lower = age.low[m] * (work.values[m, b] - work.doubts[m, b])
-        lower += known - (age.margin[m] + lost * abs(classes.bias[m]))
-        ahead = classes.eligible[m] & ((lower > lowest) | (leader < 0))
-        leader = m if ahead else leader
-        lowest = lower if ahead & (lower > lowest) else lowest
-    rivals = 0
-    for m in range(classes.bias.shape[0]):
-        upper = _upper(learner, age, work, m, b, lost)
-        rivals += 1 if classes.eligible[m] and not upper < lowest else 0
-    work.leader[b] = leader
-    work.lowest[b] = lowest
-    work.rivals[b] = rivals
-
-
 @compiled
 def _find_rivals(
     learner: Learner, age: Age, work: Step, b: int, out: BoolArray
 ) -> None:
     """Set `out` (M,) to the classes that may be first in row b."""
-    lost = last_bits(learner.R.shape[1])
     for m in range(out.shape[0]):
-        upper = _upper(learner, age, work, m, b, lost)
+        upper = (work.values[m, b] + work.doubts[m, b]) * age.high[m] + work.high[m]
         out[m] = learner.classes.eligible[m] and not upper < work.lowest[b]
-
-
-@compiled_inline
-def _upper(
-    learner: Learner, age: Age, work: Step, m: int, b: int, lost: float
-) -> float:
-    """Return the most that class m's score can be in row b."""
-    bias = learner.classes.bias[m]
-    upper = age.high[m] * (work.values[m, b] + work.doubts[m, b])
-    known = learner.gaussians.constant[m] + bias
-    return upper + (known + (age.margin[m] + lost * abs(bias)))
