@@ -317,9 +317,9 @@ def test_changing_paths_midway_leaves_no_trace(learn: int) -> None:
 def test_forms_are_chosen_where_mistakes_are_few() -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 800)
-    X = rng.normal(size=(800, 24)) + 9.0 * y[:, None]
+    X = rng.normal(size=(800, 10)) + 9.0 * y[:, None]
     for t, few in ((y, True), (rng.integers(0, 2, 800), False)):
-        model = make_model(24, 2, K=100)
+        model = make_model(10, 2, K=100)
         twin = copy_model(model)
         expected = definitive(twin, Stream(X, t, 2), LEARN_MISTAKES)
         labels = np.empty(800, np.int64)

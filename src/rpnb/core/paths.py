@@ -55,6 +55,11 @@ def rebuild_cost(p: int, F: int) -> float:
     return (1.0 + 0.0195 * p * (p + 1)) * F + 5.0 * n_terms(p)
 
 
+def follow_cost(p: int) -> float:
+    """Return what else a class that learns costs by forms: the rest of a step."""
+    return 1500.0 + 6.0 * n_terms(p)
+
+
 def doubt_cost(p: int, F: int) -> float:
     """Return what a row costs that forms leave undecided between two classes."""
     return 200.0 + 0.055 * p * F + 2.0 * rival_cost(F)
@@ -122,6 +127,7 @@ class QuadraticScreener:
             labels,
         )
         self.upkeep += built * self._rebuild + undecided * self._doubt
+        self.upkeep += updates * follow_cost(self._model.projection.p)
         if learn:
             self._model.n_seen += labelled(y)
             self._model.n_updates += updates
@@ -150,7 +156,7 @@ class Paths:
         self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
         self._rebuild = rebuild_cost(p, F)
         # What changes of classes have cost by forms, and how many they were.
-        self._upkeep = _SHARE * self._rebuild * _SHARE_CHANGES
+        self._upkeep = (_SHARE * self._rebuild + follow_cost(p)) * _SHARE_CHANGES
         self._kept = _SHARE_CHANGES
         # Where forms never pay, there is no need to look again after a block.
         asks = self._path == "auto" and self._gain > 0.0
