@@ -24,7 +24,15 @@ from rpnb.core.paths import Path
 from rpnb.core.stream import LEARN_MISTAKES, LEARN_NOTHING
 from workloads import Workload, paper_stream
 
-NAMES = ["Skin_NonSkin", "Letter", "ImageSegments", "Satimage", "Twonorm"]
+NAMES = [
+    "Skin_NonSkin",
+    "Letter",
+    "ImageSegments",
+    "Satimage",
+    "Twonorm",
+    "Penbased",
+    "Nursery",
+]
 PATHS: tuple[Path, ...] = ("columns", "quadratic", "auto")
 ONE = np.ones(1)
 

@@ -61,17 +61,18 @@ def evaluated(
     n = X.shape[0]
     room = -(-n // ROWS) * ROWS
     moved = np.zeros((X.shape[1], room))
-    lengths = np.empty(n)
-    values, doubts = np.empty((model.M, room)), np.empty((model.M, n))
+    lengths = np.zeros(room)
+    values, doubts = np.empty((2, model.M, room))
     move_rows(X, quadratic.origin, moved, lengths)
     evaluate(quadratic, moved, n, values)
     alone = np.empty_like(values)
     for m in range(model.M):
         constant = model.gaussians.constant[m]
-        bound_errors(quadratic, m, constant, lengths, doubts[m])
+        bound_errors(quadratic, m, constant, lengths, 0, n, doubts[m])
         evaluate_one(quadratic, m, moved, n // 2, n, alone)
     assert_array_equal(alone[:, n // 2 : n], values[:, n // 2 : n])
-    return (values[:, :n] + model.gaussians.constant[:, None]).T, doubts.T
+    found = values[:, :n] + model.gaussians.constant[:, None]
+    return found.T, doubts[:, :n].T
 
 
 def excess(model: Model, X: FloatArray, origin: FloatArray) -> FloatArray:

@@ -55,14 +55,14 @@ def limits(
     """Return the least and the most that scores (n, M) can be, by aged forms."""
     n, M = X.shape[0], model.M
     room = -(-n // 16) * 16
-    moved, lengths = np.zeros((X.shape[1], room)), np.empty(n)
-    values, doubts = np.empty((M, room)), np.empty((M, n))
+    moved, lengths = np.zeros((X.shape[1], room)), np.zeros(room)
+    values, doubts = np.empty((2, M, room))
     move_rows(X, quadratic.origin, moved, lengths)
     evaluate(quadratic, moved, n, values)
     for m in range(M):
         constant = model.gaussians.constant[m]
-        bound_errors(quadratic, m, constant, lengths, doubts[m])
-    old, values = quadratic.age, values[:, :n]
+        bound_errors(quadratic, m, constant, lengths, 0, n, doubts[m])
+    old, values, doubts = quadratic.age, values[:, :n], doubts[:, :n]
     known = model.gaussians.constant[:, None]
     margin = old.margin[:, None]
     low = old.low[:, None] * (values - doubts) + (known - margin)

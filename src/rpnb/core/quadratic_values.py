@@ -15,11 +15,13 @@ from rpnb.core.compiled import compiled, compiled_inline
 from rpnb.core.quadratic import DOUBLE, ROWS, Quadratic
 from rpnb.core.scoring import last_bits
 from rpnb.core.vectors import (
+    DOUBLES,
     Doubles,
     doubles,
     fused,
     load_doubles,
     store_doubles,
+    where_greater,
 )
 
 # Far beyond this a definitive score may be cut off (`rpnb.core.scoring`).
@@ -238,12 +240,15 @@ def bound_errors(
     m: int,
     constant: float,
     lengths: FloatArray,
+    first: int,
+    last: int,
     doubts: FloatArray,
 ) -> None:
-    """Bound |value + constant − score| of class m for rows (n,), by its form's laws.
+    """Bound |value + constant − score| of class m, by its form's laws.
 
-    `constant` is the class's log density at the mean. What a class prior adds to the
-    bound is `last_bits` times its absolute value.
+    For rows first … last − 1, of which `lengths` and `doubts` have room to fill the
+    fours. `constant` is the class's log density at the mean. What a class prior adds to
+    the bound is `last_bits` times its absolute value.
     """
     p = quadratic.origin.shape[0]
     rows = quadratic.age.rows[m]
@@ -260,6 +265,8 @@ def bound_errors(
         quadratic.pull[m],
         abs(constant) + 1.0,
         lengths,
+        first,
+        last,
         doubts,
     )
 
@@ -274,15 +281,19 @@ def _doubt(
     pull: float,
     constant: float,
     lengths: FloatArray,
+    first: int,
+    last: int,
     doubts: FloatArray,
 ) -> None:
-    for b in range(lengths.shape[0]):
+    for b in range(first - first % DOUBLES, last, DOUBLES):
+        length = load_doubles(lengths, b)
         # √(Σ w (z − μ)²) is at most this, of the definitive z at most `most`.
-        size = lengths[b] * spread + pull
+        size = length * spread + pull
         # |x| + |x₀| is at most |x'| + 2|x₀|.
-        noise = near * lengths[b] + far
+        noise = length * near + far
         most = size + noise
         square = size * size
-        bound = rounding * square + noise * most
-        bound += lost * (0.5 * most * most + constant)
-        doubts[b] = bound if square < _LARGEST else np.inf
+        bound = square * rounding + noise * most
+        bound = bound + (most * most * 0.5 + constant) * lost
+        known = where_greater(doubles(_LARGEST), square, bound, doubles(np.inf))
+        store_doubles(doubts, b, known)

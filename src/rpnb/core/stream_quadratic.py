@@ -326,8 +326,10 @@ def _bound(
         quadratic,
         m,
         learner.gaussians.constant[m],
-        work.lengths[first:last],
-        work.doubts[m, first:last],
+        work.lengths,
+        first,
+        last,
+        work.doubts[m],
     )
 
 
