@@ -361,6 +361,22 @@ def test_what_forms_have_cost_decides_whether_they_stay() -> None:
     assert not paths._pays()
 
 
+@pytest.mark.parametrize("K", [16, 17])
+def test_the_pass_and_its_forms_share_a_matrix_where_columns_fill_vectors(
+    K: int,
+) -> None:
+    stream = well_behaved(13, 60)
+    one = make_model(6, 3, K=K, q=1)
+    two = copy_model(one)
+    screener = QuadraticScreener(two, stream.X)
+    shared = screener._learner.R.base is screener._quadratic.columns
+    assert shared == (K == 16)
+    labels = np.empty(60, np.int64)
+    screener.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, definitive(one, stream, LEARN_MISTAKES))
+    assert_same_state(one, two)
+
+
 def test_mini_batches_take_either_path() -> None:
     stream = well_behaved(9, 200)
     found = []
