@@ -62,6 +62,10 @@ class Shape(NamedTuple):
     """columns of `low`"""
     E: int
     """columns of `phi`"""
+    dimension: int
+    """those of them that are not just padding"""
+    D: int
+    """random projections among them, half of them dense and half sparse"""
     window: int
     """rows that a member with a window keeps at most; 0: the member's default"""
 
@@ -103,8 +107,10 @@ class Member(Protocol):
         """Score each row, then learn it, in order.
 
         `scores` (n, outputs, M) gets the scores of each row as they are before it is
-        learnt; with scores of shape (0, outputs, M) none are wanted. `y` (n,) are class
-        numbers, −1 for a row that is only scored. `weight` (n,) is positive.
+        learnt. `y` (n,) are class numbers, −1 for a row that is only scored. `weight`
+        (n,) is positive. With scores of shape (0, outputs, M) none are wanted: this is
+        only done to learn the first rows, all of them labelled, anew from the beginning
+        with another scale. What is derived from sums may then be made once, at the end.
         """
         ...
 
