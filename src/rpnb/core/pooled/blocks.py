@@ -13,9 +13,9 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, SingleArray
-from rpnb.core.compiled import compiled
-from rpnb.core.vectors import (
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
     doubles,
     fused,
     load_doubles,

@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange
-from rpnb.core.vectors import (
+from rpnb.core.kernels.vectors import (
     doubles,
     fused,
     load_doubles,

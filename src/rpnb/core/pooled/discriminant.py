@@ -28,8 +28,8 @@ from typing import Final
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import (
     add_products,
     cholesky,

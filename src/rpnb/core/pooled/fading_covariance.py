@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import blank_matrix, pack_row, padded
 from rpnb.core.pooled.discriminant import (
     add_group,

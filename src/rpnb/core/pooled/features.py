@@ -13,17 +13,17 @@ Columns of φ, in this order: z, the dense half, the sparse half, zeros up to a 
 of 16. `low` is z itself where p ≤ 32 and z·P else, with P (p, 32) of random orthonormal
 columns.
 
-All numbers are functions of the seed and their address (`rpnb.core.random_bits`).
+All numbers are functions of the seed and their address (`rpnb.core.kernels.random_bits`).
 """
 
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray, SingleArray, WordArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
+from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import multiply_rows, padded
-from rpnb.core.random_bits import fill_normal, fill_words
+from rpnb.core.kernels.random_bits import fill_normal, fill_words
 
 #: Features up to which φ holds z itself.
 MOST_RAW: Final = 64

@@ -25,7 +25,7 @@ Rules that every member keeps:
   active classes. A member that knows nothing yet gives log π_c.
 - A row's weight w counts as w equal rows where that has a meaning, and else as one row.
 - Randomness is a function of the seed and of counters in the state
-  (`rpnb.core.random_bits`), so that a saved and restored state goes on as it would have.
+  (`rpnb.core.kernels.random_bits`), so that a saved and restored state goes on as it would have.
 - Missing values are NaN in `raw`, and 0, the mean, in everything derived from it.
 """
 
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
 State: TypeAlias = Any  # a NamedTuple of arrays, a type of its own in each member
 Record = TypeVar("Record", bound=tuple[Any, ...])

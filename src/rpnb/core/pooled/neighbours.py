@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange
 
 OUTPUTS: Final = ("neighbours",)

@@ -26,8 +26,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
 
 #: Where scores are clipped, below the best class.
 LOWEST: Final = -6.0

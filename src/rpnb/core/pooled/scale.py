@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
 
 #: Labelled rows after which the scale is fixed.
 LAST_REPLAY: Final = 256
@@ -66,28 +66,12 @@ def begin(p: int) -> Scale:
     )
 
 
-def next_event(seen: int) -> int:
-    """Return after how many labelled rows the scale is next looked at."""
-    if seen < LAST_REPLAY:
-        event = 2
-        while event <= seen:
-            event *= 2
-        return event
-    return (seen // LOOK + 1) * LOOK
-
-
-@compiled
-def keep_rows(scale: Scale, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
-    """Keep labelled rows; the caller stops at every event."""
-    for i in range(X.shape[0]):
-        if y[i] < 0:
-            continue
-        seen = scale.seen[0]
-        slot = seen if seen < LAST_REPLAY else seen % LOOK
-        scale.rows[slot] = X[i]
-        scale.labels[slot] = y[i]
-        scale.weight[slot] = weight[i]
-        scale.seen[0] += 1
+def next_replay(seen: int) -> int:
+    """Return after how many labelled rows the scale is next found by learning anew."""
+    event = 2
+    while event <= seen:
+        event *= 2
+    return event
 
 
 @compiled
@@ -162,7 +146,7 @@ def moved(scale: Scale, j: int) -> bool:
 
 
 @compiled
-def follow(scale: Scale) -> None:
+def _follow(scale: Scale) -> None:
     """Take the scale of features that have left theirs from the last 64 rows."""
     for j in range(scale.mean.shape[0]):
         if moved(scale, j):
@@ -173,8 +157,38 @@ def follow(scale: Scale) -> None:
 def apply_scale(scale: Scale, X: FloatArray, z: SingleArray) -> None:
     """Scale rows X (n, p) into z."""
     for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            value = (X[i, j] - scale.mean[j]) / scale.deviation[j]
-            value = -CLIP if value < -CLIP else value
-            value = CLIP if value > CLIP else value
-            z[i, j] = 0.0 if np.isnan(value) else value
+        _apply(scale.mean, scale.deviation, X[i], z[i])
+
+
+@compiled
+def _apply(
+    mean: FloatArray, deviation: FloatArray, x: FloatArray, z: SingleArray
+) -> None:
+    for j in range(x.shape[0]):
+        value = (x[j] - mean[j]) / deviation[j]
+        value = -CLIP if value < -CLIP else value
+        value = CLIP if value > CLIP else value
+        z[j] = 0.0 if np.isnan(value) else value
+
+
+@compiled
+def scale_rows(
+    scale: Scale, X: FloatArray, y: IntArray, weight: FloatArray, z: SingleArray
+) -> None:
+    """Scale each row of X (n, p) into z, then keep it if it is labelled.
+
+    After the first 256 labelled rows, features that have left their scale get another
+    one on the way. With y of length 0, no row is labelled.
+    """
+    for i in range(X.shape[0]):
+        _apply(scale.mean, scale.deviation, X[i], z[i])
+        if y.shape[0] == 0 or y[i] < 0:
+            continue
+        seen = scale.seen[0]
+        slot = seen if seen < LAST_REPLAY else seen % LOOK
+        scale.rows[slot] = X[i]
+        scale.labels[slot] = y[i]
+        scale.weight[slot] = weight[i]
+        scale.seen[0] += 1
+        if scale.seen[0] > LAST_REPLAY and scale.seen[0] % LOOK == 0:
+            _follow(scale)
