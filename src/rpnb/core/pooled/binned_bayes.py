@@ -1,9 +1,9 @@
 r"""Naive Bayes on binned features.
 
 Each scaled feature falls into one of 16 bins, which a normal feature would fill
-equally: bin v holds z_j with v of the 15 normal quantiles i/16 below it. With C[j, v, c]
-the weight of the rows of class c in bin v of feature j, and p' the number of features
-that are not missing,
+equally: bin v holds z_j with v of the 15 normal quantiles i/16 below it. With
+C[j, v, c] the weight of the rows of class c in bin v of feature j, and p' the number of
+features that are not missing,
 
 .. math:: \mathrm{score}_c = \log(n_c + 1) - p' \log(n_c + 2)
           + Σ_j \log(C[j, v_j, c] + 2/16)
@@ -24,7 +24,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import padded
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("binned_bayes",)
 MERGEABLE: Final = True
@@ -54,7 +54,7 @@ class BinnedBayes(NamedTuple):
 
     active: BoolArray
     """(M,)"""
-    count: FloatArray
+    class_weight: FloatArray
     """(M,) weight n_c"""
     bins: SingleArray
     """(p, 16, C) weight of rows; C is M rounded up to a multiple of 8"""
@@ -81,7 +81,9 @@ def begin(shape: Shape, active: BoolArray, seed: int) -> BinnedBayes:
     )
 
 
-def grow_classes(state: BinnedBayes, source: IntArray, active: BoolArray) -> BinnedBayes:
+def grow_classes(
+    state: BinnedBayes, source: IntArray, active: BoolArray
+) -> BinnedBayes:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
     M = source.shape[0]
     p = state.bins.shape[0]
@@ -93,7 +95,7 @@ def grow_classes(state: BinnedBayes, source: IntArray, active: BoolArray) -> Bin
     logs[:, :, known] = state.logs[:, :, source[known]]
     return BinnedBayes(
         active.copy(),
-        arrange(state.count, source, 0.0),
+        arrange(state.class_weight, source, 0.0),
         bins,
         logs,
         arrange(state.log_class, source, 0.0),
@@ -127,7 +129,7 @@ def _pass(
     scores: FloatArray,
 ) -> None:
     n, p = z.shape
-    M = state.count.shape[0]
+    M = state.class_weight.shape[0]
     C = state.bins.shape[2]
     bins = np.empty(p, np.int64)
     sums = np.empty(C, np.float32)
@@ -191,23 +193,23 @@ def _observe(
     for k in range(present):
         counts[bins[k], c] += np.float32(weight)
         logs[bins[k], c] = log(counts[bins[k], c] + PRIOR / BINS)
-    state.count[c] += weight
+    state.class_weight[c] += weight
     state.active[c] = True
-    state.log_class[c] = log(state.count[c] + 1.0)
-    state.log_bins[c] = log(state.count[c] + 2.0)
+    state.log_class[c] = log(state.class_weight[c] + 1.0)
+    state.log_bins[c] = log(state.class_weight[c] + 2.0)
 
 
 def merge(states: list[BinnedBayes], base: BinnedBayes | None = None) -> BinnedBayes:
     """Return the sums of several states, less all but one times those of `base`."""
-    merged = type(states[0])(*(array.copy() for array in states[0]))
+    merged = copy_state(states[0])
     parts = [(1.0, state) for state in states[1:]]
     if base is not None:
         parts += [(-1.0, base)] * (len(states) - 1)
     for sign, part in parts:
         merged.active[:] |= part.active
-        merged.count[:] += sign * part.count
+        merged.class_weight[:] += sign * part.class_weight
         merged.bins[:] += np.float32(sign) * part.bins
     merged.logs[:] = np.log(merged.bins + np.float32(PRIOR / BINS))
-    merged.log_class[:] = np.log(merged.count + 1.0)
-    merged.log_bins[:] = np.log(merged.count + 2.0)
+    merged.log_class[:] = np.log(merged.class_weight + 1.0)
+    merged.log_bins[:] = np.log(merged.class_weight + 2.0)
     return merged

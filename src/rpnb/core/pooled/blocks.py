@@ -1,9 +1,9 @@
 r"""Symmetric matrices in blocks: products, Cholesky factors and triangular solves.
 
 A symmetric E × E matrix, E a multiple of 16, is kept as its lower triangle of 16 × 16
-blocks in one flat array. Block (I, J), J ≤ I, has the number I(I + 1)/2 + J; entry
-(i, j) of the matrix, i in I and j in J, is at 256·number + 16·(j mod 16) + (i mod 16).
-The blocks (I, 0), (I, 1), … lie one behind the other, so that all inner loops read
+blocks in one flat array. Block (H, J), J ≤ H, has the number H(H + 1)/2 + J; entry
+(i, j) of the matrix, i in H and j in J, is at 256·number + 16·(j mod 16) + (i mod 16).
+The blocks (H, 0), (H, 1), … lie one behind the other, so that all inner loops read
 straight ahead, and lanes of a vector are rows i.
 
 Sums have one order, whatever the machine: each entry is one chain of fused operations.
@@ -44,8 +44,8 @@ def blank_matrix(E: int) -> FloatArray:
 @compiled
 def place(i: int, j: int) -> int:
     """Return where entry (i, j) is, j not in a later block than i."""
-    I, J = i // 16, j // 16
-    return 256 * (I * (I + 1) // 2 + J) + 16 * (j % 16) + i % 16
+    H, J = i // 16, j // 16
+    return 256 * (H * (H + 1) // 2 + J) + 16 * (j % 16) + i % 16
 
 
 @compiled
@@ -73,9 +73,9 @@ def add_products(
     """
     blocks = packed.shape[0] // (16 * capacity)
     at = 0
-    for I in range(blocks):
-        p = I * capacity * 16
-        for J in range(I + 1):
+    for H in range(blocks):
+        p = H * capacity * 16
+        for J in range(H + 1):
             q = J * capacity * 16
             for j in range(0, 16, 4):
                 _four_columns(
@@ -146,15 +146,15 @@ def subtract_outer(
     """Subtract Σ_c left_c · right_cᵀ; both are `count` rows of E doubles, packed."""
     blocks = left.shape[0] // (16 * count)
     at = 0
-    for I in range(blocks):
-        for J in range(I + 1):
+    for H in range(blocks):
+        for J in range(H + 1):
             for j in range(0, 16, 4):
                 for i in (0, 8):
                     _subtract_products(
                         matrix,
                         at + 16 * j + i,
                         left,
-                        I * count * 16 + i,
+                        H * count * 16 + i,
                         right,
                         J * count * 16 + j,
                         count,
@@ -173,21 +173,21 @@ def cholesky(matrix: FloatArray, E: int) -> bool:
     for J in range(blocks):
         row_J = 256 * (J * (J + 1) // 2)
         diagonal = row_J + 256 * J
-        for I in range(J, blocks):
-            row_I = 256 * (I * (I + 1) // 2)
-            at = row_I + 256 * J
+        for H in range(J, blocks):
+            row_H = 256 * (H * (H + 1) // 2)
+            at = row_H + 256 * J
             for j in range(0, 16, 4):
                 for i in (0, 8):
                     _subtract_products(
                         matrix,
                         at + 16 * j + i,
                         matrix,
-                        row_I + i,
+                        row_H + i,
                         matrix,
                         row_J + j,
                         16 * J,
                     )
-            if I == J:
+            if H == J:
                 if not _factor_diagonal(matrix, diagonal):
                     return False
             else:
@@ -286,29 +286,29 @@ def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
     C = X.shape[1]
     x = X.reshape(E * C)
     blocks = E // 16
-    for I in range(blocks):
-        row = 256 * (I * (I + 1) // 2)
+    for H in range(blocks):
+        row = 256 * (H * (H + 1) // 2)
         for c in range(0, C, 8):
             for i in range(0, 16, 4):
                 _subtract_rows(
-                    factor, row + i, 16, 1, x, c, (16 * I + i) * C + c, C, 16 * I
+                    factor, row + i, 16, 1, x, c, (16 * H + i) * C + c, C, 16 * H
                 )
-            diagonal = row + 256 * I
+            diagonal = row + 256 * H
             for i in range(16):
-                at = (16 * I + i) * C + c
+                at = (16 * H + i) * C + c
                 s0 = load_doubles(x, at)
                 s1 = load_doubles(x, at + 4)
                 for k in range(i):
                     w = doubles(-factor[diagonal + 16 * k + i])
-                    s0 = fused(w, load_doubles(x, (16 * I + k) * C + c), s0)
-                    s1 = fused(w, load_doubles(x, (16 * I + k) * C + c + 4), s1)
+                    s0 = fused(w, load_doubles(x, (16 * H + k) * C + c), s0)
+                    s1 = fused(w, load_doubles(x, (16 * H + k) * C + c + 4), s1)
                 w = doubles(factor[diagonal + 16 * i + i])
                 store_doubles(x, at, s0 / w)
                 store_doubles(x, at + 4, s1 / w)
     for K in range(blocks - 1, -1, -1):
         for c in range(0, C, 8):
-            for I in range(K + 1, blocks):
-                block = 256 * (I * (I + 1) // 2 + K)
+            for H in range(K + 1, blocks):
+                block = 256 * (H * (H + 1) // 2 + K)
                 for k in range(0, 16, 4):
                     _subtract_rows(
                         factor,
@@ -316,7 +316,7 @@ def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
                         1,
                         16,
                         x,
-                        16 * I * C + c,
+                        16 * H * C + c,
                         (16 * K + k) * C + c,
                         C,
                         16,

@@ -28,13 +28,13 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
     load_doubles,
     store_doubles,
 )
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("class_covariance",)
 MERGEABLE: Final = True
@@ -54,7 +54,7 @@ class ClassCovariance(NamedTuple):
 
     active: BoolArray
     """(M,)"""
-    count: FloatArray
+    class_weight: FloatArray
     """(M,) weight n_c"""
     mean: FloatArray
     """(M, d') μ_c; d' is d rounded up to a multiple of 4, with zeros"""
@@ -107,10 +107,14 @@ def grow_classes(
     state: ClassCovariance, source: IntArray, active: BoolArray
 ) -> ClassCovariance:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
-    grown = ClassCovariance(
-        active.copy(),
-        *(arrange(array, source, 0.0) for array in state[1:7]),
-        *(array.copy() for array in state[7:]),
+    grown = copy_state(state)._replace(
+        active=active.copy(),
+        class_weight=arrange(state.class_weight, source, 0.0),
+        mean=arrange(state.mean, source, 0.0),
+        scatter=arrange(state.scatter, source, 0.0),
+        inverse=arrange(state.inverse, source, 0.0),
+        log_volume=arrange(state.log_volume, source, 0.0),
+        constant=arrange(state.constant, source, 0.0),
     )
     _begin_classes(grown, np.flatnonzero(source < 0))
     return grown
@@ -141,7 +145,7 @@ def _pass(
     scores: FloatArray,
 ) -> None:
     n = low.shape[0]
-    M, D = state.mean.shape
+    D = state.mean.shape[1]
     wanted = scores.shape[0] > 0
     x = np.zeros(D)
     m0 = np.zeros(D)
@@ -177,7 +181,7 @@ def _score(
     for c in range(M):
         if not state.active[c]:
             continue
-        n = state.count[c]
+        n = state.class_weight[c]
         kappa = n + MEAN_WEIGHT
         share = n / kappa
         rest = MEAN_WEIGHT / kappa
@@ -228,7 +232,7 @@ def _observe(
 ) -> None:
     """Learn a row of class c: mean, scatter, inverse and determinant."""
     D = x.shape[0]
-    n = state.count[c]
+    n = state.class_weight[c]
     after = n + weight
     f = n * weight / after
     for j in range(D):
@@ -236,7 +240,7 @@ def _observe(
         state.mean[c, j] += weight / after * delta[j]
         state.total[j] += weight * x[j]
     state.weight[0] += weight
-    state.count[c] = after
+    state.class_weight[c] = after
     state.active[c] = True
     state.seen[0] += 1
     if f > 0.0:
@@ -255,7 +259,7 @@ def _observe(
 @compiled
 def _set_constant(state: ClassCovariance, c: int) -> None:
     d = state.dimension[0]
-    n = state.count[c]
+    n = state.class_weight[c]
     kappa = n + MEAN_WEIGHT
     nu = 2.0 * d + 1.0 + n - d + 1.0
     state.constant[c] = (
@@ -275,8 +279,8 @@ def _refresh(state: ClassCovariance) -> None:
     prior[:] = 0.0
     df = np.float64(d)
     for c in range(M):
-        if state.count[c] > 0.0:
-            df += max(state.count[c] - 1.0, 0.0)
+        if state.class_weight[c] > 0.0:
+            df += max(state.class_weight[c] - 1.0, 0.0)
             prior[:] += state.scatter[c]
     for j in range(d):
         prior[j, j] += d
@@ -284,7 +288,7 @@ def _refresh(state: ClassCovariance) -> None:
     work = np.empty((D, D))
     blank = -1
     for c in range(M):
-        if state.count[c] > 0.0:
+        if state.class_weight[c] > 0.0:
             _invert(state, c, work)
         elif blank < 0:
             _invert(state, c, work)
@@ -358,19 +362,19 @@ def merge(
     states: list[ClassCovariance], base: ClassCovariance | None = None
 ) -> ClassCovariance:
     """Return the statistics of several states, less all but one times `base`."""
-    merged = type(states[0])(*(array.copy() for array in states[0]))
+    merged = copy_state(states[0])
     parts = [(1.0, state) for state in states[1:]]
     if base is not None:
         parts += [(-1.0, base)] * (len(states) - 1)
     for sign, part in parts:
-        count = merged.count + sign * part.count
-        share = part.count / np.where(count > 0.0, count, 1.0)
+        count = merged.class_weight + sign * part.class_weight
+        share = part.class_weight / np.where(count > 0.0, count, 1.0)
         delta = part.mean - merged.mean
         outer = delta[:, :, None] * delta[:, None, :]
-        between = (sign * merged.count * share)[:, None, None] * outer
+        between = (sign * merged.class_weight * share)[:, None, None] * outer
         merged.scatter[:] += sign * part.scatter + between
         merged.mean[:] += (sign * share)[:, None] * delta
-        merged.count[:] = count
+        merged.class_weight[:] = count
         merged.total[:] += sign * part.total
         merged.weight[:] += sign * part.weight
         merged.seen[:] += int(sign) * part.seen

@@ -124,7 +124,7 @@ def discriminants(
     V: SingleArray,
     offset: SingleArray,
 ) -> None:
-    """Make V and the offsets from the sums; `dimension` columns are not just padding."""
+    """Make V and the offsets from the sums; `dimension` columns are not padding."""
     E, C = V.shape
     m = np.empty(E)
     total = common_mean(count, B, m)
@@ -174,8 +174,8 @@ def _squared_norm(matrix: FloatArray, E: int) -> float:
     total = 0.0
     lanes = np.empty(16)
     at = 0
-    for I in range(E // 16):
-        for J in range(I + 1):
+    for H in range(E // 16):
+        for J in range(H + 1):
             lanes[:] = 0.0
             for k in range(at, at + 256, 16):
                 for i in range(16):
@@ -183,7 +183,7 @@ def _squared_norm(matrix: FloatArray, E: int) -> float:
             part = 0.0
             for i in range(16):
                 part += lanes[i]
-            total += part if I == J else 2.0 * part
+            total += part if H == J else 2.0 * part
             at += 256
     return total
 

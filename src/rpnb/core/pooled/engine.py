@@ -6,15 +6,17 @@ handled in chunks, and chunks are cut where the scale is found anew: after 2, 4,
 result depends on where a block or a chunk ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+from scipy.sparse import issparse
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
+from rpnb.core.kernels.rows import Table, as_rows
 from rpnb.core.pooled import (
     binned_bayes,
     class_covariance,
@@ -32,6 +34,13 @@ from rpnb.core.pooled.features import (
     fill_features,
     low_columns,
     raw_columns,
+)
+from rpnb.core.pooled.hashing import (
+    HASHED,
+    MOST_FEATURES,
+    columns_after_hashing,
+    draw_places,
+    hash_rows,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, State, copy_state
 from rpnb.core.pooled.pool import Pool
@@ -65,6 +74,8 @@ class PooledModel:
     seed: int
     features: Features
     """they follow from shape and seed"""
+    places: IntArray
+    """(p,) where features are hashed to; (0,) where they are not hashed"""
     scale: Scale
     states: list[State]
     """one for each member"""
@@ -89,7 +100,9 @@ class PooledModel:
 def new_model(
     names: Sequence[str], p: int, D: int, window: int, active: BoolArray, seed: int
 ) -> PooledModel:
-    """Return a model that has seen nothing."""
+    """Return a model that has seen nothing, of rows with p features."""
+    places = draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64)
+    p = columns_after_hashing(p)
     shape = Shape(
         p=p,
         d=low_columns(p),
@@ -109,6 +122,7 @@ def new_model(
         shape,
         seed,
         draw_features(p, D, seed),
+        places,
         scale.begin(p),
         states,
         pooling.begin(first, active),
@@ -122,6 +136,7 @@ def copy_model(model: PooledModel) -> PooledModel:
         model.shape,
         model.seed,
         model.features,
+        model.places,
         copy_state(model.scale),
         [copy_state(state) for state in model.states],
         copy_state(model.pool),
@@ -153,6 +168,7 @@ def arrange_classes(
         model.shape,
         model.seed,
         model.features,
+        model.places,
         grown,
         states,
         pooling.grow_classes(model.pool, active),
@@ -161,7 +177,7 @@ def arrange_classes(
 
 def run(
     model: PooledModel,
-    rows_of: Callable[[int, int], FloatArray],
+    X: Table,
     y: IntArray,
     weight: FloatArray,
     labels: IntArray,
@@ -170,9 +186,9 @@ def run(
 ) -> None:
     """Predict each row, then learn it; rows of class −1 are predicted only.
 
-    `rows_of(start, stop)` returns rows as an array (stop − start, p) of double
-    precision in C order. `labels` (n,) gets the predictions, and `log_posteriors`
-    (n, M), unless it has no rows, their logarithmic probabilities.
+    X (n, p) is an array or a SciPy matrix in compressed rows. `labels` (n,) gets the
+    predictions, and `log_posteriors` (n, M), unless it has no rows, their logarithmic
+    probabilities.
     """
     n = y.shape[0]
     done = 0
@@ -187,7 +203,7 @@ def run(
                 stop = done + int(labelled[left - 1]) + 1
                 replay = True
         part = slice(done, stop)
-        rows = _prepare(model, rows_of(done, stop), y[part], weight[part])
+        rows = _prepare(model, X[part], y[part], weight[part])
         scores = _member_scores(model, rows, y[part], weight[part], jobs)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
         pooling.pool_rows(model.pool, scores, y[part], weight[part], labels[part], out)
@@ -198,27 +214,30 @@ def run(
 
 def score(
     model: PooledModel,
-    rows_of: Callable[[int, int], FloatArray],
-    n: int,
+    X: Table,
     labels: IntArray,
     log_posteriors: FloatArray,
 ) -> None:
-    """Predict n rows; the arguments are those of `run`. Changes nothing."""
+    """Predict rows; the arguments are those of `run`. Changes nothing."""
+    n = X.shape[0]
     for done in range(0, n, _CHUNK):
         part = slice(done, min(done + _CHUNK, n))
-        rows = _prepare(model, rows_of(part.start, part.stop), _NO_LABELS, _NO_WEIGHT)
+        rows = _prepare(model, X[part], _NO_LABELS, _NO_WEIGHT)
         scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        pooling.pool_rows(
-            model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out
-        )
+        pooling.pool_rows(model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out)
 
 
 def _prepare(
-    model: PooledModel, X: FloatArray, y: IntArray, weight: FloatArray
+    model: PooledModel, table: Table, y: IntArray, weight: FloatArray
 ) -> MemberRows:
     """Scale rows and project them; keep what the scale needs of labelled rows."""
-    n = X.shape[0]
+    n = table.shape[0]
+    if model.places.shape[0] > 0:
+        X = np.empty((n, HASHED))
+        hash_rows(as_rows(table), table.shape[1], model.places, X)
+    else:
+        X = as_block(table.toarray() if issparse(table) else table)
     z = np.empty(X.shape, np.float32)
     phi = np.empty((n, model.shape.E), np.float32)
     low = np.empty((n, model.shape.d), np.float32)
@@ -230,7 +249,7 @@ def _prepare(
 def _member_scores(
     model: PooledModel, rows: MemberRows, y: IntArray, weight: FloatArray, jobs: int
 ) -> FloatArray:
-    """Return the scores (n, K, M) of all members, which learn the rows if there is y."""
+    """Return the scores (n, K, M) of all members, which learn rows if there is y."""
     n, M = rows.raw.shape[0], model.M
     learn = y.shape[0] > 0
 
@@ -271,6 +290,24 @@ def _replay(model: PooledModel) -> None:
             nothing = np.zeros((0, len(module.OUTPUTS), model.M))
             module.learn_rows(state, rows, y, weight, nothing)
             model.states[k] = state
+
+
+def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledModel:
+    """Return what models of one scale have learnt, with `base` counted once."""
+    first = copy_model(models[0])
+    for k, module in enumerate(first.modules):
+        states = [model.states[k] for model in models]
+        if module.MERGEABLE and base is not None:
+            first.states[k] = module.merge(states, base.states[k])
+        else:
+            first.states[k] = module.merge(states)
+    pools = [model.pool for model in models]
+    first.pool = pooling.merge(pools, None if base is None else base.pool)
+    for model in models[1:]:
+        first.scale.seen[0] += model.scale.seen[0]
+        if base is not None:
+            first.scale.seen[0] -= base.scale.seen[0]
+    return first
 
 
 def size_of_model(model: PooledModel) -> int:

@@ -20,7 +20,7 @@ from rpnb.core.pooled.discriminant import (
     write_scores,
 )
 from rpnb.core.pooled.features import raw_columns
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False
@@ -43,7 +43,7 @@ class FadingCovariance(NamedTuple):
 
     active: BoolArray
     """(M,)"""
-    count: FloatArray
+    class_weight: FloatArray
     """(M,) weight left of each class"""
     log_count: FloatArray
     """(M,) log(count + ½)"""
@@ -108,15 +108,13 @@ def grow_classes(
     V, offset = np.zeros((E, C), np.float32), np.zeros(C, np.float32)
     V[:, :M] = arrange(state.V.T, source, 0.0).T
     offset[:M] = arrange(state.offset, source, 0.0)
-    return FadingCovariance(
-        active.copy(),
-        arrange(state.count, source, 0.0),
-        arrange(state.log_count, source, np.log(0.5)),
-        arrange(state.B, source, 0.0),
-        state.A.copy(),
-        V,
-        offset,
-        *(array.copy() for array in state[7:]),
+    return copy_state(state)._replace(
+        active=active.copy(),
+        class_weight=arrange(state.class_weight, source, 0.0),
+        log_count=arrange(state.log_count, source, np.log(0.5)),
+        B=arrange(state.B, source, 0.0),
+        V=V,
+        offset=offset,
     )
 
 
@@ -128,7 +126,7 @@ def score_rows(state: FadingCovariance, rows: MemberRows, scores: FloatArray) ->
         state.offset,
         _NO_LABELS,
         _NO_WEIGHT,
-        state.count,
+        state.class_weight,
         state.log_count,
         scores,
     )
@@ -180,7 +178,7 @@ def _learn(
             state.offset,
             y[i:stop],
             weight[i:stop],
-            state.count,
+            state.class_weight,
             state.log_count,
             part,
         )
@@ -221,15 +219,15 @@ def _add_pending(state: FadingCovariance) -> None:
 def _forget(state: FadingCovariance) -> None:
     state.A[:] *= _KEEP
     state.B[:] *= _KEEP
-    state.count[:] *= _KEEP
-    for c in range(state.count.shape[0]):
-        state.log_count[c] = np.log(state.count[c] + 0.5)
+    state.class_weight[:] *= _KEEP
+    for c in range(state.class_weight.shape[0]):
+        state.log_count[c] = np.log(state.class_weight[c] + 0.5)
 
 
 @compiled
 def _refresh(state: FadingCovariance) -> None:
     discriminants(
-        state.count,
+        state.class_weight,
         state.B,
         state.A,
         state.columns.shape[0],
@@ -242,16 +240,16 @@ def _refresh(state: FadingCovariance) -> None:
 
 def merge(states: list[FadingCovariance]) -> FadingCovariance:
     """Return the sum of what each state has left of its past."""
-    parts = [type(state)(*(array.copy() for array in state)) for state in states]
+    parts = [copy_state(state) for state in states]
     merged = parts[0]
     for part in parts:
         _add_pending(part)
     for part in parts[1:]:
         merged.active[:] |= part.active
-        merged.count[:] += part.count
+        merged.class_weight[:] += part.class_weight
         merged.B[:] += part.B
         merged.A[:] += part.A
         merged.seen[:] += part.seen
-    merged.log_count[:] = np.log(merged.count + 0.5)
+    merged.log_count[:] = np.log(merged.class_weight + 0.5)
     _refresh(merged)
     return merged

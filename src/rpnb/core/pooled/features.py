@@ -13,7 +13,8 @@ Columns of φ, in this order: z, the dense half, the sparse half, zeros up to a 
 of 16. `low` is z itself where p ≤ 32 and z·P else, with P (p, 32) of random orthonormal
 columns.
 
-All numbers are functions of the seed and their address (`rpnb.core.kernels.random_bits`).
+All numbers are functions of the seed and of their address
+(`rpnb.core.kernels.random_bits`).
 """
 
 from typing import Final, NamedTuple
@@ -22,8 +23,8 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.blocks import multiply_rows, padded
 from rpnb.core.kernels.random_bits import fill_normal, fill_words
+from rpnb.core.pooled.blocks import multiply_rows, padded
 
 #: Features up to which φ holds z itself.
 MOST_RAW: Final = 64
@@ -49,7 +50,7 @@ class Features(NamedTuple):
     """(p, columns) of the dense half, and of the sparse half too where p is small"""
     dense_bias: SingleArray
     """(columns,)"""
-    index: IntArray
+    reads: IntArray
     """(4, D/2) which features the sparse half reads; (4, 0) where it is in `dense`"""
     entry: SingleArray
     """(4, D/2) with which entries"""
@@ -180,7 +181,7 @@ def fill_features(
     n, p = z.shape
     dense = features.dense
     C = dense.shape[1]
-    half = features.index.shape[1]
+    half = features.reads.shape[1]
     raw = p if p <= MOST_RAW else 0
     products = np.empty((n, C), np.float32)
     multiply_rows(z, dense, features.dense_bias, products)
@@ -205,7 +206,7 @@ def fill_features(
 @compiled
 def _fill_sparse(features: Features, z: SingleArray, part: SingleArray) -> None:
     zero = np.float32(0.0)
-    index, entry = features.index, features.entry
+    index, entry = features.reads, features.entry
     for f in range(part.shape[0]):
         value = features.sparse_bias[f]
         for k in range(4):

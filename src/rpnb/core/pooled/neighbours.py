@@ -16,7 +16,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("neighbours",)
 MERGEABLE: Final = False
@@ -38,7 +38,7 @@ class Neighbours(NamedTuple):
 
     active: BoolArray
     """(M,)"""
-    count: FloatArray
+    class_weight: FloatArray
     """(M,) weight learnt of each class"""
     rows: SingleArray
     """(d, 512) the rows kept, feature by feature"""
@@ -66,11 +66,11 @@ def begin(shape: Shape, active: BoolArray, seed: int) -> Neighbours:
 def grow_classes(state: Neighbours, source: IntArray, active: BoolArray) -> Neighbours:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
     known = np.flatnonzero(source >= 0)
-    target = np.zeros(max(state.count.shape[0], 1), np.int64)
+    target = np.zeros(max(state.class_weight.shape[0], 1), np.int64)
     target[source[known]] = known
     return Neighbours(
         active.copy(),
-        arrange(state.count, source, 0.0),
+        arrange(state.class_weight, source, 0.0),
         state.rows.copy(),
         target[state.labels],
         state.weight.copy(),
@@ -117,7 +117,7 @@ def _pass(
                 state.rows[j, slot] = low[i, j]
             state.labels[slot] = y[i]
             state.weight[slot] = weight[i]
-            state.count[y[i]] += weight[i]
+            state.class_weight[y[i]] += weight[i]
             state.active[y[i]] = True
             state.seen[0] += 1
 
@@ -158,15 +158,15 @@ def _nearest(
 
 @compiled
 def _vote(state: Neighbours, slots: IntArray, found: int, scores: FloatArray) -> None:
-    M = state.count.shape[0]
+    M = state.class_weight.shape[0]
     active = 0
     total = 0.0
     for c in range(M):
         active += state.active[c]
-        total += state.count[c]
+        total += state.class_weight[c]
     below = total + 0.5 * active
     for c in range(M):
-        scores[c] = 0.5 * (state.count[c] + 0.5) / below
+        scores[c] = 0.5 * (state.class_weight[c] + 0.5) / below
     for r in range(found):
         scores[state.labels[slots[r]]] += state.weight[slots[r]] / (r + 1.0)
     for c in range(M):
@@ -180,7 +180,7 @@ def merge(states: list[Neighbours]) -> Neighbours:
     The states are taken to have learnt side by side: of each as many of its latest rows
     are kept, older ones first.
     """
-    merged = type(states[0])(*(array.copy() for array in states[0]))
+    merged = copy_state(states[0])
     latest: list[tuple[Neighbours, int]] = []
     orders = [_slots_by_age(state) for state in states]
     depth = max(len(order) for order in orders)
@@ -192,7 +192,7 @@ def merge(states: list[Neighbours]) -> Neighbours:
         ]
     for state in states[1:]:
         merged.active[:] |= state.active
-        merged.count[:] += state.count
+        merged.class_weight[:] += state.class_weight
     merged.seen[0] = 0
     for state, slot in latest[-ROWS:]:
         to = int(merged.seen[0])

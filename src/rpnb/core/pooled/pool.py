@@ -28,6 +28,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.pooled.member import copy_state
 
 #: Where scores are clipped, below the best class.
 LOWEST: Final = -6.0
@@ -78,7 +79,7 @@ def begin(first: FloatArray, active: BoolArray) -> Pool:
 
 def grow_classes(pool: Pool, active: BoolArray) -> Pool:
     """Return a pool of other classes; those flagged in `active` are active."""
-    return Pool(active.copy(), *(array.copy() for array in pool[1:]))
+    return copy_state(pool)._replace(active=active.copy())
 
 
 @compiled
@@ -158,9 +159,7 @@ def _combine(
 
 
 @compiled
-def _temper(
-    active: BoolArray, logs: FloatArray, power: float, out: FloatArray
-) -> None:
+def _temper(active: BoolArray, logs: FloatArray, power: float, out: FloatArray) -> None:
     """Set `out` to log P^τ, normalised."""
     M = logs.shape[0]
     highest = -np.inf
@@ -262,11 +261,14 @@ def _solve_small(H: FloatArray, b: FloatArray) -> None:
         b[k] /= L[k, k]
 
 
-def merge(pools: list[Pool]) -> Pool:
-    """Return the mean of the weights in the metric of the curvatures."""
+def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
+    """Return the mean of the weights in the metric of the curvatures.
+
+    Rows and mistakes are added up, those of `base` counted once.
+    """
     merged = grow_classes(pools[0], pools[0].active)
-    H = sum(pool.curvature for pool in pools)
-    moment = sum(pool.curvature @ pool.weights for pool in pools)
+    H = np.sum([pool.curvature for pool in pools], axis=0)
+    moment = np.sum([pool.curvature @ pool.weights for pool in pools], axis=0)
     merged.weights[:] = np.maximum(np.linalg.solve(H, moment), 0.0)
     merged.curvature[:] = H / len(pools)
     powers = np.array([pool.power[0] for pool in pools])
@@ -278,4 +280,8 @@ def merge(pools: list[Pool]) -> Pool:
         merged.mistakes[:] += pool.mistakes
         merged.weight[:] += pool.weight
         merged.seen[:] += pool.seen
+        if base is not None:
+            merged.mistakes[:] -= base.mistakes
+            merged.weight[:] -= base.weight
+            merged.seen[:] -= base.seen
     return merged

@@ -40,7 +40,7 @@ from rpnb.core.pooled.discriminant import (
     store_directions,
     write_scores,
 )
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("shared_covariance",)
 MERGEABLE: Final = True
@@ -60,7 +60,7 @@ class SharedCovariance(NamedTuple):
 
     active: BoolArray
     """(M,)"""
-    count: FloatArray
+    class_weight: FloatArray
     """(M,) weight learnt of each class"""
     log_count: FloatArray
     """(M,) log(count + ½)"""
@@ -126,19 +126,16 @@ def grow_classes(
     V[:, :M] = arrange(state.V.T, source, 0.0).T
     offset[:M] = arrange(state.offset, source, 0.0)
     known = np.flatnonzero(source >= 0)
-    target = np.full(state.count.shape[0], -1)
+    target = np.full(state.class_weight.shape[0], -1)
     target[source[known]] = known
-    return SharedCovariance(
-        active.copy(),
-        arrange(state.count, source, 0.0),
-        arrange(state.log_count, source, np.log(0.5)),
-        arrange(state.B, source, 0.0),
-        state.A.copy(),
-        V,
-        offset,
-        state.kept.copy(),
-        target[state.labels] if target.shape[0] > 0 else state.labels.copy(),
-        *(array.copy() for array in state[9:]),
+    return copy_state(state)._replace(
+        active=active.copy(),
+        class_weight=arrange(state.class_weight, source, 0.0),
+        log_count=arrange(state.log_count, source, np.log(0.5)),
+        B=arrange(state.B, source, 0.0),
+        V=V,
+        offset=offset,
+        labels=target[state.labels] if target.shape[0] > 0 else state.labels.copy(),
     )
 
 
@@ -150,7 +147,7 @@ def score_rows(state: SharedCovariance, rows: MemberRows, scores: FloatArray) ->
         state.offset,
         _NO_LABELS,
         _NO_WEIGHT,
-        state.count,
+        state.class_weight,
         state.log_count,
         scores,
     )
@@ -201,7 +198,7 @@ def _learn(
             state.offset,
             y[i:stop],
             weight[i:stop],
-            state.count,
+            state.class_weight,
             state.log_count,
             part,
         )
@@ -252,7 +249,12 @@ def _refresh(state: SharedCovariance) -> None:
         _refresh_from_rows(state)
     else:
         discriminants(
-            state.count, state.B, state.A, state.dimension[0], state.V, state.offset
+            state.class_weight,
+            state.B,
+            state.A,
+            state.dimension[0],
+            state.V,
+            state.offset,
         )
     state.next[0] = next_refresh(state.seen[0])
 
@@ -283,7 +285,7 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
     if t == 0:
         return
     _extend_gram(state)
-    count = state.count
+    count = state.class_weight
     M = count.shape[0]
     E, C = state.V.shape
     labels, weight, gram = state.labels, state.weight, state.gram
@@ -307,15 +309,14 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
         a = labels[r]
         for s in range(r + 1):
             c = labels[s]
-            g = gram[r, s] - P[r, c] / count[c] - P[s, a] / count[a] + R[a, c] / count[c]
+            g = gram[r, s] - P[r, c] / count[c] - P[s, a] / count[a]
+            g += R[a, c] / count[c]
             g *= sqrt(weight[r]) * sqrt(weight[s])
             G[place(r, s)] = g
             square += g * g if r == s else 2.0 * g * g
         trace += G[place(r, r)]
     df = degrees(count, total)
-    ridge, effective = shrinkage(
-        trace / df, square / (df * df), df, state.dimension[0]
-    )
+    ridge, effective = shrinkage(trace / df, square / (df * df), df, state.dimension[0])
     for r in range(side):
         G[place(r, r)] += ridge
     cholesky(G, side)
@@ -368,22 +369,20 @@ def merge(
     states: list[SharedCovariance], base: SharedCovariance | None = None
 ) -> SharedCovariance:
     """Return the sums of several states, less (all but one) times those of `base`."""
-    merged = states[0]._replace(**{
-        name: getattr(states[0], name).copy() for name in SharedCovariance._fields
-    })
+    merged = copy_state(states[0])
     _settle(merged)
     parts = [(1.0, state) for state in states[1:]]
     if base is not None:
         parts += [(-1.0, base)] * (len(states) - 1)
     for sign, state in parts:
-        part = type(state)(*(array.copy() for array in state))
+        part = copy_state(state)
         _settle(part)
         merged.active[:] |= part.active
-        merged.count[:] += sign * part.count
+        merged.class_weight[:] += sign * part.class_weight
         merged.B[:] += sign * part.B
         merged.A[:] += sign * part.A
         merged.seen[:] += int(sign) * part.seen
-    merged.log_count[:] = np.log(merged.count + 0.5)
+    merged.log_count[:] = np.log(merged.class_weight + 0.5)
     _refresh(merged)
     return merged
 

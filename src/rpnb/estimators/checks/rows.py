@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
@@ -96,6 +97,9 @@ def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     bad = first_bad(X.data)
+    if bad >= 0 and get_tags(estimator).input_tags.allow_nan:
+        wrong = ~((np.abs(X.data) <= LARGEST) | np.isnan(X.data))
+        bad = int(np.argmax(wrong)) if wrong.any() else -1
     if bad >= 0:
         row = int(np.searchsorted(X.indptr, bad, side="right")) - 1
         _refuse(estimator, float(X.data[bad]), row, int(X.indices[bad]))
@@ -126,6 +130,11 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
         bad = int(np.argmax(wrong)) if wrong.any() else -1
     if bad < 0:
         return
+    if get_tags(estimator).input_tags.allow_nan:
+        wrong = ~((np.abs(X) <= LARGEST) | np.isnan(X))
+        if not wrong.any():
+            return
+        bad = int(np.argmax(wrong))
     row, column = divmod(bad, X.shape[1])
     _refuse(estimator, float(X[row, column]), row, column)
 
