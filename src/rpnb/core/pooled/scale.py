@@ -9,8 +9,8 @@ that depends on the scale is learnt anew from them. Rows are then scaled by
 with s_j = 1 where a feature has been constant, and z_j = 0 where x_j is missing.
 
 Afterwards, the last 64 labelled rows are kept, and after every 64 of them each feature
-is looked at by itself: where it has left its scale (`moved`), mean and deviation are
-taken from these rows. What was learnt stays: a feature in other units, or shifted as a
+is looked at by itself: where it has left its scale, mean and deviation are taken from
+these rows. What was learnt stays: a feature in other units, or shifted as a
 whole, has the scaled values that it had before.
 """
 
@@ -28,9 +28,9 @@ LAST_REPLAY: Final = 256
 LOOK: Final = 64
 #: Standard deviations beyond which scaled values are clipped.
 CLIP: Final = 6.0
-# A feature has left its scale when so many of the last rows were clipped, …
-_CLIPPED = 32
-# … or when its deviation has fallen to this part of what it was.
+# A feature has left its scale when so many of the last rows are outside it, or when its
+# range has fallen to this part of its former deviation.
+_MANY = LOOK // 2
 _COLLAPSED = 1.0 / 64.0
 
 
@@ -75,9 +75,10 @@ def next_replay(seen: int) -> int:
 
 
 @compiled
-def _fit(scale: Scale, j: int, n: int) -> None:
+def _fit(scale: Scale, j: int, n: int, beyond: float) -> None:
     """Take mean and deviation of feature j from the first n rows kept.
 
+    Only values further than `beyond` from the old mean count; all do if it is negative.
     Deviations are divided by the feature's range before they are squared, so that
     neither huge nor tiny values leave the range of numbers.
     """
@@ -87,70 +88,55 @@ def _fit(scale: Scale, j: int, n: int) -> None:
     mean = 0.0
     for i in range(n):
         x = scale.rows[i, j]
-        if np.isnan(x):
-            continue
-        total += scale.weight[i]
-        mean += (x - mean) * (scale.weight[i] / total)
-        low = min(low, x)
-        high = max(high, x)
-    if not low < high:
-        if total > 0.0:
-            scale.mean[j] = low
-        scale.deviation[j] = 1.0
-        scale.constant[j] = True
-        return
+        if abs(x - scale.mean[j]) > beyond:
+            total += scale.weight[i]
+            mean += (x - mean) * (scale.weight[i] / total)
+            low = min(low, x)
+            high = max(high, x)
     reach = high - low
     square = 0.0
     for i in range(n):
         x = scale.rows[i, j]
-        if not np.isnan(x):
+        if abs(x - scale.mean[j]) > beyond and reach > 0.0:
             part = (x - mean) / reach
             square += scale.weight[i] / total * (part * part)
-    scale.mean[j] = mean
-    scale.deviation[j] = reach * sqrt(square)
-    scale.constant[j] = False
+    scale.constant[j] = not reach > 0.0
+    if total > 0.0:
+        scale.mean[j] = mean if reach > 0.0 else low
+    scale.deviation[j] = reach * sqrt(square) if reach > 0.0 else 1.0
 
 
 @compiled
 def fit_all(scale: Scale) -> None:
     """Take the scale of all features from the rows kept, of which there are `seen`."""
     for j in range(scale.mean.shape[0]):
-        _fit(scale, j, scale.seen[0])
-
-
-@compiled
-def moved(scale: Scale, j: int) -> bool:
-    """Say whether feature j has left its scale, by the last 64 rows.
-
-    It has if it was constant and varies now, if at least half of its values are beyond
-    the clipping bounds, or if it varies, but hardly beside its former deviation.
-    """
-    clipped = 0
-    low = np.inf
-    high = -np.inf
-    for i in range(LOOK):
-        x = scale.rows[i, j]
-        if np.isnan(x):
-            continue
-        low = min(low, x)
-        high = max(high, x)
-        clipped += abs(x - scale.mean[j]) > CLIP * scale.deviation[j]
-    if not low < high:
-        # Constant now: it may vary again, on its old scale.
-        return False
-    return (
-        scale.constant[j]
-        or clipped >= _CLIPPED
-        or high - low < _COLLAPSED * scale.deviation[j]
-    )
+        _fit(scale, j, scale.seen[0], -1.0)
 
 
 @compiled
 def _follow(scale: Scale) -> None:
-    """Take the scale of features that have left theirs from the last 64 rows."""
+    """Give features that have left their scale another, by the last 64 rows.
+
+    A feature has left it if at least half of its values are beyond the clipping bounds,
+    or differ from what was a constant: then the scale is that of these values, since
+    the others are from before. It has also left it if it varies, but in a range that is
+    small beside its deviation.
+    """
     for j in range(scale.mean.shape[0]):
-        if moved(scale, j):
-            _fit(scale, j, LOOK)
+        bound = 0.0 if scale.constant[j] else CLIP * scale.deviation[j]
+        outside = 0
+        low = np.inf
+        high = -np.inf
+        for i in range(LOOK):
+            x = scale.rows[i, j]
+            if not np.isnan(x):
+                low = min(low, x)
+                high = max(high, x)
+                outside += abs(x - scale.mean[j]) > bound
+        if outside >= _MANY:
+            _fit(scale, j, LOOK, bound)
+        elif low < high and high - low < _COLLAPSED * scale.deviation[j]:
+            _fit(scale, j, LOOK, -1.0)
 
 
 @compiled
