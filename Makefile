@@ -56,7 +56,7 @@ fix: $(STAMP) ## format, and mend what can be mended
 
 .PHONY: bench
 bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot avoid
-	$(BIN)/rpnb bench
+	cd benchmarks && ../$(BIN)/python -m peers
 	$(BIN)/python benchmarks/bench_floor.py
 	$(BIN)/python benchmarks/bench_one_row.py
 	$(BIN)/python benchmarks/bench_river.py

@@ -1,6 +1,6 @@
 """How far `predict_then_learn` is from the matrix products that it cannot avoid.
 
-The floor is the time of the products of `rpnb.bench.floor` on one thread: the
+The floor is the time of the products of `peers.floor` on one thread: the
 projection of all rows and one pass of scoring. The learner does the whole job:
 checks its input, draws its projections, predicts and learns. Both are timed in turn,
 several times, and the table has the median of the ratios and their range.
@@ -16,8 +16,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from command_line import read_command_line
+from peers.floor import products
 from rpnb import RPNBClassifier
-from rpnb.bench.floor import products
 from workloads import Workload, paper_stream
 
 NAMES = ["Letter", "Skin_NonSkin", "Isolet", "GM"]

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from command_line import read_command_line
 from rpnb import RPNBClassifier
-from rpnb.core.arrays import IntArray
-from rpnb.core.engine import run
-from rpnb.core.model import Model, copy_model
-from rpnb.core.paths import Path
-from rpnb.core.stream import LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.bayes.model import Model, copy_model
+from rpnb.core.bayes.state import LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.passes.choice import Path
+from rpnb.core.passes.engine import run
 from workloads import Workload, paper_stream
 
 NAMES = [

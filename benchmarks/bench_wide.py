@@ -27,8 +27,8 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from rpnb import RPNBClassifier
-from rpnb.core.projection import Law
-from rpnb.study.report.drawing import (
+from rpnb.core.projection.matrices import Law
+from rpnb.report.charts.drawing import (
     Dot,
     Drawing,
     Label,
@@ -39,7 +39,7 @@ from rpnb.study.report.drawing import (
     number,
     ticks,
 )
-from rpnb.study.report.svg import standalone
+from rpnb.report.charts.svg import standalone
 
 NONZEROS = 60
 WIDTHS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from rpnb import RPNBClassifier, datasets
-from rpnb.core.arrays import FloatArray
-from rpnb.core.projection import Law
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.projection.matrices import Law
 
 WIDEST = ("GM", "Isolet", "Madelon", "Multiple Features", "Musk2")
 # What is compared with the first: a name, a law, and what is added to the seeds.

@@ -26,12 +26,18 @@ from typing import Any
 
 import numpy as np
 
-from rpnb.bench.asking import Worker, worker
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.bagging import Draws, fill_labels, pass_bagging
-from rpnb.core.boosting import new_record, pass_boosting
-from rpnb.core.trees import DENSITY_LOG, DENSITY_PRODUCT, Forest, Rules, new_forest
-from rpnb.core.trees_learning import pass_tree
+from peers.asking import Worker, worker
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
+from rpnb.core.trees.boosting import new_record, pass_boosting
+from rpnb.core.trees.learning import pass_tree
+from rpnb.core.trees.records import (
+    DENSITY_LOG,
+    DENSITY_PRODUCT,
+    Forest,
+    Rules,
+    new_forest,
+)
 from workloads import paper_stream
 
 NAMES = [

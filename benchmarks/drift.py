@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rpnb import RPNBClassifier
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets import streams
 from rpnb.datasets.chunks import Chunk
 from rpnb.drift import DriftAware

@@ -1,6 +1,6 @@
-"""MOA's side of `compare_moa`: more jobs for the worker that `rpnb bench` has.
+"""MOA's side of `compare_moa`: more jobs for the worker that `python -m peers` has.
 
-Run: never by hand; see compare_moa.py, and `rpnb.bench.workers.serving` for the talk.
+Run: never by hand; see compare_moa.py, and `peers.workers.serving` for the talk.
 """
 
 import time

@@ -20,12 +20,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rpnb import datasets
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.engine import run
-from rpnb.core.laws import Prior
-from rpnb.core.model import Projection, arrange_classes, new_model
-from rpnb.core.projection import down_space_dimension
-from rpnb.core.stream import LEARN_MISTAKES
+from rpnb.core.bayes.densities import Prior
+from rpnb.core.bayes.model import arrange_classes, new_model
+from rpnb.core.bayes.state import LEARN_MISTAKES
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.passes.engine import run
+from rpnb.core.projection.matrices import down_space_dimension
+from rpnb.core.projection.record import Projection
 
 Rng: TypeAlias = np.random.Generator
 Stream: TypeAlias = tuple[FloatArray, IntArray]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb import datasets
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 
 
 class Workload(NamedTuple):

@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.laws import Prior
-from rpnb.core.model import Model, arrange_classes, make_projection, new_model
-from rpnb.core.oracle import Oracle, matrices
-from rpnb.core.projection import LAWS, MATRIX_LAWS, Law
-from rpnb.core.stream import pass_exact
+from oracles.paper import Oracle, matrices
+from rpnb.core.bayes.densities import Prior
+from rpnb.core.bayes.model import Model, arrange_classes, new_model
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.passes.exact import pass_exact
+from rpnb.core.projection.matrices import LAWS, MATRIX_LAWS, Law
+from rpnb.core.projection.record import make_projection
 
 WEIGHT = np.ones(1)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from peers.__main__ import _parser as peers_parser
 from rpnb.cli import _parser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,6 +62,8 @@ def test_commands_are_understood(page: Path) -> None:
             _parser().parse_args(words[1:])
         elif words[0] == "make":
             assert f"\n{words[1]}:" in targets, words
+        elif words[:3] == ["python", "-m", "peers"]:
+            peers_parser().parse_args(words[3:])
         elif words[0].endswith("python") and words[1].endswith(".py"):
             assert (ROOT / words[1]).exists(), words
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rpnb.estimators.ensembles import OnlineBagging, OnlineBoosting
-from rpnb.estimators.first_order import (
+from rpnb.estimators.checks.parameters import check_choice
+from rpnb.estimators.learners.ensembles import OnlineBagging, OnlineBoosting
+from rpnb.estimators.learners.first_order import (
     ALMA,
     OGD,
     PA,
@@ -15,10 +16,9 @@ from rpnb.estimators.first_order import (
     AggressiveROMMA,
     Perceptron,
 )
-from rpnb.estimators.online_bayes import OnlineBayes
-from rpnb.estimators.parameters import check_choice
-from rpnb.estimators.references import GaussianNB, MajorityClass, NoChange
-from rpnb.estimators.second_order import (
+from rpnb.estimators.learners.online_bayes import OnlineBayes
+from rpnb.estimators.learners.references import GaussianNB, MajorityClass, NoChange
+from rpnb.estimators.learners.second_order import (
     AROW,
     CW,
     IELLIP,
@@ -28,7 +28,7 @@ from rpnb.estimators.second_order import (
     SCW2,
     SOP,
 )
-from rpnb.estimators.streaming import StreamClassifier
+from rpnb.estimators.stream.classifier import StreamClassifier
 
 __all__ = [
     "ALMA",

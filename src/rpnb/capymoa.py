@@ -18,9 +18,9 @@ except ImportError as error:
         "rpnb.capymoa needs CapyMOA: pip install 'rpnb[capymoa]'"
     ) from error
 
-from rpnb.core.arrays import FloatArray
-from rpnb.core.combining import Rule
-from rpnb.core.projection import Law
+from rpnb.core.bayes.combining import Rule
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.projection.matrices import Law
 from rpnb.estimators import classifier
 
 __all__ = ["RPNBClassifier"]

@@ -21,8 +21,8 @@ try:
 except ImportError as error:
     raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
 
-from rpnb.core.combining import Rule
-from rpnb.core.projection import MatrixLaw
+from rpnb.core.bayes.combining import Rule
+from rpnb.core.projection.matrices import MatrixLaw
 from rpnb.estimators import classifier
 from rpnb.estimators.named_features import NamedFeatures
 

@@ -16,10 +16,10 @@ from river import checks, compose, ensemble, evaluate, metrics, preprocessing
 import rpnb
 from estimators.snapshots import moments_of, snapshot
 from estimators.streams import FAMILIES, blobs, families, rules, seeds
-from rpnb.core.arrays import FloatArray
-from rpnb.core.model import make_projection
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.projection.record import make_projection
 from rpnb.estimators import named_features
-from rpnb.estimators.feature_names import feature_number
+from rpnb.estimators.checks.feature_names import feature_number
 from rpnb.river import RPNBClassifier
 
 Observation = dict[Hashable, Any]

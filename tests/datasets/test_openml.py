@@ -9,7 +9,7 @@ import pytest
 import sklearn.datasets._openml as sklearn_openml
 from numpy.testing import assert_array_equal
 
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets import DatasetUnavailableError, load
 from rpnb.datasets.catalogue import Entry, OpenMLSource, describe
 from rpnb.datasets.openml import fetch_rows

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.datasets import DatasetError, streams
 from rpnb.datasets.agrawal import ATTRIBUTES, FUNCTIONS
-from rpnb.datasets.generators import LED_SEGMENTS
+from rpnb.datasets.drawn import LED_SEGMENTS
 from rpnb.datasets.streams import Chunk
 
 Stream = Callable[..., Iterator[Chunk]]

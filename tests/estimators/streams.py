@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from oracles.paper import Oracle, matrices
 from rpnb import RPNBClassifier
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.combining import RULES
-from rpnb.core.oracle import Oracle, matrices
+from rpnb.core.bayes.combining import RULES
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 WORDS = ["ant", "bee", "cat", "dog", "emu"]
 

@@ -12,7 +12,7 @@ from estimators.streams import (
     rows,
     small,
 )
-from rpnb.core.combining import RULES
+from rpnb.core.bayes.combining import RULES
 
 # Asking
 

@@ -19,8 +19,8 @@ from estimators.streams import (
     seeds,
     small,
 )
-from rpnb.core import oracle as plain
-from rpnb.core.combining import RULES
+from oracles import paper as plain
+from rpnb.core.bayes.combining import RULES
 
 # The plain twin
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from estimators.snapshots import state_of
 from estimators.streams import blobs, laws_of, oracle_for, projected, seeds, small
+from oracles import paper as plain
 from rpnb import RPNBClassifier
-from rpnb.core import oracle as plain
 
 
 def assert_same_statistics(one: RPNBClassifier, other: RPNBClassifier) -> None:

@@ -20,9 +20,9 @@ from sklearn.base import clone
 from estimators.snapshots import frozen, state_of
 from estimators.streams import Stream, blobs, cuts, seeds, small
 from rpnb import RPNBClassifier, baselines
-from rpnb.core.model import fade_all
+from rpnb.core.bayes.model import fade_all
 from rpnb.drift import DriftAware
-from rpnb.estimators import watched
+from rpnb.estimators import drift_state as watched
 
 # Quick to take alarm, so that short streams have many.
 DETECTORS: dict[str, Callable[[], Any]] = {

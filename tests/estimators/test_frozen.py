@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb import FrozenRPNB, RPNBClassifier
-from rpnb.core.arrays import FloatArray
-from rpnb.core.engine import scores
-from rpnb.estimators.persistence import ModelFileError
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.passes.engine import scores
+from rpnb.estimators.saving.files import ModelFileError
 from strategies import Stream, streams
 
 UNIT = 2.0**-53

@@ -13,9 +13,9 @@ from numpy.testing import assert_array_equal
 from estimators.snapshots import state_of
 from estimators.streams import blobs, cuts, rules, seeds, small
 from rpnb import RPNBClassifier
-from rpnb.core import threads
-from rpnb.estimators import jobs
-from rpnb.estimators.jobs import threads_for
+from rpnb.core.kernels import threads
+from rpnb.estimators.checks import jobs
+from rpnb.estimators.checks.jobs import threads_for
 
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 

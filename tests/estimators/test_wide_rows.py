@@ -14,10 +14,10 @@ from numpy.testing import assert_array_equal
 from estimators.snapshots import state_of
 from estimators.streams import Stream, blobs, cuts, rules, seeds, small
 from rpnb import RPNBClassifier
-from rpnb.core import model as models
-from rpnb.core.projection import LAWS, Law
-from rpnb.estimators.model_parts import take_apart
-from rpnb.estimators.persistence import ModelFileError
+from rpnb.core.projection import record as models
+from rpnb.core.projection.matrices import LAWS, Law
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.model_parts import take_apart
 
 pandas = pytest.importorskip("pandas")
 

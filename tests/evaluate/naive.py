@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn import metrics as reference
 from sklearn.base import BaseEstimator
 
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 
 
 def measure(

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import metrics as reference
 
-from rpnb.core.arrays import IntArray
+from rpnb.core.kernels.arrays import IntArray
 from rpnb.evaluate import class_scores, confusion_counts, error_rate, macro_f1
 
 

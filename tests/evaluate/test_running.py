@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from evaluate import naive
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate.numbering import Numbering
 from rpnb.evaluate.running import METRICS, Metric, Rows, Running, log_losses
 

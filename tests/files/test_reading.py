@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.files import Chunk, FileError, LabelledArrays, LabelledFile, Options
-from rpnb.files import lines as file_lines
+from rpnb.files.formats import lines as file_lines
 
 N = 400
 COLOURS = ["red", "green", "deep blue"]

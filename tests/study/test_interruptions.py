@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rpnb.study import showing
+from rpnb.study import text_tables as showing
 from rpnb.study.plan import make_plan
 from rpnb.study.records import read
 from rpnb.study.run import Progress, run

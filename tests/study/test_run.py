@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 import rpnb
 from rpnb import RPNBClassifier, datasets
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
-from rpnb.study import cell, run, showing, sources
+from rpnb.study import cell, run, sources
+from rpnb.study import text_tables as showing
 from rpnb.study.cell import Task, stream
 from rpnb.study.methods import Method, find, make
 from rpnb.study.plan import Plan, content_of, learner_seed, make_plan, permutation

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from rpnb.datasets import paper
-from rpnb.study import agreement, showing, tables
+from rpnb.report.tables import Table, to_csv, to_markdown, to_text
+from rpnb.study import agreement, tables
+from rpnb.study import text_tables as showing
 from rpnb.study.agreement import judge
 from rpnb.study.grouping import group
-from rpnb.study.layout import Table, to_csv, to_markdown, to_text
 from rpnb.study.methods import find
 from rpnb.study.records import Point, Record
 from rpnb.study.statistics import compare

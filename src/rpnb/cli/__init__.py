@@ -12,7 +12,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "compare", "paper", "datasets", "bench")
+from rpnb._version import __version__
+
+COMMANDS = ("run.command", "run.compare", "paper", "datasets")
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
@@ -36,18 +38,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             # A terminal that has no arrow or dash gets a question mark.
             stream.reconfigure(errors="replace")
-    parser = _parser()
+    return execute(_parser(), argv)
+
+
+def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
+    """Parse arguments, run what they ask for, and return the exit code."""
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as end:  # argparse has said what is wrong, or given help
         return int(end.code or 0)
     words = sys.argv[1:] if argv is None else argv
-    arguments.command_line = shlex.join(["rpnb", *words])
+    arguments.command_line = shlex.join([*shlex.split(parser.prog), *words])
+    name = " ".join(filter(None, [parser.prog, getattr(arguments, "command", None)]))
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        sys.stderr.write(f"rpnb {arguments.command}: {error}\n")
+        sys.stderr.write(f"{name}: {error}\n")
         return BAD_INPUT
     except KeyboardInterrupt:
         sys.stderr.write("\n")
@@ -60,8 +67,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from rpnb import __version__
-
     parser = argparse.ArgumentParser(
         prog="rpnb",
         description="Online classification by random projections and naive Bayes.",

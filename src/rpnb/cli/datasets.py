@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.cli import CommandError
     from rpnb.datasets import DatasetError
     from rpnb.datasets.catalogue import entries
-    from rpnb.study.layout import Table, to_text
+    from rpnb.report.tables import Table, to_text
     from rpnb.study.sources import data_folder, kind_now, require_folder
 
     try:

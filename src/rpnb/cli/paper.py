@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rpnb.cli.numbers import natural, positive
+from rpnb.cli.options import natural, positive
 
 if TYPE_CHECKING:
     from rpnb.study.plan import Plan
@@ -155,14 +155,14 @@ def _report_troubles(outcome: "Outcome") -> None:
 
 def _summarise(plan: "Plan", outcome: "Outcome", seconds: float) -> None:
     from rpnb.cli.progress import duration
+    from rpnb.report.tables import to_text
     from rpnb.study import agreement, tables
-    from rpnb.study.layout import to_text
-    from rpnb.study.showing import (
+    from rpnb.study.statistics import can_reject
+    from rpnb.study.text_tables import (
         show_agreement_counts,
         show_counts,
         show_results,
     )
-    from rpnb.study.statistics import can_reject
 
     cells = tables.results(outcome.records, "error", plan.datasets, plan.methods)
     shown = [show_results(cells, "error", variances=False)]
@@ -183,7 +183,7 @@ def _write_report(
     plan: "Plan", outcome: "Outcome", arguments: argparse.Namespace
 ) -> Path:
     from rpnb.cli import CommandError
-    from rpnb.study.report import write
+    from rpnb.study.page import write
 
     directory: Path = arguments.report or arguments.results.with_suffix("")
     if directory == arguments.results:  # it has no suffix

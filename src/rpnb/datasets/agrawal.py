@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.datasets.chunks import (
     Chunk,
     block_of,

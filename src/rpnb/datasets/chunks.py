@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets.records import DatasetError
 
 #: Features (rows, p) and labels 0 .. M-1 (rows,).

@@ -8,12 +8,14 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from rpnb.datasets import generators, rules
+from rpnb.datasets import drawn as generators
 from rpnb.datasets.catalogue import Entry, describe
-from rpnb.datasets.endgame import krvk_positions
+from rpnb.datasets.csv_files import file_of, read_rows
+from rpnb.datasets.exact import rules
+from rpnb.datasets.exact.endgame import krvk_positions
+from rpnb.datasets.exact.tic_tac_toe import final_boards
 from rpnb.datasets.openml import fetch_rows, how_to_get
-from rpnb.datasets.readers import file_of, read_rows
-from rpnb.datasets.readings import PAPER_READINGS
+from rpnb.datasets.paper_versions import PAPER_READINGS
 from rpnb.datasets.records import (
     Dataset,
     DatasetError,
@@ -24,7 +26,6 @@ from rpnb.datasets.records import (
     Rows,
     count_labels,
 )
-from rpnb.datasets.tic_tac_toe import final_boards
 
 Source: TypeAlias = Literal["any", "generated", "file", "openml"]
 

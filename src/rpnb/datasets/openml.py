@@ -13,7 +13,7 @@ from urllib.error import URLError
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets.catalogue import Entry, OpenMLSource
 from rpnb.datasets.records import (
     DatasetUnavailableError,

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 
 LabelArray: TypeAlias = NDArray[np.str_]
 Rows: TypeAlias = tuple[FloatArray, LabelArray]

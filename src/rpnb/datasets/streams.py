@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets.agrawal import agrawal
 from rpnb.datasets.chunks import (
     Chunk,
@@ -24,7 +24,7 @@ from rpnb.datasets.chunks import (
     require,
     require_probability,
 )
-from rpnb.datasets.generators import LED_SEGMENTS
+from rpnb.datasets.drawn import LED_SEGMENTS
 from rpnb.datasets.records import DatasetError
 
 __all__ = [

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray
-from rpnb.estimators.labels import LabelArray, as_labels
-from rpnb.estimators.parameters import check_choice
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.labels import LabelArray, as_labels
+from rpnb.estimators.checks.parameters import check_choice
 
 
 def follows_counts(given: Any) -> bool:

@@ -6,16 +6,16 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpnb.core.arrays import FloatArray
-from rpnb.core.combining import Rule
-from rpnb.core.engine import run
-from rpnb.core.projection import Law
-from rpnb.core.stream import LEARN_NOTHING
+from rpnb.core.bayes.combining import Rule
+from rpnb.core.bayes.state import LEARN_NOTHING
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.passes.engine import run
+from rpnb.core.projection.matrices import Law
+from rpnb.estimators.checks.rows import check_row
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import Part, merged
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.projected_bayes import UPDATES, ProjectedBayes
-from rpnb.estimators.rows import check_row
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
@@ -173,7 +173,7 @@ default="log_sum"
         """Return the score of each class for each row; the largest wins.
 
         For "log_sum" it is the sum over the members of equation (5), up to a constant
-        common to all classes; for the other rules see `rpnb.core.combining.combine`.
+        common to all classes; for the other rules see `core.bayes.combining.combine`.
 
         Returns
         -------

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Protocol
 
-from rpnb.estimators.parameters import check_choice
+from rpnb.estimators.checks.parameters import check_choice
 
 # Where River has them. Page and Hinkley's test is told to watch for a rise only; the
 # others do so by themselves, or by `first_alarm`.

@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.model import fade_all
+from rpnb.core.bayes.model import fade_all
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.detectors import make_detector
-from rpnb.estimators.labels import LabelArray
-from rpnb.estimators.parameters import check_choice, check_integer, check_real
-from rpnb.estimators.streaming import StreamClassifier
-from rpnb.estimators.watched import (
+from rpnb.estimators.drift_state import (
     Watched,
     arrange_watched,
     copy_watched,
     learn_to_alarms,
 )
-from rpnb.estimators.weighted import WeightedStreamClassifier
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 
 def _offers(method: str) -> Callable[["DriftAware"], bool]:

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from rpnb.core.arrays import FloatArray
-from rpnb.core.forms import Forms, evaluate_forms, make_forms
-from rpnb.core.model import Model
-from rpnb.estimators.labels import LabelArray
+from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.polynomials import Forms, evaluate_forms, make_forms
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.onnx_graph import write_onnx
-from rpnb.estimators.persistence import ModelFileError, take_array
 from rpnb.estimators.posteriors import decisions, log_posteriors
-from rpnb.estimators.rows import accept_rows, check_rows
-from rpnb.estimators.saving import SavedEstimator
+from rpnb.estimators.saving.estimator import SavedEstimator
+from rpnb.estimators.saving.files import ModelFileError, take_array
 
 
 @final

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.core.model import Model, arrange_classes, grew_from, pool
-from rpnb.estimators.labels import LabelArray, index_of, join_classes
+from rpnb.core.bayes.model import Model, arrange_classes, grew_from, pool
+from rpnb.estimators.checks.labels import LabelArray, index_of, join_classes
 
 
 class Part(NamedTuple):

@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import FloatArray
-from rpnb.core.feature_rows import add_rows, draw_rows, pick_rows
-from rpnb.core.model import make_projection
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.projection.by_feature import add_rows, draw_rows, pick_rows
+from rpnb.core.projection.record import make_projection
+from rpnb.estimators.checks.feature_names import feature_number
+from rpnb.estimators.checks.rows import first_bad, why_bad
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.feature_names import feature_number
-from rpnb.estimators.rows import first_bad, why_bad
 
 # Types known to be numbers, for which no further question is asked.
 _PLAIN = {float, int, bool, np.float64}

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rpnb.core.forms import Forms
-from rpnb.estimators.labels import LabelArray
+from rpnb._version import __version__
+from rpnb.core.bayes.polynomials import Forms
+from rpnb.estimators.checks.labels import LabelArray
 
 # The oldest version of the operators that has all of them for double precision.
 _OPSET = 13
@@ -44,8 +45,6 @@ def make_onnx(forms: Forms, classes: LabelArray, temperature: float, dtype: str)
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError as error:
         raise ImportError("to_onnx needs: pip install 'rpnb[onnx]'") from error
-    from rpnb import __version__
-
     p, M = forms.origin.shape[0], forms.constant.shape[0]
     i, j = np.triu_indices(p)
     names = _as_tensor(classes)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 
 
 def log_posteriors(scores: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """How a model of random projections and naive Bayes begins, learns and is kept.
 
-The arithmetic is in `rpnb.core.engine`; what users call, in
+The arithmetic is in `rpnb.core.passes.engine`; what users call, in
 `rpnb.estimators.classifier`.
 """
 
@@ -10,37 +10,31 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.core.combining import RULES, Rule
-from rpnb.core.engine import absorb_all, classify, run, run_batches, scores
-from rpnb.core.laws import Prior
-from rpnb.core.model import (
-    Model,
-    Projection,
-    arrange_classes,
-    copy_model,
-    make_projection,
-    new_model,
+from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.densities import Prior
+from rpnb.core.bayes.model import Model, arrange_classes, copy_model, new_model
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, follow_counts
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.threads import in_threads
+from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.projection.matrices import LAWS, Law, down_space_dimension
+from rpnb.core.projection.record import Projection, make_projection
+from rpnb.estimators.checks.jobs import check_jobs, threads_for
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.parameters import (
+    check_choice,
+    check_integer,
+    check_real,
+    draw_seed,
 )
-from rpnb.core.projection import LAWS, Law, down_space_dimension
-from rpnb.core.stream import LEARN_ALL, LEARN_MISTAKES
-from rpnb.core.threads import in_threads
 from rpnb.estimators.class_prior import (
     fixed_prior,
     follows_counts,
     prior_from_json,
     prior_to_json,
 )
-from rpnb.estimators.jobs import check_jobs, threads_for
-from rpnb.estimators.labels import LabelArray
-from rpnb.estimators.model_parts import put_together, take_apart
-from rpnb.estimators.parameters import (
-    check_choice,
-    check_integer,
-    check_real,
-    draw_seed,
-)
-from rpnb.estimators.weighted import WeightedStreamClassifier
+from rpnb.estimators.saving.model_parts import put_together, take_apart
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 #: Names of what is learnt, and what the kernels call it.
 UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
@@ -193,7 +187,7 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
         if given is not None:
             model.classes.bias[:] = model.projection.K * np.log(given)
         elif model.classes.follow > 0.0:
-            model.classes.bias[:] = model.classes.follow * np.log1p(model.classes.seen)
+            follow_counts(model.classes)
 
     # Files
 

@@ -11,7 +11,7 @@ from rpnb.evaluate.metrics import (
     kappa_temporal,
     macro_f1,
 )
-from rpnb.evaluate.one_pass import prequential
+from rpnb.evaluate.prequential import prequential
 from rpnb.evaluate.result import Course, PrequentialResult
 
 __all__ = [

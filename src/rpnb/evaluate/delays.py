@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import BoolArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, IntArray
 
 #: Moments as 64-bit integers or floats; time stamps as their nanoseconds.
 TimeArray = NDArray[Any]

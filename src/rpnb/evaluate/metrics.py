@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 #: What stands in place of a class's number where a row got no answer.
 NO_ANSWER = -1

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from rpnb.core.arrays import IntArray
-from rpnb.estimators.labels import LabelArray
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.metrics import NO_ANSWER
 
 # Integers that lie no further apart are looked up in a table.

@@ -7,9 +7,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from rpnb.evaluate.blocks import Block, gather
 from rpnb.evaluate.delays import Events
-from rpnb.evaluate.drivers import Answers, Driver
-from rpnb.evaluate.feed import Block, gather
+from rpnb.evaluate.drivers.driver import Answers, Driver
 from rpnb.evaluate.running import Rows
 
 

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rpnb.core.arrays import FloatArray, IntArray
-from rpnb.estimators.parameters import check_choice
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.checks.parameters import check_choice
 from rpnb.evaluate.running import SPANS, Metric, Span
 
 if TYPE_CHECKING:

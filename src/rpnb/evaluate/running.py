@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.evaluate import metrics
 from rpnb.evaluate.metrics import Counts, confusion_counts
 

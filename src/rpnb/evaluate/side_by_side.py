@@ -7,14 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import IntArray
-from rpnb.evaluate.contest import Contest
-from rpnb.evaluate.drivers import Answers
-from rpnb.evaluate.feed import Block
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.evaluate.blocks import Block
+from rpnb.evaluate.confusion import Tally, Track
+from rpnb.evaluate.drivers.driver import Answers
+from rpnb.evaluate.drivers.native import OwnDriver
+from rpnb.evaluate.evaluation import Contest
 from rpnb.evaluate.numbering import Numbering
-from rpnb.evaluate.own import OwnDriver
 from rpnb.evaluate.player import Player
-from rpnb.evaluate.tally import Tally, Track
 
 
 class Rows(Protocol):

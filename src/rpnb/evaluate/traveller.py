@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.evaluate.drivers import Answers, Driver
-from rpnb.evaluate.learners import size_of
+from rpnb.evaluate.drivers.driver import Answers, Driver
+from rpnb.evaluate.drivers.selection import size_of
 from rpnb.evaluate.player import Player
 from rpnb.evaluate.result import Course
 from rpnb.evaluate.running import SPANS, Metric, Running, Span

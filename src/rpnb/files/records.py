@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import IntArray
+from rpnb.core.kernels.arrays import IntArray
 
 Label: TypeAlias = Hashable
 

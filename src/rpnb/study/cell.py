@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rpnb
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import DatasetError
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
 from rpnb.evaluate.metrics import NO_ANSWER

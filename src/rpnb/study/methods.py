@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from rpnb import baselines
-from rpnb.core.projection import down_space_dimension
+from rpnb.core.projection.matrices import down_space_dimension
 from rpnb.datasets import paper
 from rpnb.estimators.classifier import RPNBClassifier
 

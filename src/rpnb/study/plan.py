@@ -17,7 +17,7 @@ from numpy.random import PCG64, SeedSequence
 from numpy.typing import NDArray
 
 from rpnb import datasets
-from rpnb.core.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets.records import Reading
 from rpnb.study import methods as table
 from rpnb.study.sources import is_offline, require_folder

@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 
 from rpnb import datasets
 from rpnb.datasets.catalogue import Entry
+from rpnb.datasets.csv_files import file_of
 from rpnb.datasets.loading import DATA_VARIABLE
 from rpnb.datasets.openml import how_to_get
-from rpnb.datasets.readers import file_of
 from rpnb.datasets.records import Reading
 
 Kind: TypeAlias = Literal["by rule", "file", "drawn", "OpenML", "nowhere"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from rpnb.core.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets.paper import Comparison
 
 LEVEL = 0.05

@@ -13,9 +13,9 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, SingleArray
-from rpnb.core.compiled import compiled
-from rpnb.core.vectors import (
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
     doubles,
     fused,
     load_doubles,
@@ -140,6 +140,29 @@ def _four_columns(
 
 
 @compiled
+def subtract_outer(
+    matrix: FloatArray, left: FloatArray, right: FloatArray, count: int
+) -> None:
+    """Subtract Σ_c left_c · right_cᵀ; both are `count` rows of E doubles, packed."""
+    blocks = left.shape[0] // (16 * count)
+    at = 0
+    for I in range(blocks):
+        for J in range(I + 1):
+            for j in range(0, 16, 4):
+                for i in (0, 8):
+                    _subtract_products(
+                        matrix,
+                        at + 16 * j + i,
+                        left,
+                        I * count * 16 + i,
+                        right,
+                        J * count * 16 + j,
+                        count,
+                    )
+            at += 256
+
+
+@compiled
 def cholesky(matrix: FloatArray, E: int) -> bool:
     """Replace a positive definite matrix by L with L·Lᵀ = matrix, lower triangular.
 
@@ -154,10 +177,16 @@ def cholesky(matrix: FloatArray, E: int) -> bool:
             row_I = 256 * (I * (I + 1) // 2)
             at = row_I + 256 * J
             for j in range(0, 16, 4):
-                _subtract_products(matrix, at + 16 * j, row_I, row_J + j, 16 * J)
-                _subtract_products(
-                    matrix, at + 16 * j + 8, row_I + 8, row_J + j, 16 * J
-                )
+                for i in (0, 8):
+                    _subtract_products(
+                        matrix,
+                        at + 16 * j + i,
+                        matrix,
+                        row_I + i,
+                        matrix,
+                        row_J + j,
+                        16 * J,
+                    )
             if I == J:
                 if not _factor_diagonal(matrix, diagonal):
                     return False
@@ -167,8 +196,16 @@ def cholesky(matrix: FloatArray, E: int) -> bool:
 
 
 @compiled
-def _subtract_products(matrix: FloatArray, at: int, x: int, y: int, K: int) -> None:
-    """Subtract from 8 × 4 entries the products of the first K columns of L."""
+def _subtract_products(
+    matrix: FloatArray,
+    at: int,
+    left: FloatArray,
+    x: int,
+    right: FloatArray,
+    y: int,
+    K: int,
+) -> None:
+    """Subtract K products of 8 numbers of `left` and 4 of `right`, from x and y on."""
     a0 = doubles(0.0)
     a1 = doubles(0.0)
     b0 = doubles(0.0)
@@ -178,18 +215,18 @@ def _subtract_products(matrix: FloatArray, at: int, x: int, y: int, K: int) -> N
     d0 = doubles(0.0)
     d1 = doubles(0.0)
     for k in range(0, 16 * K, 16):
-        x0 = load_doubles(matrix, x + k)
-        x1 = load_doubles(matrix, x + k + 4)
-        w = doubles(matrix[y + k])
+        x0 = load_doubles(left, x + k)
+        x1 = load_doubles(left, x + k + 4)
+        w = doubles(right[y + k])
         a0 = fused(x0, w, a0)
         a1 = fused(x1, w, a1)
-        w = doubles(matrix[y + k + 1])
+        w = doubles(right[y + k + 1])
         b0 = fused(x0, w, b0)
         b1 = fused(x1, w, b1)
-        w = doubles(matrix[y + k + 2])
+        w = doubles(right[y + k + 2])
         c0 = fused(x0, w, c0)
         c1 = fused(x1, w, c1)
-        w = doubles(matrix[y + k + 3])
+        w = doubles(right[y + k + 3])
         d0 = fused(x0, w, d0)
         d1 = fused(x1, w, d1)
     store_doubles(matrix, at, load_doubles(matrix, at) - a0)

@@ -25,7 +25,7 @@ Rules that every member keeps:
   active classes. A member that knows nothing yet gives log π_c.
 - A row's weight w counts as w equal rows where that has a meaning, and else as one row.
 - Randomness is a function of the seed and of counters in the state
-  (`rpnb.core.random_bits`), so that a saved and restored state goes on as it would have.
+  (`rpnb.core.kernels.random_bits`), so that a saved and restored state goes on as it would have.
 - Missing values are NaN in `raw`, and 0, the mean, in everything derived from it.
 """
 
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
 State: TypeAlias = Any  # a NamedTuple of arrays, a type of its own in each member
 Record = TypeVar("Record", bound=tuple[Any, ...])
@@ -62,6 +62,10 @@ class Shape(NamedTuple):
     """columns of `low`"""
     E: int
     """columns of `phi`"""
+    dimension: int
+    """those of them that are not just padding"""
+    D: int
+    """random projections among them, half of them dense and half sparse"""
     window: int
     """rows that a member with a window keeps at most; 0: the member's default"""
 
@@ -103,8 +107,10 @@ class Member(Protocol):
         """Score each row, then learn it, in order.
 
         `scores` (n, outputs, M) gets the scores of each row as they are before it is
-        learnt; with scores of shape (0, outputs, M) none are wanted. `y` (n,) are class
-        numbers, −1 for a row that is only scored. `weight` (n,) is positive.
+        learnt. `y` (n,) are class numbers, −1 for a row that is only scored. `weight`
+        (n,) is positive. With scores of shape (0, outputs, M) none are wanted: this is
+        only done to learn the first rows, all of them labelled, anew from the beginning
+        with another scale. What is derived from sums may then be made once, at the end.
         """
         ...
 

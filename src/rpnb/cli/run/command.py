@@ -1,0 +1,199 @@
+"""`rpnb run`: learn from a file, predicting each row before it is learnt."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rpnb.cli.learners import add_options
+from rpnb.cli.options import natural, positive
+
+_ABOUT = """\
+Go through a file once, row by row: predict each label with what was known before the
+row, then learn the row. The error of these predictions is that of a model in use.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "run",
+        help="learn from a file, predicting each row before learning it",
+        description=_ABOUT,
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the learner: RPNB, or one of rpnb.baselines (default: RPNB)",
+    )
+    parser.add_argument(
+        "--compare",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="several learners, side by side in one pass over the file",
+    )
+    add_arguments(parser)
+    parser.set_defaults(run=run, usual=False)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what `rpnb run` and `rpnb compare` have in common."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="CSV, Parquet, JSON lines, ARFF or SVMlight, text perhaps as gzip; - for "
+        "the standard input; or one of the datasets that `rpnb datasets` lists",
+    )
+    _add_reading(parser.add_argument_group("reading"))
+    _add_results(parser.add_argument_group("results"))
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="[LEARNER.]NAME=VALUE",
+        help="a parameter of a learner; may be given again",
+    )
+    add_options(parser)
+
+
+def _add_reading(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--target", metavar="COLUMN", help="the column of the labels")
+    group.add_argument(
+        "--format",
+        choices=("csv", "parquet", "jsonl", "arff", "svmlight"),
+        help="default: by the name of the file",
+    )
+    group.add_argument(
+        "--no-header",
+        action="store_true",
+        help="the first line of a CSV file is a row; columns are named 1, 2, …",
+    )
+    group.add_argument(
+        "--delimiter", metavar="C", help="of CSV (default: a comma; a tab for .tsv)"
+    )
+    group.add_argument(
+        "--drop",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="leave columns out",
+    )
+    group.add_argument(
+        "--as-category",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="columns whose numbers are categories",
+    )
+    group.add_argument(
+        "--categorical",
+        choices=("codes", "one-hot"),
+        default="codes",
+        help="categories as integers in the order of their first appearance, as in the "
+        "paper; or as a column a value, for which the file is read twice (default: "
+        "codes)",
+    )
+    group.add_argument(
+        "--missing",
+        choices=("refuse", "mean"),
+        default="refuse",
+        help="refuse missing values, or put in the mean of the column in the rows "
+        "before; a missing category is a category of its own (default: refuse)",
+    )
+    group.add_argument(
+        "--shuffle",
+        type=natural,
+        metavar="SEED",
+        help="take the rows in a random order; all columns are held in memory for it",
+    )
+    group.add_argument(
+        "--classes",
+        nargs="+",
+        metavar="LABEL",
+        help="labels that take part from the first row on (default: as they appear)",
+    )
+    group.add_argument(
+        "--features",
+        type=positive,
+        metavar="N",
+        help="number of features of a sparse file (default: found by reading it twice)",
+    )
+    group.add_argument(
+        "--zero-based",
+        action="store_true",
+        default=None,
+        help="the first feature of a sparse file is 0, not 1",
+    )
+    group.add_argument(
+        "--max-classes",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="refuse a target with more labels (default: 1000)",
+    )
+    group.add_argument(
+        "--max-categories",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="refuse a column of text with more values (default: 1000)",
+    )
+    group.add_argument(
+        "--chunk-rows",
+        type=positive,
+        default=32768,
+        metavar="N",
+        help="rows handled at a time; no result depends on it (default: 32768)",
+    )
+
+
+def _add_results(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--predictions",
+        type=Path,
+        metavar="CSV",
+        help="write row, truth, prediction and the probability of the prediction",
+    )
+    group.add_argument(
+        "--no-probabilities",
+        action="store_true",
+        help="leave probabilities out of the predictions: much faster for learners "
+        "that change with every row",
+    )
+    group.add_argument(
+        "--report", type=Path, metavar="HTML", help="write a page with charts"
+    )
+    group.add_argument(
+        "--save",
+        type=Path,
+        metavar="MODEL",
+        help="write the model, with its labels and categories, at the end",
+    )
+    group.add_argument(
+        "--load",
+        type=Path,
+        metavar="MODEL",
+        help="go on with a model that --save wrote",
+    )
+    group.add_argument(
+        "--window",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="rows of the windowed error (default: 1000)",
+    )
+    group.add_argument(
+        "--json", action="store_true", help="print one JSON object, not a table"
+    )
+    group.add_argument(
+        "--quiet", action="store_true", help="do not show how far it has come"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the run and say what came of it."""
+    from rpnb.cli.run.streaming import stream
+
+    return stream(arguments)

@@ -1,0 +1,28 @@
+"""`rpnb compare`: `rpnb run` with the usual learners side by side."""
+
+import argparse
+from typing import Any
+
+from rpnb.cli.learners import USUAL
+from rpnb.cli.run.command import add_arguments, run
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "compare",
+        help="compare learners on a file or dataset, in one pass",
+        description="Compare learners on a file, or on one of the paper's datasets, in "
+        "one pass: each predicts every row before it learns it. The table has "
+        "majority class and same as last beside them.",
+    )
+    parser.add_argument(
+        "--learners",
+        dest="compare",
+        nargs="+",
+        default=list(USUAL),
+        metavar="NAME",
+        help=f"which (default: {' '.join(USUAL)})",
+    )
+    add_arguments(parser)
+    parser.set_defaults(run=run, model=None)

@@ -1,0 +1,316 @@
+"""What `rpnb run` and `rpnb compare` do: one pass over the rows, then the results."""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rpnb.cli import INTERRUPTED, CommandError
+from rpnb.cli.learners import (
+    RPNB,
+    class_of,
+    given_parameters,
+    make_learners,
+)
+from rpnb.cli.progress import Display
+from rpnb.cli.run.interrupts import Interrupt
+from rpnb.cli.run.outputs import Outputs, Predictions
+from rpnb.cli.run.stream_progress import StreamProgress, line
+from rpnb.cli.run.summary import as_json, as_table
+from rpnb.evaluate.drivers.selection import REFERENCES
+from rpnb.evaluate.side_by_side import Facts, SideBySide
+from rpnb.files import (
+    Chunk,
+    FileError,
+    LabelledArrays,
+    LabelledFile,
+    Options,
+    ReadAhead,
+)
+
+#: The entry of a model file that says how labels and categories were read.
+_ENCODER = "encoder"
+
+
+def stream(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    state, models = _learners(arguments)
+    if arguments.save and len(models) > 1:
+        raise CommandError("--save writes one model, but there are several learners")
+    with Interrupt() as interrupt, Outputs() as outputs:
+        try:
+            source = _open(arguments, state)
+            course = _Pass(arguments, models, source, outputs)
+            course.go(interrupt)
+        except FileError as error:
+            raise CommandError(str(error)) from error
+        if course.contest is None:  # stopped before the first row
+            return INTERRUPTED
+        course.write(interrupt.came())
+        outputs.finish()
+        course.say(interrupt.came())
+    return INTERRUPTED if interrupt.came() else 0
+
+
+def _learners(
+    arguments: argparse.Namespace,
+) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
+    """Return what a loaded encoder had seen, if any, and the learners by name."""
+    given = given_parameters(arguments)
+    names = [arguments.model] if arguments.model else []
+    names += [name for name in arguments.compare if name not in names]
+    if arguments.load is None:
+        return None, make_learners(names or [RPNB], given, arguments.param)
+    if names or given or arguments.param:
+        raise CommandError(
+            "--load goes on with the learner and parameters of the file; it takes no "
+            "--model, --compare or parameters beside it"
+        )
+    return _load(arguments.load)
+
+
+def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
+
+    try:
+        name = str(read_model(path)[0].get("estimator"))
+        state = read_attached(path, _ENCODER)
+        model = class_of(name).load(path)
+    except (ModelFileError, OSError) as error:
+        raise CommandError(f"{path} cannot be loaded: {error}") from error
+    if state is None:
+        raise CommandError(
+            f"{path} does not say how labels and categories were read: it was not "
+            "written by rpnb run --save"
+        )
+    return state, {RPNB if name == "RPNBClassifier" else name: model}
+
+
+def _open(
+    arguments: argparse.Namespace, state: Mapping[str, Any] | None
+) -> LabelledFile | LabelledArrays:
+    path = arguments.file
+    if path != "-" and not Path(path).exists() and arguments.target is None:
+        return _dataset(arguments, path)
+    options = Options(
+        target=arguments.target,
+        drop=tuple(arguments.drop),
+        as_category=tuple(arguments.as_category),
+        categorical=arguments.categorical,
+        missing=arguments.missing,
+        header=not arguments.no_header,
+        delimiter=arguments.delimiter,
+        features=arguments.features,
+        zero_based=arguments.zero_based,
+        max_classes=arguments.max_classes,
+        max_categories=arguments.max_categories,
+    )
+    return LabelledFile(path, options, arguments.format, state)
+
+
+def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
+    from rpnb import datasets
+
+    if arguments.load or arguments.save:
+        raise CommandError(f"{name}: --load and --save are for files")
+    try:
+        data = datasets.load(name)
+    except datasets.UnknownDatasetError as error:
+        raise CommandError(f"{name}: there is no such file; {error}") from error
+    except datasets.DatasetError as error:
+        raise CommandError(str(error)) from error
+    if arguments.shuffle is None:
+        arguments.shuffle = 0  # they are sorted by class
+    return LabelledArrays(data.name, data.X, data.y)
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """A chunk, and how far the file had been read then."""
+
+    chunk: Chunk
+    share: float | None
+
+
+class _Pass:
+    """One pass over the rows, and what it leaves."""
+
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        models: dict[str, Any],
+        source: LabelledFile | LabelledArrays,
+        outputs: Outputs,
+    ) -> None:
+        self._arguments, self._models, self._source = arguments, models, source
+        self._outputs = outputs
+        self.contest: SideBySide | None = None
+        self._mark: Any = None
+        self._p = 0
+        self._start = time.monotonic()
+        self._seconds = 0.0
+        self._predictions: Predictions | None = None
+        self._chances = bool(arguments.predictions) and not arguments.no_probabilities
+        self._display = Display(sys.stderr, line)
+
+    def go(self, interrupt: Interrupt) -> None:
+        """Go through all rows, or until Ctrl-C."""
+        batch = max(
+            int(model.get_params(deep=False).get("batch_size") or 1)
+            for model in self._models.values()
+        )
+        # Mini-batches do not reach across calls.
+        rows = -(-self._arguments.chunk_rows // batch) * batch
+        chunks = self._source.chunks(rows, self._arguments.shuffle)
+        ahead = ReadAhead(_Ahead(chunk, self._source.share()) for chunk in chunks)
+        try:
+            for item in ahead.items(interrupt.came):
+                self._take(item.chunk)
+                if not self._arguments.quiet:
+                    self._display(self._progress(item.share))
+        finally:
+            ahead.close()
+            self._source.close()
+            self._display.close()
+        self._seconds = time.monotonic() - self._start
+
+    def _take(self, chunk: Chunk) -> None:
+        if self.contest is None:
+            self.contest = self._begin(chunk)
+        try:
+            answers = self.contest.take(chunk)
+        except (TypeError, ValueError) as error:
+            raise CommandError(
+                f"rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}"
+            ) from error
+        self._mark, self._p = chunk.mark, chunk.X.shape[1]
+        if self._predictions is not None:
+            kept = answers[: len(self._models)]
+            labels = [self.contest.spelt(each) for each in kept]
+            chances = [each.chance for each in kept]
+            self._predictions.write(chunk.rows, chunk.y, labels, chances)
+
+    def _begin(self, first: Chunk) -> SideBySide:
+        if not isinstance(first.X, _dense()):
+            for name, model in self._models.items():
+                if not model.__sklearn_tags__().input_tags.sparse:
+                    raise CommandError(
+                        f"{self._source.name}: {name} does not take sparse rows; "
+                        "among those that do are PA, OGD and Perceptron"
+                    )
+        if self._arguments.predictions:
+            chances = [
+                self._chances and hasattr(model, "predict_proba")
+                for model in self._models.values()
+            ]
+            file = self._outputs.open(self._arguments.predictions)
+            self._predictions = Predictions(file, list(self._models), chances)
+        classes = self._source.declared
+        if self._arguments.classes:
+            classes = _as_labels(self._arguments.classes, first.y.dtype.kind)
+        if self._arguments.load:
+            classes = None
+        self._warm_up(first, classes)
+        window = self._arguments.window
+        references = {name: learner() for name, learner in REFERENCES.items()}
+        return SideBySide(
+            self._models, references, classes, window, chances=self._chances
+        )
+
+    def _warm_up(self, first: Chunk, classes: Any) -> None:
+        """Have the learners' code compiled or read before their time is taken."""
+        from sklearn.base import clone
+
+        if not self._arguments.quiet and sys.stderr.isatty():
+            sys.stderr.write("preparing learners …\r")
+        for name, model in self._models.items():
+            try:
+                trial = clone(model)
+                for part in (slice(0, 32), slice(32, 64)):
+                    if first.y[part].shape[0]:
+                        trial.predict_then_learn(first.X[part], first.y[part], classes)
+                if self._chances and hasattr(trial, "predict_proba"):
+                    trial.predict_proba(first.X[:1])
+            except (TypeError, ValueError) as error:
+                raise CommandError(f"{name}: {error}") from error
+
+    def _progress(self, share: float | None) -> StreamProgress:
+        assert self.contest is not None  # noqa: S101 - rows were taken
+        first = self.contest.players[0]
+        return StreamProgress(
+            rows=self.contest.rows,
+            share=share,
+            seconds=time.monotonic() - self._start,
+            errors={
+                player.name: (player.record.error, player.record.window_error)
+                for player in self.contest.players[: len(self._models)]
+            },
+            window=min(self._arguments.window, self.contest.rows),
+            updates=int(first.model.n_updates_),
+        )
+
+    def write(self, interrupted: bool) -> None:
+        """Write the model and the report, under temporary names."""
+        if self._arguments.save:
+            from rpnb.estimators.saving.files import attach_json
+
+            (model,) = self._models.values()
+            path = self._outputs.reserve(self._arguments.save)
+            model.save(path)
+            encoder = self._source.encoder
+            assert encoder is not None  # noqa: S101 - only files are saved
+            attach_json(path, _ENCODER, encoder.to_json(self._mark))
+        if self._arguments.report:
+            from rpnb.report.stream import stream_page
+
+            assert self.contest is not None  # noqa: S101 - rows were taken
+            page = stream_page(
+                self.contest, self._facts(interrupted), self._arguments.command_line
+            )
+            self._outputs.open(self._arguments.report).write(page)
+
+    def _facts(self, interrupted: bool) -> Facts:
+        arguments = self._arguments
+        written = (arguments.predictions, arguments.save, arguments.report)
+        return Facts(
+            source=self._source.name,
+            p=self._p,
+            order="file" if arguments.shuffle is None else f"seed {arguments.shuffle}",
+            seconds=self._seconds,
+            interrupted=interrupted,
+            loaded=None if arguments.load is None else str(arguments.load),
+            window=arguments.window,
+            written=tuple(str(path) for path in written if path is not None),
+        )
+
+    def say(self, interrupted: bool) -> None:
+        """Print the results."""
+        assert self.contest is not None  # noqa: S101 - rows were taken
+        facts = self._facts(interrupted)
+        show = as_json if self._arguments.json else as_table
+        sys.stdout.write(show(self.contest, facts))
+        if interrupted:
+            sys.stderr.write(f"Stopped after {self.contest.rows} rows.\n")
+
+
+def _dense() -> type:
+    from numpy import ndarray
+
+    return ndarray
+
+
+def _as_labels(texts: list[str], kind: str) -> list[Any]:
+    """Return labels of the kind that the file has."""
+    if kind == "b":
+        return [text.lower() == "true" for text in texts]
+    if kind in "iu":
+        try:
+            return [int(text) for text in texts]
+        except ValueError as error:
+            raise CommandError(
+                f"--classes must be whole numbers, as the labels are: {error}"
+            ) from error
+    return texts

@@ -1,0 +1,1 @@
+"""Naive Bayes on projected rows: moments, densities, scores, and the model's state."""

@@ -1,0 +1,190 @@
+"""The normal laws of the classes: their moments joined with the initial ones.
+
+Laws are all that is read for a prediction, equation (4). They follow from the moments
+whenever these change, which for a stream with many mistakes is a good part of all work:
+`learn` goes over a class's columns once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.bayes.moments import Moments, joined
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
+    DOUBLES,
+    Doubles,
+    doubles,
+    exponent,
+    limit,
+    load_doubles,
+    mantissa,
+    store_doubles,
+    sum_doubles,
+)
+
+_LOG_TWO = np.log(2.0)
+_LOG_TWO_PI = np.log(2.0 * np.pi)
+# A variance above this would overflow when it is multiplied by the number of columns.
+_CEILING = 1e300
+
+
+class Prior(NamedTuple):
+    """What a class looks like before its first observation; counts as `weight` rows."""
+
+    mean: float
+    variance: float
+    weight: float
+    floor: float
+    """Smallest variance that is ever read."""
+
+
+class Gaussians(NamedTuple):
+    """The normal laws of M classes, derived from moments and prior: equation (4)."""
+
+    mean: FloatArray
+    """(M, F) μ"""
+    precision: FloatArray
+    """(M, F) 1/σ²"""
+    constant: FloatArray
+    """(M,) −Σ log(√(2π)·σ): a class's log density at its mean."""
+
+
+def unset_gaussians(M: int, F: int) -> Gaussians:
+    """Room for the laws of M classes, to be filled by `refresh`."""
+    return Gaussians(np.empty((M, F)), np.empty((M, F)), np.empty(M))
+
+
+class Joining(NamedTuple):
+    """What Theorem 1 needs to join the moments of a class with the prior."""
+
+    mean: float
+    """the prior's"""
+    held: float
+    """its scatter"""
+    pull: float
+    """its share of the weight"""
+    between: float
+    """the factor of the squared distance of the means"""
+    inverse: float
+    """one over the weight"""
+    floor: float
+
+
+@compiled
+def joining_of(prior: Prior, seen: float) -> Joining:
+    """Return what joins the moments of observations of the weight `seen`."""
+    total = prior.weight + seen
+    # With neither prior nor observations, the prior still says what to expect.
+    return Joining(
+        prior.mean,
+        prior.weight * prior.variance if total > 0.0 else prior.variance,
+        prior.weight / total if total > 0.0 else 1.0,
+        prior.weight / total * seen if total > 0.0 else 0.0,
+        1.0 / total if total > 0.0 else 1.0,
+        prior.floor,
+    )
+
+
+@compiled
+def refresh(gaussians: Gaussians, m: int, moments: Moments, prior: Prior) -> None:
+    """Derive class m's normal laws: its moments joined with the prior by Theorem 1."""
+    _derive(gaussians, m, moments, prior, moments.mean[m, :0], 0.0, 0.0)
+
+
+@compiled
+def learn(
+    gaussians: Gaussians,
+    m: int,
+    moments: Moments,
+    prior: Prior,
+    z: FloatArray,
+    weight: float,
+) -> None:
+    """Do what `rpnb.core.bayes.moments.observe` and then `refresh` do, to the bit."""
+    before = moments.weight[m]
+    share = weight / (before + weight)
+    moments.weight[m] = before + weight
+    _derive(gaussians, m, moments, prior, z, share, before * share)
+
+
+@compiled
+def _derive(
+    gaussians: Gaussians,
+    m: int,
+    moments: Moments,
+    prior: Prior,
+    z: FloatArray,
+    share: float,
+    between: float,
+) -> None:
+    """Let z (F,) join class m's moments, or nothing if it is (0,); derive its laws."""
+    joining = joining_of(prior, moments.weight[m])
+    mean = moments.mean[m]
+    scatter = moments.scatter[m]
+    law_mean = gaussians.mean[m]
+    precision = gaussians.precision[m]
+    F = mean.shape[0]
+    whole = F - F % DOUBLES
+    product = doubles(1.0)
+    exponents = doubles(0.0)
+    for f in range(0, whole, DOUBLES):
+        mu = load_doubles(mean, f)
+        s = load_doubles(scatter, f)
+        if z.shape[0] > 0:
+            mu, s = joined(load_doubles(z, f), mu, s, share, between)
+            store_doubles(mean, f, mu)
+            store_doubles(scatter, f, s)
+        mu, variance = law_of(mu, s, joining)
+        store_doubles(law_mean, f, mu)
+        store_doubles(precision, f, 1.0 / variance)
+        product, exponents = times(product, exponents, variance)
+    # The columns that do not fill a vector.
+    rest = 1.0
+    powers = sum_doubles(exponents)
+    for f in range(whole, F):
+        if z.shape[0] > 0:
+            mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, between)
+        law_mean[f], value = law_of(mean[f], scatter[f], joining)
+        precision[f] = 1.0 / value
+        rest, powers = times(rest, powers, value)
+    gaussians.constant[m] = density_at_mean(F, product, rest, powers)
+
+
+@compiled
+def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> float:
+    """Return −Σ log(√(2π)·σ) of F columns.
+
+    The product of the variances is that of `product`'s lanes and `rest`, times two to
+    `powers` less 1023 a column; see `times`.
+    """
+    lanes = np.empty(DOUBLES)
+    store_doubles(lanes, 0, product)
+    logarithms = np.log(rest)
+    for lane in range(DOUBLES):
+        logarithms += np.log(lanes[lane])
+    logarithms += (powers - 1023.0 * F) * _LOG_TWO
+    return -0.5 * (F * _LOG_TWO_PI + logarithms)
+
+
+@compiled
+def law_of(
+    mean: Doubles, scatter: Doubles, joining: Joining
+) -> tuple[Doubles, Doubles]:
+    """Return mean and variance of the law, for a column or for several."""
+    delta = joining.mean - mean
+    value = (joining.held + scatter + delta * delta * joining.between) * joining.inverse
+    return mean + delta * joining.pull, limit(value, joining.floor, _CEILING)
+
+
+@compiled
+def times(
+    product: Doubles, exponents: Doubles, value: Doubles
+) -> tuple[Doubles, Doubles]:
+    """Multiply a product, kept as 1 ≤ m < 2 and a sum of exponents, by a value.
+
+    Thus a sum of logarithms needs few of them; 1023 is to be taken off each time.
+    """
+    product = product * value
+    return mantissa(product), exponents + exponent(product)

@@ -1,0 +1,169 @@
+"""The state of an RPNB model as one record, and what changes its shape."""
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
+from rpnb.core.bayes.moments import Moments, fade, merge, no_moments, unmerge
+from rpnb.core.bayes.state import Classes, Learner, follow_counts
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.projection.record import Projection
+
+
+@dataclass(slots=True)
+class Model:
+    """Everything that prediction and learning need. Classes are numbered 0 … M−1."""
+
+    projection: Projection
+    rule: Rule
+    prior: Prior
+    moments: Moments
+    gaussians: Gaussians
+    classes: Classes
+    keep: float = 1.0
+    """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
+    n_seen: int = 0
+    """rows seen"""
+    n_updates: int = 0
+    """rows that changed the moments"""
+    memo: FloatArray | None = None
+    """the last single row, with what was found out about it"""
+
+    @property
+    def M(self) -> int:
+        """Number of classes."""
+        return self.moments.weight.shape[0]
+
+    @property
+    def F(self) -> int:
+        """Number of columns."""
+        return self.projection.R.shape[1]
+
+    @property
+    def rule_number(self) -> int:
+        """The combining rule as kernels know it."""
+        return RULES.index(self.rule)
+
+    def learner(self, *, projected: bool = False) -> Learner:
+        """Give the kernels' view of the model: the same arrays.
+
+        With `projected`, for rows that come projected already.
+        """
+        R = self.projection.R
+        return Learner(
+            R[:0] if projected else R,
+            1.0 / sqrt(self.projection.q),
+            self.prior,
+            self.moments,
+            self.gaussians,
+            self.classes,
+            self.keep,
+        )
+
+
+def new_model(
+    projection: Projection,
+    rule: Rule,
+    prior: Prior,
+    follow_counts: bool,
+    keep: float = 1.0,
+) -> Model:
+    """Return a model that knows no class yet."""
+    F = projection.R.shape[1]
+    follow = float(projection.K) if follow_counts else 0.0
+    return Model(
+        projection,
+        rule,
+        prior,
+        no_moments(0, F),
+        unset_gaussians(0, F),
+        Classes(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
+        keep,
+    )
+
+
+def arrange_classes(model: Model, source: IntArray) -> Model:
+    """Return the model with classes in a new order, some added, some left out.
+
+    Class m of the result is class source[m] of `model`, or new where that is −1: with
+    the initial statistics, and not yet taking part. `model` itself is left as it is.
+    """
+    M = source.shape[0]
+    old = source >= 0
+    came_from = source[old]
+    moments = no_moments(M, model.F)
+    gaussians = unset_gaussians(M, model.F)
+    classes = Classes(
+        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.follow
+    )
+    for fresh, present in (
+        *zip(moments, model.moments, strict=True),
+        *zip(gaussians, model.gaussians, strict=True),
+        *zip(classes[:3], model.classes[:3], strict=True),
+    ):
+        fresh[old] = present[came_from]
+    # New classes are alike.
+    new = np.flatnonzero(~old)
+    if new.shape[0] > 0:
+        refresh(gaussians, int(new[0]), moments, model.prior)
+        for law in gaussians:
+            law[new[1:]] = law[new[0]]
+    return replace(
+        model, moments=moments, gaussians=gaussians, classes=classes, memo=None
+    )
+
+
+def copy_model(model: Model) -> Model:
+    """Return an independent copy; the projection, which never changes, is shared."""
+    return arrange_classes(model, np.arange(model.M))
+
+
+def refresh_all(model: Model) -> None:
+    """Derive the laws of all classes anew, and the prior where it follows counts."""
+    for m in range(model.M):
+        refresh(model.gaussians, m, model.moments, model.prior)
+    if model.classes.follow > 0.0:
+        follow_counts(model.classes)
+
+
+def fade_all(model: Model, factor: float) -> None:
+    """Let all that has been learnt and counted so far count `factor` times as much."""
+    for m in range(model.M):
+        fade(model.moments, m, factor, 1.0)
+    model.classes.seen[:] *= factor
+    model.memo = None
+    refresh_all(model)
+
+
+def grew_from(model: Model, base: Model) -> bool:
+    """Whether `model` may be what `base` became by learning, class by class."""
+    return (
+        model.n_seen >= base.n_seen
+        and model.n_updates >= base.n_updates
+        and bool((model.moments.weight >= base.moments.weight).all())
+        and bool((model.classes.seen >= base.classes.seen).all())
+    )
+
+
+def pool(model: Model, other: Model, base: Model | None) -> None:
+    """Add to `model` what `other` has learnt since `base`, class by class.
+
+    The three have the same classes in the same order. Without a base, all that `other`
+    has learnt is added.
+    """
+    for m in range(model.M):
+        if base is None:
+            merge(model.moments, m, other.moments, m)
+        else:
+            learnt = Moments(*(part[m : m + 1].copy() for part in other.moments))
+            unmerge(learnt, 0, base.moments, m)
+            merge(model.moments, m, learnt, 0)
+    earlier = 0.0 if base is None else base.classes.seen
+    model.classes.seen[:] += other.classes.seen - earlier
+    model.classes.eligible[:] |= other.classes.eligible
+    model.n_seen += other.n_seen - (0 if base is None else base.n_seen)
+    model.n_updates += other.n_updates - (0 if base is None else base.n_updates)
+    refresh_all(model)

@@ -1,0 +1,121 @@
+"""What a class has been seen to look like: weight, mean and scatter of each column.
+
+Theorem 1 of the paper, and with it equations (7) to (10), says how the mean and the
+variance of all observations follow from those of two parts. Kept here are the weight of
+the observations, their mean and their *scatter* (the sum of squared deviations from the
+mean): in this form the theorem adds, subtracts and never cancels. The initial mean and
+variance are not observations: they are kept apart, and joined in `bayes.densities`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import Doubles
+
+
+class Moments(NamedTuple):
+    """Observed moments of M classes: what a model has learnt, and all it must keep."""
+
+    weight: FloatArray
+    """(M,) total weight of the observations learnt."""
+    mean: FloatArray
+    """(M, F) their mean."""
+    scatter: FloatArray
+    """(M, F) their summed squared deviations from the mean."""
+
+
+def no_moments(M: int, F: int) -> Moments:
+    """Moments of M classes of which nothing has been seen."""
+    return Moments(np.zeros(M), np.zeros((M, F)), np.zeros((M, F)))
+
+
+@compiled
+def observe(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
+    """Add one projected observation z (F,) to class m: equations (9) and (10).
+
+    A weight w > 0 counts as w equal observations in one step, equations (7) and (8).
+    """
+    before = moments.weight[m]
+    share = weight / (before + weight)
+    moments.weight[m] = before + weight
+    _join(moments.mean[m], moments.scatter[m], z, before, share)
+
+
+@compiled
+def _join(
+    mean: FloatArray, scatter: FloatArray, z: FloatArray, before: float, share: float
+) -> None:
+    for f in range(z.shape[0]):
+        mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, before * share)
+
+
+@compiled
+def joined(
+    z: Doubles, mean: Doubles, scatter: Doubles, share: float, between: float
+) -> tuple[Doubles, Doubles]:
+    """Return mean and scatter after z has joined, for a column or for several."""
+    delta = z - mean
+    return mean + delta * share, scatter + delta * delta * between
+
+
+@compiled
+def fade(moments: Moments, m: int, keep: float, weight: float) -> None:
+    """Let what class m has learnt count `keep`ʷ times as much, w being `weight`.
+
+    As if each observation had weighed that much less: the mean stays, the weight and
+    the scatter shrink, and Theorem 1 goes on holding for them.
+    """
+    if keep < 1.0:
+        left = keep**weight
+        moments.weight[m] *= left
+        scatter = moments.scatter[m]
+        for f in range(scatter.shape[0]):
+            scatter[f] *= left
+
+
+@compiled
+def merge(into: Moments, m: int, other: Moments, o: int) -> None:
+    """Add to class m of `into` all that class o of `other` holds: Theorem 1.
+
+    In the theorem's letters, with n the old weight and n' the other's, the new mean is
+    μ + δ·n'/(n + n') and the scatters add, with (n·n'/(n + n'))·δ² on top, where δ is
+    the difference of the means.
+    """
+    added = other.weight[o]
+    if added == 0.0:
+        return
+    before = into.weight[m]
+    share = added / (before + added)
+    into.weight[m] = before + added
+    for f in range(into.mean.shape[1]):
+        delta = other.mean[o, f] - into.mean[m, f]
+        into.mean[m, f] += delta * share
+        into.scatter[m, f] += other.scatter[o, f] + delta * delta * (before * share)
+
+
+@compiled
+def unmerge(out: Moments, m: int, part: Moments, o: int) -> None:
+    """Take from class m what class o of `part` holds: `merge` solved for its operand.
+
+    Exact up to rounding where `part` was merged into `out` before. A scatter is never
+    left below zero.
+    """
+    removed = part.weight[o]
+    if removed == 0.0:
+        return
+    rest = out.weight[m] - removed
+    if rest <= 0.0:
+        out.weight[m] = 0.0
+        out.mean[m] = 0.0
+        out.scatter[m] = 0.0
+        return
+    out.weight[m] = rest
+    for f in range(out.mean.shape[1]):
+        delta = (out.mean[m, f] - part.mean[o, f]) * ((rest + removed) / rest)
+        out.mean[m, f] = part.mean[o, f] + delta
+        between = delta * delta * (rest * (removed / (rest + removed)))
+        left = out.scatter[m, f] - part.scatter[o, f] - between
+        out.scatter[m, f] = max(left, 0.0)

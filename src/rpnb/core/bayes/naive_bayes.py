@@ -1,0 +1,100 @@
+"""Gaussian naive Bayes on the features themselves, learnt from every row.
+
+The plain reference: the same moments and the same scores as RPNB's, with an observation
+in place of its projections and classes weighed as they have been seen.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
+from rpnb.core.bayes.densities import learn as learn_laws
+from rpnb.core.bayes.moments import Moments, no_moments
+from rpnb.core.bayes.scoring import LANES, best_class, score
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+
+
+class NaiveBayes(NamedTuple):
+    """The state of the learner, over M classes and p features."""
+
+    prior: Prior
+    """without weight: only its floor counts, and its variance before the first row"""
+    moments: Moments
+    gaussians: Gaussians
+    eligible: BoolArray
+    """(M,) whether the class has been declared or seen"""
+    log_seen: FloatArray
+    """(M,) logarithm of the weight seen of the class, −∞ before the first row"""
+
+
+def blank_naive_bayes(M: int, p: int, floor: float) -> NaiveBayes:
+    """Return the learner that has seen nothing."""
+    prior = Prior(0.0, 1.0, 0.0, floor)
+    moments, gaussians = no_moments(M, p), unset_gaussians(M, p)
+    for m in range(M):
+        refresh(gaussians, m, moments, prior)
+    eligible = np.zeros(M, np.bool_)
+    return NaiveBayes(prior, moments, gaussians, eligible, np.full(M, -np.inf))
+
+
+def arrange_naive_bayes(state: NaiveBayes, source: IntArray) -> NaiveBayes:
+    """Return the learner whose class m is class source[m] of `state`, new if −1."""
+    old = source >= 0
+    M, p = source.shape[0], state.moments.mean.shape[1]
+    new = blank_naive_bayes(M, p, state.prior.floor)
+    for mine, theirs in (
+        *zip(new.moments, state.moments, strict=True),
+        *zip(new.gaussians, state.gaussians, strict=True),
+        (new.eligible, state.eligible),
+        (new.log_seen, state.log_seen),
+    ):
+        mine[old] = theirs[source[old]]
+    return new
+
+
+def derive_naive_bayes(state: NaiveBayes) -> None:
+    """Derive from the moments what follows from them."""
+    with np.errstate(divide="ignore"):
+        state.log_seen[:] = np.log(state.moments.weight)
+    for m in range(state.eligible.shape[0]):
+        refresh(state.gaussians, m, state.moments, state.prior)
+
+
+@compiled
+def naive_bayes_pass(
+    state: NaiveBayes,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: bool,
+    labels: IntArray,
+) -> None:
+    """Predict each row of X (n, p) and, if `learn`, learn it: parameters as elsewhere.
+
+    `weight` is (n,), or (1,) where all rows weigh the same. While no class is known the
+    label is −1. A row of class −1 is only predicted.
+    """
+    lanes = np.empty(LANES)
+    for i in range(X.shape[0]):
+        x = X[i]
+        labels[i] = best_class(
+            x, state.gaussians, state.log_seen, state.eligible, lanes
+        )
+        if learn and y[i] >= 0:
+            m = y[i]
+            state.eligible[m] = True
+            w = weight[i % weight.shape[0]]
+            learn_laws(state.gaussians, m, state.moments, state.prior, x, w)
+            state.log_seen[m] = np.log(state.moments.weight[m])
+
+
+@compiled
+def naive_bayes_scores(state: NaiveBayes, X: FloatArray, out: FloatArray) -> None:
+    """Write log P(y_m) + log P(x | y_m), up to a constant, to `out` (n, M)."""
+    lanes = np.empty(LANES)
+    for i in range(X.shape[0]):
+        for m in range(out.shape[1]):
+            bias = state.log_seen[m]
+            out[i, m] = score(X[i], state.gaussians, m, bias, -np.inf, lanes)

@@ -1,0 +1,76 @@
+"""A model's scores as polynomials of degree two, in double precision, for serving.
+
+What `passes.quadratic` keeps up to date in single precision is computed here once, in
+double precision: the frozen form of a model.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.bayes.model import Model
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.projection.matrices import project
+
+# Rows evaluated at once.
+_ROWS = 1024
+
+
+class Forms(NamedTuple):
+    """Polynomials of M classes in x' = x − x₀."""
+
+    origin: FloatArray
+    """(p,) x₀"""
+    factors: FloatArray
+    """(M, p(p + 3)/2) of x'_i x'_j for i ≤ j, row by row, then of x'_i"""
+    constant: FloatArray
+    """(M,) the scores at the origin"""
+
+
+def make_forms(model: Model, classes: IntArray) -> Forms:
+    """Return the scores of the named classes under the rule "log_sum" as polynomials.
+
+    The origin is where the classes' squared distances, added up, are least: amid what
+    was learnt. A second look from there, where numbers are small, makes the factors
+    precise for data far from zero. Numbers beyond double precision are not finite.
+    """
+    p = model.projection.R.shape[0]
+    origin = np.zeros(p)
+    for _ in range(2):
+        A, b, _ = _expand(model, classes, origin)
+        A, b = A.sum(axis=0), b.sum(axis=0)
+        if np.isfinite(A).all() and np.isfinite(b).all():
+            origin = origin + np.linalg.lstsq(A, b, rcond=None)[0]
+    A, b, distance = _expand(model, classes, origin)
+    i, j = np.triu_indices(p)
+    products = A[:, i, j] * np.where(i == j, -0.5, -1.0)
+    known = model.gaussians.constant[classes] + model.classes.bias[classes]
+    factors = np.concatenate([products, b], axis=1)
+    return Forms(origin, factors, known - 0.5 * distance)
+
+
+def _expand(
+    model: Model, classes: IntArray, origin: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return A (m, p, p), b (m, p) and the squared distances (m,) at the origin."""
+    learner = model.learner()
+    centre = np.empty((1, model.F))
+    first = np.zeros(1, np.int64)
+    project(origin[None, :], first, learner.scale, learner.R, centre)
+    R = learner.R.astype(np.float64) * learner.scale
+    w = model.gaussians.precision[classes]
+    moved = model.gaussians.mean[classes] - centre[0]
+    A = np.stack([(R * weights) @ R.T for weights in w])
+    return A, (w * moved) @ R.T, np.einsum("mf,mf,mf->m", w, moved, moved)
+
+
+def evaluate_forms(forms: Forms, X: FloatArray) -> FloatArray:
+    """Return the scores (n, M) of rows X (n, p)."""
+    p = forms.origin.shape[0]
+    i, j = np.triu_indices(p)
+    out = np.empty((X.shape[0], forms.constant.shape[0]))
+    for start in range(0, X.shape[0], _ROWS):
+        moved = X[start : start + _ROWS] - forms.origin
+        terms = np.concatenate([moved[:, i] * moved[:, j], moved], axis=1)
+        out[start : start + _ROWS] = terms @ forms.factors.T + forms.constant
+    return out

@@ -1,0 +1,1 @@
+"""What kernels need: array types, compilation, rows, random bits, threads, vectors."""

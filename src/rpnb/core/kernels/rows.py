@@ -1,0 +1,70 @@
+"""Blocks of rows, dense or sparse, as one record that kernels read.
+
+Of a dense row the columns are left out; of a sparse row the zeros are.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import issparse
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.compiled import compiled
+
+# An array (n, p), or a SciPy matrix of that shape in compressed rows (CSR), sorted and
+# without doubles. SciPy's types say nothing to a type checker.
+Table: TypeAlias = Any
+
+
+class Rows(NamedTuple):
+    """A block of n rows, dense or sparse. Made by `as_rows`."""
+
+    values: FloatArray
+    """the values of all rows, row after row"""
+    columns: IntArray
+    """their columns; empty if the rows are dense"""
+    starts: IntArray
+    """(n + 1,) where each row's values start, and the end of the last"""
+
+
+class Row(NamedTuple):
+    """One row, or a vector in its form."""
+
+    values: FloatArray
+    columns: IntArray
+    """of the values; empty if they are those of all columns in order"""
+
+
+def dense_rows(X: FloatArray) -> Rows:
+    """Rows of X (n, p); no copy if X is in C order and may be written to."""
+    n, p = X.shape
+    values = _plain(X, np.float64).reshape(-1)
+    return Rows(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
+
+
+def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> Rows:
+    """Rows in compressed form: sorted columns, none twice (`sum_duplicates`)."""
+    return Rows(
+        _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
+    )
+
+
+def as_rows(X: Table) -> Rows:
+    """Rows of a table of either kind."""
+    if issparse(X):
+        return sparse_rows(X.indptr, X.indices, X.data)
+    return dense_rows(as_block(X))
+
+
+def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    # An array that may not be written to is another type to the compiler, which would
+    # compile all anew for it; nothing here writes to rows.
+    return np.require(array, dtype, ["C", "W"])
+
+
+@compiled
+def row_at(rows: Rows, i: int) -> Row:
+    """Row i of a block."""
+    start, stop = rows.starts[i], rows.starts[i + 1]
+    return Row(rows.values[start:stop], rows.columns[start:stop])

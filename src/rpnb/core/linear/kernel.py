@@ -1,0 +1,256 @@
+"""The compiled pass of a linear learner over a block of rows: test, then train.
+
+One row after the other is scored, its label predicted, and, if the row is to be learnt,
+one step taken by the learner's rule. The state is a record of arrays, written in place:
+passes over parts of a stream, one after the other, leave the same bits as one pass.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.rows import Row, Rows, row_at
+from rpnb.core.linear.algorithms import (
+    AGGRESSIVE_ROMMA,
+    ALMA,
+    CW,
+    IELLIP,
+    PERCEPTRON_PROPORTIONAL,
+    PERCEPTRON_UNIFORM,
+    ROMMA,
+    SOP,
+    Rule,
+)
+from rpnb.core.linear.row_ops import (
+    contract,
+    dot,
+    is_credible,
+    move,
+    products,
+    project_to_ball,
+    spread,
+    square_norm,
+    stays_finite,
+    stretch,
+)
+from rpnb.core.linear.state import ROUNDS, UPDATES, LinearState
+from rpnb.core.linear.steps import Round, is_triggered, perceptron_shares, step_of
+
+
+class _Desk(NamedTuple):
+    """Working space of a pass."""
+
+    scores: FloatArray
+    """(M,)"""
+    shares: FloatArray
+    """(M,)"""
+    g: FloatArray
+    """(p,) room for Σx"""
+
+
+class _Lesson(NamedTuple):
+    """A row whose class is known, after its prediction."""
+
+    up: int
+    """the row of W that moves along"""
+    down: int
+    """the row of W that moves against, −1 in the two-class form"""
+    sign: float
+    """y = ±1 in the two-class form, else 1"""
+    m: float
+    """margin"""
+    wrong: bool
+    """whether the prediction was"""
+
+
+@compiled
+def linear_pass(
+    rule: Rule,
+    state: LinearState,
+    rows: Rows,
+    y: IntArray,
+    learn: bool,
+    labels: IntArray,
+) -> int:
+    """Predict each row and, if `learn`, learn from it; return the number of updates.
+
+    Parameters
+    ----------
+    rule, state : Rule, LinearState
+        The learner. `state` is written to if `learn`.
+    rows : Rows
+        n rows, dense or sparse.
+    y : array of shape (n,)
+        Numbers of the classes, −1 for a row that is only predicted; not read unless
+        `learn`. In the two-class form 0 stands for +1 and 1 for −1.
+    learn : bool
+        Whether to learn from a row once it has been predicted.
+    labels : array of shape (n,)
+        Receives the predictions: the eligible class of the highest score, the first of
+        equals, and −1 while none is eligible; in the two-class form 0 if f ≥ 0, else 1.
+
+    Notes
+    -----
+    A row's class becomes eligible after the prediction and before the step. Only
+    eligible classes are predicted or rivals; a class new in this round has zero weights
+    and the score 0. While no other class is eligible there is no rival, and the round,
+    though counted as a round, is no update. So a learner whose classes are all declared
+    at the start does as LIBOL, which knows M.
+
+    An update is a round that meets the learner's trigger, as LIBOL counts, be the step
+    of length zero or refused. A step is refused if its numbers, or a weight after it,
+    would not be finite (a zero row in multi-class PA; squares that overflow), if v < 0,
+    or if Σx is nothing but rounding error (`is_credible`). So weights and covariances
+    stay finite, whatever finite rows come. With `rule.libol` only v < 0 is refused:
+    both rows of a step that is not finite become NaN, as in the library. Predictions
+    and rivals pass over NaN scores while there are others.
+    """
+    M, p = state.W.shape
+    desk = _Desk(np.empty(M), np.empty(M), np.empty(p))
+    scores = desk.scores
+    before = state.counts[UPDATES]
+    for i in range(rows.starts.shape[0] - 1):
+        row = row_at(rows, i)
+        toward, v = _score(rule, state, desk, row)
+        if rule.two_class:
+            labels[i] = 0 if scores[0] >= 0.0 else 1
+        else:
+            labels[i] = _leader(scores, state.eligible, -1)
+        if not learn or y[i] < 0:
+            continue
+        state.counts[ROUNDS] += 1
+        if rule.algorithm == SOP and _is_usable(rule, state.S, toward, v):
+            contract(state.S, toward, v, 1.0 / (1.0 + v), rule.libol)
+        wrong = labels[i] != y[i]
+        if rule.two_class:
+            sign = 1.0 if y[i] == 0 else -1.0
+            lesson = _Lesson(0, -1, sign, sign * scores[0], wrong)
+        else:
+            state.eligible[y[i]] = True
+            s = _leader(scores, state.eligible, y[i])
+            if s < 0:
+                continue
+            lesson = _Lesson(y[i], s, 1.0, scores[y[i]] - scores[s], wrong)
+        _learn(rule, state, desk, row, lesson)
+        if rule.algorithm == IELLIP:
+            state.c[0] *= rule.b
+    return int(state.counts[UPDATES] - before)
+
+
+@compiled
+def linear_scores(rule: Rule, state: LinearState, rows: Rows, out: FloatArray) -> None:
+    """Write the scores that decide the labels to `out`: (n, M), two-class f: (n, 1)."""
+    M, p = state.W.shape
+    desk = _Desk(np.empty(M), np.empty(M), np.empty(p))
+    for i in range(rows.starts.shape[0] - 1):
+        _score(rule, state, desk, row_at(rows, i))
+        out[i] = desk.scores
+
+
+@compiled
+def _score(rule: Rule, state: LinearState, desk: _Desk, row: Row) -> tuple[Row, float]:
+    """Fill `desk.scores`; return Σx and v of SOP, and nothing of use of the others.
+
+    SOP, in every round: Σ' = Σ − (Σx)(Σx)ᵀ/(1 + v), then f = wᵀΣ'x with the new Σ'. As
+    Σ'x = Σx/(1 + v), f needs no Σ', and to predict changes nothing.
+    """
+    if rule.algorithm != SOP:
+        products(row, state.W, desk.scores)
+        return row, 0.0
+    toward, v = spread(row, state.S, desk.g)
+    desk.scores[0] = dot(toward, state.W[0]) / (1.0 + max(v, 0.0))
+    return toward, v
+
+
+@compiled
+def _leader(scores: FloatArray, eligible: BoolArray, but: int) -> int:
+    """Eligible class of the highest score, the first of equals, −1 if there is none.
+
+    Class `but` is left out. A NaN leads only where all are NaN.
+    """
+    best = -1
+    for m in range(scores.shape[0]):
+        if eligible[m] and m != but:
+            ahead = best < 0 or scores[m] > scores[best]
+            if ahead or (np.isnan(scores[best]) and not np.isnan(scores[m])):
+                best = m
+    return best
+
+
+@compiled
+def _is_usable(rule: Rule, S: FloatArray, toward: Row, v: float) -> bool:
+    return v >= 0.0 if rule.libol else is_credible(S, toward, v)
+
+
+@compiled
+def _learn(
+    rule: Rule, state: LinearState, desk: _Desk, row: Row, lesson: _Lesson
+) -> None:
+    """Take the step that a row teaches, if it is a lesson by the learner's trigger."""
+    algorithm = rule.algorithm
+    W, S = state.W, state.S
+    up, down = lesson.up, lesson.down
+    toward, v = row, 0.0
+    if algorithm >= CW or (algorithm == IELLIP and lesson.wrong):
+        toward, v = spread(row, S, desk.g)
+    k = state.counts[UPDATES] + 1
+    if not is_triggered(rule, lesson.m, lesson.wrong, v, k):
+        return
+    state.counts[UPDATES] = k
+    if algorithm in (PERCEPTRON_UNIFORM, PERCEPTRON_PROPORTIONAL) and down >= 0:
+        _move_by_shares(rule, state, desk, row, up)
+        return
+    weight = square = 0.0
+    if algorithm > SOP:
+        if algorithm < CW and algorithm != IELLIP:
+            toward, v = spread(row, S, desk.g)
+        if not _is_usable(rule, S, toward, v):
+            return
+    else:
+        square = square_norm(row.values)
+    if algorithm in (ROMMA, AGGRESSIVE_ROMMA):
+        for m in range(W.shape[0]):
+            weight += square_norm(W[m])
+    sides = 1 if down < 0 else 2
+    t = state.counts[ROUNDS]
+    step = step_of(rule, Round(lesson.m, t, k, square, weight, v, state.c[0], sides))
+    alpha = lesson.sign * step.alpha
+    finite = np.isfinite(step.keep) and np.isfinite(alpha) and np.isfinite(step.beta)
+    if rule.libol:
+        if not finite:
+            W[up] = np.nan
+            if down >= 0:
+                W[down] = np.nan
+            return
+    else:
+        finite = finite and stays_finite(W[up], toward, step.keep, alpha)
+        if down >= 0:
+            finite = finite and stays_finite(W[down], toward, step.keep, -alpha)
+        if not finite:
+            return
+    move(W[up], toward, step.keep, alpha)
+    if down >= 0:
+        move(W[down], toward, step.keep, -alpha)
+    if algorithm == ALMA:
+        project_to_ball(W[up])
+    if step.beta > 0.0:
+        contract(S, toward, v, step.beta, rule.libol)
+        if step.divisor != 1.0:
+            stretch(S, step.divisor)
+
+
+@compiled
+def _move_by_shares(
+    rule: Rule, state: LinearState, desk: _Desk, row: Row, y: int
+) -> None:
+    """Take the step of the perceptrons that blame all rows of W ahead of row y."""
+    shares = desk.shares
+    perceptron_shares(rule.algorithm, desk.scores, state.eligible, y, shares)
+    for m in range(shares.shape[0]):
+        if not rule.libol and not stays_finite(state.W[m], row, 1.0, shares[m]):
+            return
+    for m in range(shares.shape[0]):
+        if shares[m] != 0.0:
+            move(state.W[m], row, 1.0, shares[m])

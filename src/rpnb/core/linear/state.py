@@ -1,0 +1,69 @@
+"""What a linear learner keeps: a record of arrays, to be saved and gone on with."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.linear.algorithms import Rule, keeps_covariance
+
+# Places in `LinearState.counts`.
+ROUNDS: Final = 0
+UPDATES: Final = 1
+
+# c_1 of IELLIP.
+_FIRST_C: Final = 0.1
+
+
+class LinearState(NamedTuple):
+    """What a linear learner has learnt, and all it must keep to go on."""
+
+    W: FloatArray
+    """(M, p) a row of weights a class; (1, p) in the two-class form"""
+    S: FloatArray
+    """Σ: (p, p), or its diagonal (1, p); (0, p) of a first-order learner"""
+    eligible: BoolArray
+    """(M,) whether a class has been declared or seen; not read in the two-class form"""
+    counts: IntArray
+    """(2,) rounds learnt, and those of them that triggered an update"""
+    c: FloatArray
+    """(1,) c_t of IELLIP"""
+
+
+def blank_state(
+    rule: Rule, M: int, p: int, *, a: float = 1.0, diagonal: bool = False
+) -> LinearState:
+    """State before the first row: w = 0, Σ = a·I, no class eligible yet.
+
+    With `diagonal`, Σ is a diagonal at all times: of each step's Σ, what lies beside
+    the diagonal is dropped. M is not read in the two-class form.
+    """
+    S = np.zeros((0, p))
+    if keeps_covariance(rule.algorithm):
+        S = np.full((1, p), float(a)) if diagonal else float(a) * np.eye(p)
+    return LinearState(
+        np.zeros((1 if rule.two_class else M, p)),
+        S,
+        np.zeros(2 if rule.two_class else M, np.bool_),
+        np.zeros(2, np.int64),
+        np.full(1, _FIRST_C),
+    )
+
+
+def copy_state(state: LinearState) -> LinearState:
+    """State that shares no array with `state`."""
+    return LinearState(
+        state.W.copy(),
+        state.S.copy(),
+        state.eligible.copy(),
+        state.counts.copy(),
+        state.c.copy(),
+    )
+
+
+def insert_class(state: LinearState, m: int) -> LinearState:
+    """State with one class more, of number m: zero weights, not yet eligible."""
+    return state._replace(
+        W=np.insert(state.W, m, 0.0, axis=0),
+        eligible=np.insert(state.eligible, m, False),
+    )

@@ -1,0 +1,255 @@
+r"""The steps of the linear learners, each beside its formula and its source.
+
+A round is told by few numbers. In the two-class form the margin is m = y·f with f = w·x
+and y = ±1; in the multi-class form it is F_y − F_s, the score of the row's class minus
+that of its strongest rival s. v is xᵀΣx, l = max(0, 1 − m) the hinge loss, t the number
+of the round, `sides` the number of weight rows that a step changes: 1 or 2. A step is
+
+    w ← keep·w + α·y·g,    Σ ← (Σ − β·(Σx)(Σx)ᵀ)/divisor,
+
+with g = x (first order, SOP) or g = Σx; in the multi-class form row y moves by +α·g and
+row s by −α·g. The formulas are LIBOL's, which departs in places from the articles that
+the learners come from; where it does, the function says so.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.linear.algorithms import (
+    AGGRESSIVE_ROMMA,
+    ALMA,
+    AROW,
+    CW,
+    IELLIP,
+    NAROW,
+    NHERD,
+    OGD,
+    OGD_LOGISTIC,
+    OGD_SQUARE,
+    OGD_ZERO_ONE,
+    PA,
+    PA1,
+    PA2,
+    PERCEPTRON_UNIFORM,
+    ROMMA,
+    SCW1,
+    Rule,
+)
+from rpnb.core.linear.confidence import (
+    arow,
+    confidence,
+    cw_multiclass,
+    cw_two_class,
+    iellip,
+    narow,
+    nherd,
+    scw2_multiclass,
+    scw2_two_class,
+)
+
+# Share of ‖x‖²‖w‖² below which ROMMA takes x and w for parallel.
+_PARALLEL = 2.0**-40
+
+
+class Round(NamedTuple):
+    """What a step is computed from. What a learner does not use is 0."""
+
+    m: float
+    t: int
+    k: int
+    """number of the update, from 1"""
+    square: float
+    """‖x‖²"""
+    weight: float
+    """‖w‖², of all rows together"""
+    v: float
+    c: float
+    """IELLIP's c_t"""
+    sides: int
+
+
+class Step(NamedTuple):
+    """How far to go: see the head of this file."""
+
+    keep: float
+    alpha: float
+    beta: float
+    divisor: float
+
+
+@compiled
+def is_triggered(rule: Rule, m: float, wrong: bool, v: float, k: int) -> bool:
+    """Whether a round counts as an update; v is read by IELLIP, CW and SCW only.
+
+    These three need v > 0: Σ has no negative directions but by rounding.
+    """
+    algorithm = rule.algorithm
+    if algorithm in (OGD, AGGRESSIVE_ROMMA, PA, PA1, PA2, AROW, NAROW, NHERD):
+        return 1.0 - m > 0.0
+    if algorithm >= CW:
+        return v > 0.0 and rule.phi * float(np.sqrt(v)) - m > 0.0
+    if algorithm == ALMA:
+        gamma: float = np.sqrt(rule.power - 1.0) / (rule.alpha * np.sqrt(k))
+        return (1.0 - rule.alpha) * gamma - m > 0.0
+    if algorithm == OGD_LOGISTIC:
+        return True
+    if algorithm == OGD_SQUARE:
+        return m != 1.0
+    if algorithm == IELLIP:
+        return wrong and v > 0.0
+    return wrong
+
+
+@compiled
+def step_of(rule: Rule, seen: Round) -> Step:
+    """Return the learner's step in a round that counts as an update.
+
+    The Perceptron (Rosenblatt 1958) and SOP, the second-order Perceptron (Cesa-Bianchi,
+    Conconi & Gentile 2005), go the whole x: α = 1.
+    """
+    algorithm = rule.algorithm
+    keep, alpha, beta, divisor = 1.0, 1.0, 0.0, 1.0
+    if algorithm in (ROMMA, AGGRESSIVE_ROMMA):
+        keep, alpha = romma(seen, rule.libol)
+    elif algorithm == ALMA:
+        alpha = alma(rule.C, rule.power, seen.k)
+    elif algorithm in (OGD, OGD_LOGISTIC, OGD_SQUARE, OGD_ZERO_ONE):
+        alpha = ogd(algorithm, rule.C, seen.m, seen.t)
+    elif algorithm == PA:
+        alpha = pa(seen.m, seen.square, seen.sides)
+    elif algorithm == PA1:
+        alpha = pa1(seen.m, seen.square, seen.sides, rule.C)
+    elif algorithm == PA2:
+        alpha = pa2(seen.m, seen.square, seen.sides, rule.C)
+    elif algorithm == IELLIP:
+        alpha, beta = iellip(seen.m, seen.v, seen.c)
+        divisor = 1.0 - seen.c
+    elif algorithm == AROW:
+        alpha, beta = arow(seen.m, seen.v, rule.C)
+    elif algorithm == NAROW:
+        alpha, beta = narow(seen.m, seen.v, rule.C)
+    elif algorithm == NHERD:
+        alpha, beta = nherd(seen.m, seen.v, rule.C)
+    elif algorithm >= CW:
+        if algorithm > SCW1:
+            if seen.sides == 1:
+                alpha = scw2_two_class(seen.m, seen.v, rule.phi, rule.C, rule.libol)
+            else:
+                alpha = scw2_multiclass(seen.m, seen.v, rule.phi, rule.C)
+        elif seen.sides == 1:
+            alpha = cw_two_class(seen.m, seen.v, rule.phi)
+        else:
+            alpha = cw_multiclass(seen.m, seen.v, rule.phi)
+        if algorithm == SCW1:
+            alpha = min(alpha, rule.C)
+        beta = confidence(alpha, seen.v, rule.phi, seen.sides)
+    return Step(keep, alpha, beta, divisor)
+
+
+@compiled
+def perceptron_shares(
+    algorithm: int,
+    scores: FloatArray,
+    eligible: BoolArray,
+    y: int,
+    shares: FloatArray,
+) -> None:
+    """Set `shares` (M,) to how much of x each row gains; Crammer & Singer (2003).
+
+    Row y gains 1; the rows E = {i : F_i > F_y} of eligible classes lose 1 together:
+    uniformly, 1/|E| each, or in proportion to F_i − F_y. E may be empty: of a class new
+    in this round, or when the first of equals was predicted.
+    """
+    total = 0.0
+    for i in range(scores.shape[0]):
+        shares[i] = 0.0
+        if eligible[i] and scores[i] > scores[y]:
+            gap = scores[i] - scores[y]
+            shares[i] = -1.0 if algorithm == PERCEPTRON_UNIFORM else -gap
+            total -= shares[i]
+    if total > 0.0:
+        for i in range(scores.shape[0]):
+            shares[i] /= total
+    shares[y] = 1.0
+
+
+@compiled
+def romma(seen: Round, libol: bool) -> tuple[float, float]:
+    """ROMMA, the relaxed online maximum margin algorithm; Li & Long (2002).
+
+    With q = sides·‖x‖²‖w‖², D = q − m²: keep = (q − m)/D, α = ‖w‖²(1 − m)/D; from
+    w = 0, w ← yx. The multi-class form of LIBOL scales rows y and s only.
+
+    Nothing is done if D = 0, x and w being parallel. Departures, not made if `libol`:
+    D below 2⁻⁴⁰·q counts as 0, being rounding error, and nothing is done if m ≥ 1,
+    which a mistake can have when its class is new. In `libol`, multi-class, D = 0 gives
+    NaN as in the library.
+    """
+    if seen.weight == 0.0:
+        return 1.0, 1.0
+    q = seen.sides * seen.square * seen.weight
+    D = q - seen.m * seen.m
+    if libol:
+        if D == 0.0:
+            return (1.0, 0.0) if seen.sides == 1 else (np.nan, np.nan)
+    elif not _PARALLEL * q < D or seen.m >= 1.0:
+        return 1.0, 0.0
+    return (q - seen.m) / D, seen.weight * (1.0 - seen.m) / D
+
+
+@compiled
+def alma(C: float, power: float, k: int) -> float:
+    """ALMA_p(α), the approximate large margin algorithm; Gentile (2001).
+
+    γ_k = (1/α)·√(p − 1)/√k, trigger (1 − α)·γ_k > m; w += C/(√(p − 1)·√k)·y·x, then
+    w ← w/max(1, ‖w‖₂): see `project_to_ball`.
+    """
+    rate: float = C / (np.sqrt(power - 1.0) * np.sqrt(k))
+    return rate
+
+
+@compiled
+def ogd(algorithm: int, C: float, m: float, t: int) -> float:
+    """Online gradient descent; Zinkevich (2003). α = C/√t times minus the slope in m.
+
+    Hinge, and 0-1 on mistakes: 1. Logistic: 1/(1 + eᵐ). Square: w −= C/√t·(f − y)·x,
+    and y − f = y·(1 − m). t counts all rounds, those without an update too.
+    """
+    rate: float = C / np.sqrt(t)
+    if algorithm == OGD_LOGISTIC:
+        # Either form is 1/(1 + eᵐ); neither overflows on its side.
+        if m > 0.0:
+            decayed: float = np.exp(-m)
+            return rate * (decayed / (1.0 + decayed))
+        grown: float = np.exp(m)
+        return rate / (1.0 + grown)
+    if algorithm == OGD_SQUARE:
+        return rate * (1.0 - m)
+    return rate
+
+
+@compiled
+def pa(m: float, square: float, sides: int) -> float:
+    """PA, passive-aggressive; Crammer et al. (2006). α = l/(sides·‖x‖²): then m = 1.
+
+    x = 0 gives ∞, which the pass refuses: see `linear_pass`. LIBOL's two-class form
+    takes α = 1 then, which moves nothing either.
+    """
+    if square == 0.0:
+        return 1.0 if sides == 1 else np.inf
+    return (1.0 - m) / (sides * square)
+
+
+@compiled
+def pa1(m: float, square: float, sides: int, C: float) -> float:
+    """PA-I; Crammer et al. (2006). α = min(C, l/(sides·‖x‖²))."""
+    return min(C, pa(m, square, sides))
+
+
+@compiled
+def pa2(m: float, square: float, sides: int, C: float) -> float:
+    """PA-II; Crammer et al. (2006). α = l/(sides·‖x‖² + 1/(2C))."""
+    return (1.0 - m) / (sides * square + 1.0 / (2.0 * C))

@@ -1,0 +1,249 @@
+"""Running a model over many rows: blocks of bounded size, the fastest pass for each.
+
+Everything here is about *how* a result is found. The labels and the state are those of
+`core.passes.exact.pass_exact`, to the bit, however rows are cut into blocks and calls.
+"""
+
+import numpy as np
+from scipy.sparse import issparse
+
+from rpnb.core.bayes.combining import combine, member_log_posteriors
+from rpnb.core.bayes.densities import refresh
+from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.moments import Moments, no_moments
+from rpnb.core.bayes.scoring import LANES, score
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, Learner
+from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.rows import Table
+from rpnb.core.passes.blocks import block_rows, blocks, labelled, part
+from rpnb.core.passes.choice import Path, Paths
+from rpnb.core.passes.exact import (
+    absorb,
+    count_rows,
+    empty_memo,
+    learn_batch,
+    pass_combined,
+    pass_exact,
+    pass_one,
+)
+from rpnb.core.projection.apply import comes_projected, project_rows, rows_for_passes
+from rpnb.core.projection.matrices import project
+
+# Below this many rows, preparing the screen costs more than it saves.
+_FEW = 16
+
+_ONE = np.ones(1)
+_NO_LABELS = np.zeros(0, np.int64)
+
+
+def _expected_changes(model: Model, learn: int) -> float:
+    """Return how many classes are expected to change a row."""
+    if learn == LEARN_MISTAKES and model.n_seen > 0:
+        return model.n_updates / model.n_seen
+    return 0.0 if learn == LEARN_NOTHING else 1.0
+
+
+def run(
+    model: Model,
+    X: Table,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+    paths: Paths | None = None,
+    path: Path = "auto",
+    jobs: int = 1,
+) -> None:
+    """Pass over the rows of X (n, p) one observation at a time.
+
+    Parameters are those of `core.passes.exact.pass_exact`. `paths` of the same model
+    save preparing them; `path` leaves no choice of the way, for tests and benchmarks.
+    With two `jobs`, rows are projected in a thread ahead of the pass.
+    """
+    n = X.shape[0]
+    if n == 1 and model.rule == "log_sum" and not issparse(X):
+        _run_one(model, X, y, weight, learn, labels)
+        return
+    if model.rule == "log_sum" and n >= _FEW:
+        if paths is None:
+            paths = Paths(model, X, _expected_changes(model, learn), path, jobs)
+        paths.run(X, y, weight, learn, labels)
+        return
+    projection = model.projection
+    learner = model.learner(projected=comes_projected(projection, X))
+    for rows in blocks(n, block_rows(projection.p, model.F)):
+        x = rows_for_passes(projection, X[rows])
+        t = y[rows] if learn else _NO_LABELS
+        w = part(weight, rows)
+        if model.rule == "log_sum":
+            updates = pass_exact(learner, x, t, w, learn, labels[rows])
+        else:
+            K = projection.K
+            updates = pass_combined(
+                learner, model.rule_number, K, x, t, w, learn, labels[rows]
+            )
+        if learn:
+            model.n_seen += labelled(t)
+            model.n_updates += updates
+
+
+def _run_one(
+    model: Model,
+    X: Table,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+) -> None:
+    x = as_block(X)
+    p, F = x.shape[1], model.F
+    known = model.memo
+    if known is None:
+        known = empty_memo(p, F)
+    memo = np.empty_like(known)
+    unkept = model.projection.R.shape[0] == 0
+    if unkept and not np.array_equal(x[0], known[:p]):
+        memo[p : p + F] = project_rows(model.projection, x)[0]
+    label, updates = pass_one(
+        model.learner(),
+        known,
+        memo,
+        model.n_seen,
+        x,
+        y[0] if learn else -1,
+        weight[0],
+        learn,
+    )
+    model.memo = memo
+    labels[0] = label
+    if learn:
+        model.n_seen += int(y[0] >= 0)
+        model.n_updates += updates
+
+
+def classify(model: Model, X: Table) -> IntArray:
+    """Return the number of each row's class (n,), −1 while no class is known."""
+    labels = np.empty(X.shape[0], np.int64)
+    run(model, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
+    return labels
+
+
+def absorb_all(model: Model, X: Table, y: IntArray, weight: FloatArray) -> None:
+    """Learn every row without predicting it."""
+    everything = np.arange(X.shape[0])
+    _absorb(model, X, everything, y, weight, model.keep, model.moments)
+    count_rows(model.classes, model.keep, y, weight)
+    for m in np.unique(y).tolist():
+        refresh(model.gaussians, m, model.moments, model.prior)
+    model.n_seen += X.shape[0]
+    model.n_updates += X.shape[0]
+
+
+def run_batches(
+    model: Model,
+    X: Table,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    size: int,
+    labels: IntArray,
+    path: Path = "auto",
+) -> None:
+    """Pass over X by mini-batches of `size` rows: equations (7) and (8).
+
+    A batch is predicted with the model as it stands; then each class learns at once the
+    rows of its own that were misclassified, or all of them.
+    """
+    screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
+    rate = min(_expected_changes(model, learn), model.M / size)
+    paths = Paths(model, X, rate, path) if screened else None
+    learner = model.learner()
+    batch = no_moments(model.M, model.F)
+    for rows in blocks(X.shape[0], size):
+        x, t, predicted = X[rows], y[rows], labels[rows]
+        run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, paths)
+        wrong = predicted != t
+        taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
+        _absorb(model, x, taken, t, part(weight, rows), 1.0, batch)
+        touched = np.unique(t[taken])
+        for m in touched.tolist():
+            learn_batch(learner, m, batch)
+            for of_class in batch:
+                of_class[m] = 0.0
+        if paths is not None:
+            paths.refresh(touched)
+        count_rows(model.classes, model.keep, t, part(weight, rows))
+        model.n_seen += t.shape[0]
+        model.n_updates += taken.shape[0]
+
+
+def _absorb(
+    model: Model,
+    X: Table,
+    taken: IntArray,
+    y: IntArray,
+    weight: FloatArray,
+    keep: float,
+    into: Moments,
+) -> None:
+    """Add the rows named in `taken` to `into`, block by block; see `absorb`."""
+    projection = model.projection
+    learner = model.learner(projected=comes_projected(projection, X))
+    for chosen in blocks(taken.shape[0], block_rows(projection.p, model.F)):
+        rows = taken[chosen]
+        numbers = np.arange(rows.shape[0])
+        x = rows_for_passes(projection, X[rows])
+        absorb(learner, x, numbers, y[rows], part(weight, rows), keep, into)
+
+
+def scores(model: Model, X: Table) -> FloatArray:
+    """Return the score of every class for every row (n, M); the largest wins.
+
+    For "log_sum" these are the definitive scores of equation (6), for the other rules
+    what `rpnb.core.bayes.combining.combine` makes of the members' posteriors.
+    """
+    out = np.empty((X.shape[0], model.M))
+    projection = model.projection
+    learner = model.learner(projected=comes_projected(projection, X))
+    for rows in blocks(X.shape[0], block_rows(projection.p, model.F)):
+        x = rows_for_passes(projection, X[rows])
+        if model.rule == "log_sum":
+            _score_rows(learner, x, out[rows])
+        else:
+            K = projection.K
+            _combine_rows(learner, model.rule_number, K, x, out[rows])
+    return out
+
+
+@compiled
+def _score_rows(learner: Learner, X: FloatArray, out: FloatArray) -> None:
+    z = np.empty((1, learner.R.shape[1]))
+    lanes = np.empty(LANES)
+    row = np.empty(1, np.int64)
+    bias = learner.classes.bias
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        for m in range(bias.shape[0]):
+            out[i, m] = score(z[0], learner.gaussians, m, bias[m], -np.inf, lanes)
+
+
+@compiled
+def _combine_rows(
+    learner: Learner, rule: int, K: int, X: FloatArray, out: FloatArray
+) -> None:
+    z = np.empty((1, learner.R.shape[1]))
+    posterior = np.empty((K, out.shape[1]))
+    row = np.empty(1, np.int64)
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        member_log_posteriors(
+            z[0],
+            learner.gaussians,
+            learner.classes.bias,
+            learner.classes.eligible,
+            posterior,
+        )
+        combine(rule, posterior, out[i])

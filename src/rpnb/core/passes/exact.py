@@ -1,0 +1,255 @@
+"""The compiled test-then-train pass over a block of rows, one observation at a time.
+
+`pass_exact` follows the algorithm of the paper (section 2.3) row by row: project,
+predict, and learn if the prediction was wrong. Other modules have faster passes with
+the same labels and state, to the bit.
+"""
+
+from math import log1p
+
+import numpy as np
+
+from rpnb.core.bayes.combining import best_combined, combine, member_log_posteriors
+from rpnb.core.bayes.densities import learn as learn_laws
+from rpnb.core.bayes.densities import refresh
+from rpnb.core.bayes.moments import Moments, fade, merge, observe
+from rpnb.core.bayes.scoring import LANES, best_class
+from rpnb.core.bayes.state import (
+    LEARN_ALL,
+    LEARN_MISTAKES,
+    LEARN_NOTHING,
+    Classes,
+    Learner,
+    follow_counts,
+)
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.projection.matrices import project
+
+
+@compiled_inline
+def count_row(classes: Classes, keep: float, y: int, weight: float) -> None:
+    """Take note of a row of class y: the class takes part from now on.
+
+    Where counts make the prior and the past fades, so do they.
+    """
+    classes.eligible[y] = True
+    if classes.follow > 0.0 and keep < 1.0:
+        _fade_counts(classes, keep**weight)
+    classes.seen[y] += weight
+    if classes.follow > 0.0:
+        classes.bias[y] = classes.follow * log1p(classes.seen[y])
+
+
+@compiled
+def _fade_counts(classes: Classes, left: float) -> None:
+    """Let all counts fade alike.
+
+    P(y) is a share of the stream, and a class that no longer comes must lose its share.
+    """
+    for m in range(classes.seen.shape[0]):
+        classes.seen[m] *= left
+    follow_counts(classes)
+
+
+@compiled_inline
+def learn_row(learner: Learner, y: int, z: FloatArray, weight: float) -> None:
+    """Let class y learn one projected row z (F,), after its past has faded by γʷ."""
+    fade(learner.moments, y, learner.keep, weight)
+    learn_laws(learner.gaussians, y, learner.moments, learner.prior, z, weight)
+
+
+@compiled
+def pass_exact(
+    learner: Learner,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+) -> int:
+    """Predict each row of X (n, p), then learn from it; return the number of updates.
+
+    `y` (n,) holds the classes' numbers, −1 for a row that is only predicted, and is not
+    read if nothing is to be learnt; the predicted numbers go to `labels` (n,), −1 while
+    no class is known. `weight` is (n,), or (1,) where all rows weigh the same.
+    """
+    z = np.empty((1, learner.R.shape[1]))
+    lanes = np.empty(LANES)
+    row = np.empty(1, np.int64)
+    updates = 0
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        labels[i] = best_class(
+            z[0],
+            learner.gaussians,
+            learner.classes.bias,
+            learner.classes.eligible,
+            lanes,
+        )
+        if learn != LEARN_NOTHING and y[i] >= 0:
+            w = weight[i % weight.shape[0]]
+            count_row(learner.classes, learner.keep, y[i], w)
+            if learn == LEARN_ALL or labels[i] != y[i]:
+                learn_row(learner, y[i], z[0], w)
+                updates += 1
+    return updates
+
+
+# What was found out about the last single row, for when it comes back with its label:
+# the row (p), its projection (F), its predicted class, and how many rows the model had
+# seen then. One array, because every array of a call costs a fraction of a microsecond.
+
+
+def empty_memo(p: int, F: int) -> FloatArray:
+    """Return the memory of no row: NaN equals nothing."""
+    return np.full(p + F + 2, np.nan)
+
+
+@compiled
+def pass_one(
+    learner: Learner,
+    known: FloatArray,
+    memo: FloatArray,
+    seen: int,
+    X: FloatArray,
+    y: int,
+    weight: float,
+    learn: int,
+) -> tuple[int, int]:
+    """Do what `pass_exact` does, for one row X (1, p), of which it may know something.
+
+    A stream is often handled as predict, wait for the label, learn: the row comes
+    twice, and the second time its projection, and its prediction if the model has not
+    learnt in between, are at hand, in `known`. That is only read, since other threads
+    may be reading it; what is known now goes to `memo`. `seen` is the number of rows
+    the model has seen. Returns the prediction and the number of updates.
+
+    X is not projected. Where the learner has no matrix, the caller puts the projection
+    of a row that is not known into its place in `memo`.
+    """
+    p = X.shape[1]
+    F = learner.R.shape[1]
+    same = True
+    for i in range(p):
+        same &= X[0, i] == known[i]
+    memo[:p] = X[0]
+    memo[p + F + 1] = seen
+    z = memo[p : p + F]
+    if same:
+        z[:] = known[p : p + F]
+    elif learner.R.shape[0] > 0:
+        project(X, np.zeros(1, np.int64), learner.scale, learner.R, z.reshape(1, F))
+    if same and known[p + F + 1] == seen:
+        label = int(known[p + F])
+    else:
+        label = best_class(
+            z,
+            learner.gaussians,
+            learner.classes.bias,
+            learner.classes.eligible,
+            np.empty(LANES),
+        )
+    memo[p + F] = label
+    if learn == LEARN_NOTHING or y < 0:
+        return label, 0
+    count_row(learner.classes, learner.keep, y, weight)
+    if learn == LEARN_MISTAKES and label == y:
+        return label, 0
+    learn_row(learner, y, z, weight)
+    return label, 1
+
+
+@compiled
+def pass_combined(
+    learner: Learner,
+    rule: int,
+    K: int,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+) -> int:
+    """Do what `pass_exact` does, with another rule than equation (6)."""
+    M = learner.classes.bias.shape[0]
+    z = np.empty((1, learner.R.shape[1]))
+    posterior = np.empty((K, M))
+    scores = np.empty(M)
+    row = np.empty(1, np.int64)
+    updates = 0
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        labels[i] = -1
+        if learner.classes.eligible.any():
+            member_log_posteriors(
+                z[0],
+                learner.gaussians,
+                learner.classes.bias,
+                learner.classes.eligible,
+                posterior,
+            )
+            combine(rule, posterior, scores)
+            labels[i] = best_combined(scores, learner.classes.eligible)
+        if learn != LEARN_NOTHING and y[i] >= 0:
+            w = weight[i % weight.shape[0]]
+            count_row(learner.classes, learner.keep, y[i], w)
+            if learn == LEARN_ALL or labels[i] != y[i]:
+                learn_row(learner, y[i], z[0], w)
+                updates += 1
+    return updates
+
+
+@compiled_inline
+def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
+    """Whether row i, predicted as `label`, is learnt."""
+    if learn == LEARN_NOTHING or y[i] < 0:
+        return False
+    return learn == LEARN_ALL or label != y[i]
+
+
+@compiled
+def absorb(
+    learner: Learner,
+    X: FloatArray,
+    rows: IntArray,
+    y: IntArray,
+    weight: FloatArray,
+    keep: float,
+    into: Moments,
+) -> None:
+    """Add the named rows of X, each to its class, to `into`; predicts nothing.
+
+    What `into` holds of a class fades by `keep`ʷ before a row of weight w joins it.
+    """
+    step = 16
+    Z = np.empty((step, learner.R.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        chosen = rows[start : start + step]
+        project(X, chosen, learner.scale, learner.R, Z)
+        for b in range(chosen.shape[0]):
+            i = chosen[b]
+            w = weight[i % weight.shape[0]]
+            fade(into, y[i], keep, w)
+            observe(into, y[i], Z[b], w)
+
+
+@compiled
+def learn_batch(learner: Learner, y: int, batch: Moments) -> None:
+    """Let class y learn what `batch` holds of it: equations (7) and (8).
+
+    What the class had learnt before fades once, by all the weight that it learns now:
+    rows of one batch have no order, so that none of them can fade for another.
+    """
+    fade(learner.moments, y, learner.keep, batch.weight[y])
+    merge(learner.moments, y, batch, y)
+    refresh(learner.gaussians, y, learner.moments, learner.prior)
+
+
+@compiled
+def count_rows(classes: Classes, keep: float, y: IntArray, weight: FloatArray) -> None:
+    """Take note of rows of classes y (n,)."""
+    for i in range(y.shape[0]):
+        count_row(classes, keep, y[i], weight[i % weight.shape[0]])

@@ -1,0 +1,1 @@
+"""The pass that predicts from one quadratic form per class."""

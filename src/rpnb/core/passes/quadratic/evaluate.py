@@ -1,0 +1,299 @@
+"""Evaluating quadratic forms for a step of rows, and bounding how wrong they are.
+
+Rows stand side by side as columns, sixteen of them in registers. A polynomial is nested
+so that no product of two features is ever formed:
+
+    start + Σ_i x_i (b_i + Σ_{j ≥ i} c_ij x_j).
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from rpnb.core.bayes.scoring import last_bits
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.vectors import (
+    DOUBLES,
+    Doubles,
+    doubles,
+    fused,
+    load_doubles,
+    store_doubles,
+    where_greater,
+)
+from rpnb.core.passes.quadratic.record import DOUBLE, ROWS, Quadratic
+
+# Far beyond this a definitive score may be cut off (`rpnb.core.bayes.scoring`).
+_LARGEST = 1e294
+
+
+@compiled
+def move_rows(
+    X: FloatArray, origin: FloatArray, moved: FloatArray, lengths: FloatArray
+) -> None:
+    """Write x' = x − x₀ of rows X (n, p) as columns of `moved` (p, ≥ n), and |x'|."""
+    n, p = X.shape
+    lengths[:n] = 0.0
+    for i in range(p):
+        _move(X[:, i], origin[i], moved[i, :n], lengths[:n])
+    for b in range(n):
+        lengths[b] = sqrt(lengths[b])
+
+
+@compiled
+def _move(x: FloatArray, origin: float, out: FloatArray, square: FloatArray) -> None:
+    for b in range(x.shape[0]):
+        moved = x[b] - origin
+        out[b] = moved
+        square[b] += moved * moved
+
+
+@compiled
+def evaluate(
+    quadratic: Quadratic, moved: FloatArray, n: int, values: FloatArray
+) -> None:
+    """Write the polynomials' values (M, ≥ n) for the first n columns of `moved`.
+
+    Columns are taken sixteen at a time: both arrays have columns to fill the last.
+    """
+    M, L = quadratic.factors.shape
+    p, step = moved.shape
+    factors = quadratic.factors.reshape(M * L)
+    x = moved.reshape(p * step)
+    out = values.reshape(M * step)
+    for first in range(0, n, ROWS):
+        for m in range(0, M - 1, 2):
+            start = quadratic.start[m], quadratic.start[m + 1]
+            _two_classes(factors, m * L, p, start, x, step, first, out, m * step)
+        if M % 2 == 1:
+            m = M - 1
+            _one_class(
+                factors, m * L, p, quadratic.start[m], x, step, first, out, m * step
+            )
+
+
+@compiled
+def evaluate_one(
+    quadratic: Quadratic,
+    m: int,
+    moved: FloatArray,
+    first: int,
+    last: int,
+    values: FloatArray,
+) -> None:
+    """Write class m's values for the columns first … last − 1 of `moved`.
+
+    The columns beside them that fill the sixteens are written too.
+    """
+    M, L = quadratic.factors.shape
+    p, step = moved.shape
+    factors = quadratic.factors.reshape(M * L)
+    x = moved.reshape(p * step)
+    out = values.reshape(M * step)
+    start = quadratic.start[m]
+    for k in range(first - first % ROWS, last, ROWS):
+        _one_class(factors, m * L, p, start, x, step, k, out, m * step)
+
+
+@compiled_inline
+def _two_classes(
+    factors: FloatArray,
+    at: int,
+    p: int,
+    start: tuple[float, float],
+    x: FloatArray,
+    step: int,
+    first: int,
+    values: FloatArray,
+    to: int,
+) -> None:
+    """Evaluate the polynomials with factors from `at` on for sixteen columns.
+
+    Two classes share the loads of the rows. Values go to rows from `to` on.
+    """
+    products = p * (p + 1) // 2
+    next_class = products + p
+    a0 = doubles(start[0])
+    a1, a2, a3 = a0, a0, a0
+    b0 = doubles(start[1])
+    b1, b2, b3 = b0, b0, b0
+    place = at
+    for i in range(p):
+        c0 = doubles(factors[at + products + i])
+        c1, c2, c3 = c0, c0, c0
+        d0 = doubles(factors[at + next_class + products + i])
+        d1, d2, d3 = d0, d0, d0
+        for j in range(i, p):
+            c = doubles(factors[place])
+            d = doubles(factors[place + next_class])
+            place += 1
+            here = j * step + first
+            v = load_doubles(x, here)
+            c0 = fused(c, v, c0)
+            d0 = fused(d, v, d0)
+            v = load_doubles(x, here + 4)
+            c1 = fused(c, v, c1)
+            d1 = fused(d, v, d1)
+            v = load_doubles(x, here + 8)
+            c2 = fused(c, v, c2)
+            d2 = fused(d, v, d2)
+            v = load_doubles(x, here + 12)
+            c3 = fused(c, v, c3)
+            d3 = fused(d, v, d3)
+        here = i * step + first
+        v = load_doubles(x, here)
+        a0 = fused(c0, v, a0)
+        b0 = fused(d0, v, b0)
+        v = load_doubles(x, here + 4)
+        a1 = fused(c1, v, a1)
+        b1 = fused(d1, v, b1)
+        v = load_doubles(x, here + 8)
+        a2 = fused(c2, v, a2)
+        b2 = fused(d2, v, b2)
+        v = load_doubles(x, here + 12)
+        a3 = fused(c3, v, a3)
+        b3 = fused(d3, v, b3)
+    _store(values, to + first, a0, a1, a2, a3)
+    _store(values, to + step + first, b0, b1, b2, b3)
+
+
+@compiled_inline
+def _one_class(
+    factors: FloatArray,
+    at: int,
+    p: int,
+    start: float,
+    x: FloatArray,
+    step: int,
+    first: int,
+    values: FloatArray,
+    to: int,
+) -> None:
+    """Do what `_two_classes` does, for one."""
+    products = p * (p + 1) // 2
+    a0 = doubles(start)
+    a1, a2, a3 = a0, a0, a0
+    place = at
+    for i in range(p):
+        c0 = doubles(factors[at + products + i])
+        c1, c2, c3 = c0, c0, c0
+        for j in range(i, p):
+            c = doubles(factors[place])
+            place += 1
+            here = j * step + first
+            c0 = fused(c, load_doubles(x, here), c0)
+            c1 = fused(c, load_doubles(x, here + 4), c1)
+            c2 = fused(c, load_doubles(x, here + 8), c2)
+            c3 = fused(c, load_doubles(x, here + 12), c3)
+        here = i * step + first
+        a0 = fused(c0, load_doubles(x, here), a0)
+        a1 = fused(c1, load_doubles(x, here + 4), a1)
+        a2 = fused(c2, load_doubles(x, here + 8), a2)
+        a3 = fused(c3, load_doubles(x, here + 12), a3)
+    _store(values, to + first, a0, a1, a2, a3)
+
+
+@compiled
+def add_linear(
+    start: float,
+    linear: FloatArray,
+    moved: FloatArray,
+    first: int,
+    last: int,
+    values: FloatArray,
+) -> None:
+    """Add start + Σ linear_i x_i to the values (≥ last,) of columns first … last − 1.
+
+    The columns beside them that fill the sixteens get it too.
+    """
+    p, step = moved.shape
+    x = moved.reshape(p * step)
+    for k in range(first - first % ROWS, last, ROWS):
+        a0 = load_doubles(values, k) + start
+        a1 = load_doubles(values, k + 4) + start
+        a2 = load_doubles(values, k + 8) + start
+        a3 = load_doubles(values, k + 12) + start
+        for i in range(p):
+            c = doubles(linear[i])
+            here = i * step + k
+            a0 = fused(c, load_doubles(x, here), a0)
+            a1 = fused(c, load_doubles(x, here + 4), a1)
+            a2 = fused(c, load_doubles(x, here + 8), a2)
+            a3 = fused(c, load_doubles(x, here + 12), a3)
+        _store(values, k, a0, a1, a2, a3)
+
+
+@compiled_inline
+def _store(
+    values: FloatArray, first: int, a: Doubles, b: Doubles, c: Doubles, d: Doubles
+) -> None:
+    store_doubles(values, first, a)
+    store_doubles(values, first + 4, b)
+    store_doubles(values, first + 8, c)
+    store_doubles(values, first + 12, d)
+
+
+@compiled
+def bound_errors(
+    quadratic: Quadratic,
+    m: int,
+    constant: float,
+    lengths: FloatArray,
+    first: int,
+    last: int,
+    doubts: FloatArray,
+) -> None:
+    """Bound |value + constant − score| of class m, by its form's laws.
+
+    For rows first … last − 1, of which `lengths` and `doubts` have room to fill the
+    fours. `constant` is the class's log density at the mean. What a class prior adds to
+    the bound is `last_bits` times its absolute value.
+    """
+    p = quadratic.origin.shape[0]
+    rows = quadratic.age.rows[m]
+    spread = quadratic.spread[m]
+    near = 1.01 * (p + 2) * DOUBLE * spread
+    # Following a row rounds the linear factors, and the means themselves.
+    _doubt(
+        0.5 * quadratic.gamma + 1.01 * rows * (p + 8) * DOUBLE,
+        near,
+        2.0 * near * quadratic.away
+        + 1.01 * rows * (p + 16) * DOUBLE * quadratic.farthest[m],
+        last_bits(quadratic.centre.shape[0]),
+        spread,
+        quadratic.pull[m],
+        abs(constant) + 1.0,
+        lengths,
+        first,
+        last,
+        doubts,
+    )
+
+
+@compiled
+def _doubt(
+    rounding: float,
+    near: float,
+    far: float,
+    lost: float,
+    spread: float,
+    pull: float,
+    constant: float,
+    lengths: FloatArray,
+    first: int,
+    last: int,
+    doubts: FloatArray,
+) -> None:
+    for b in range(first - first % DOUBLES, last, DOUBLES):
+        length = load_doubles(lengths, b)
+        # √(Σ w (z − μ)²) is at most this, of the definitive z at most `most`.
+        size = length * spread + pull
+        # |x| + |x₀| is at most |x'| + 2|x₀|.
+        noise = length * near + far
+        most = size + noise
+        square = size * size
+        bound = square * rounding + noise * most
+        bound = bound + (most * most * 0.5 + constant) * lost
+        known = where_greater(doubles(_LARGEST), square, bound, doubles(np.inf))
+        store_doubles(doubts, b, known)

@@ -1,0 +1,392 @@
+"""The test-then-train pass that predicts from quadratic forms.
+
+`pass_quadratic` gives the labels of `core.passes.exact.pass_exact` and leaves the same
+state, to the bit. The polynomials of a step of rows are evaluated together. The rows
+are then *settled*, a few at a time and more and more while nothing changes: which class
+leads, and whether that is certain. What the rest of the step knows of a class that
+learns is brought up to date.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.bayes.scoring import LANES, best_class, last_bits
+from rpnb.core.bayes.state import LEARN_NOTHING, Learner
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.vectors import (
+    DOUBLES,
+    doubles,
+    load_doubles,
+    store_doubles,
+    where_greater,
+)
+from rpnb.core.passes.exact import count_row, learn_row, learns
+from rpnb.core.passes.quadratic.age import Age, grow_old, is_old, owes, waits
+from rpnb.core.passes.quadratic.evaluate import (
+    add_linear,
+    bound_errors,
+    evaluate,
+    evaluate_one,
+    move_rows,
+)
+from rpnb.core.passes.quadratic.rebuild import follow, refresh_quadratic
+from rpnb.core.passes.quadratic.record import ROWS, SHRINKAGE, Quadratic
+from rpnb.core.projection.matrices import project
+
+# What an undecided row costs that is learnt, so that it had to be projected anyway,
+# relative to one that is not.
+_CHEAP = 0.25
+# How many rows are settled together for one that was passed since the last change.
+_AHEAD = 16
+
+
+class Step(NamedTuple):
+    """Working space for the rows of a step."""
+
+    moved: FloatArray
+    """(p, step) x', one column a row"""
+    lengths: FloatArray
+    """(step,) |x'|"""
+    values: FloatArray
+    """(M, step) the polynomials' values"""
+    doubts: FloatArray
+    """(M, step) bounds of their errors"""
+    leader: FloatArray
+    """(step,) the class that is best at least, −1 if none takes part"""
+    lowest: FloatArray
+    """(step,) the least that its definitive score can be"""
+    rivals: FloatArray
+    """(step,) how many classes may be first, itself included"""
+    pull: FloatArray
+    """(M,) the polynomials' `pull` when they were evaluated"""
+    low: FloatArray
+    """(M,) what is known of scores besides the polynomials, at least"""
+    high: FloatArray
+    """(M,) and at most"""
+
+
+@compiled
+def make_step(p: int, M: int, step: int) -> Step:
+    """Room for `step` rows of p features and M classes."""
+    room = (step + ROWS - 1) // ROWS * ROWS
+    # What fills the last rows is evaluated too, and must be numbers.
+    return Step(
+        np.zeros((p, room)),
+        np.empty(room),
+        np.empty((M, room)),
+        np.empty((M, room)),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+        np.empty(M),
+        np.empty(M),
+        np.empty(M),
+    )
+
+
+@compiled
+def pass_quadratic(
+    learner: Learner,
+    quadratic: Quadratic,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    step: int,
+    price: float,
+    rival: float,
+    labels: IntArray,
+) -> tuple[int, int, float]:
+    """Do what `pass_exact` does, evaluating the polynomials of `step` rows at a time.
+
+    Every class must have a polynomial; those of classes that learn grow old, and are
+    built anew as `core.passes.quadratic.age` says. That costs as much as `price` rows
+    that are left undecided between two classes, of which `rival` is the part for either
+    class and the rest is for the projection. Returns the number of updates and of
+    polynomials built, and the cost of undecided rows in that unit.
+    """
+    n = X.shape[0]
+    classes = learner.classes
+    keep = learner.keep
+    M = classes.bias.shape[0]
+    work = make_step(X.shape[1], M, step)
+    z = np.empty((2, learner.R.shape[1]))
+    two = np.empty(2, np.int64)
+    open_classes = np.empty(M, np.bool_)
+    lanes = np.empty(LANES)
+    # Whether a row that is not learnt leaves all scores as they are.
+    fixed = learn == LEARN_NOTHING or classes.follow == 0.0
+    updates = 0
+    built = 0
+    undecided = 0.0
+    for start in range(0, n, step):
+        size = min(step, n - start)
+        rows = X[start : start + size]
+        move_rows(rows, quadratic.origin, work.moved, work.lengths)
+        evaluate(quadratic, work.moved, size, work.values)
+        work.pull[:] = quadratic.pull
+        for m in range(M):
+            _bound(learner, quadratic, work, m, 0, size)
+            _know(learner, quadratic.age, work, m)
+        # Rows before `until` are settled; then come `ahead` more, and twice as many the
+        # next time, unless something changes.
+        until = 0
+        ahead = size
+        # The row whose projection is at hand, in the second row of z.
+        spare = -1
+        b = 0
+        while b < size:
+            if b >= until:
+                until = min(b + ahead, size)
+                ahead *= 2
+                settle(learner, quadratic.age, work, b, until)
+            if fixed:
+                b = _pass_by(learner, work, learn, y, weight, start, b, until, labels)
+                if b == until:
+                    continue
+            i = start + b
+            w = weight[i if weight.shape[0] > 1 else 0]
+            label = int(work.leader[b])
+            certain = work.rivals[b] <= 1.0
+            if certain and not learns(learn, label, y, i):
+                labels[i] = label
+                if learn != LEARN_NOTHING and y[i] >= 0:
+                    count_row(classes, keep, y[i], w)
+                    for m in range(M):
+                        _know(learner, quadratic.age, work, m)
+                    until = b + 1
+                    ahead = DOUBLES
+                b += 1
+                continue
+            at = 1
+            if spare != b:
+                # Two rows are projected in less time than one and one.
+                at = 0
+                spare = _next(work, learn, y, start, b + 1, size)
+                two[0] = i
+                two[1] = start + spare
+                few = two[: 1 if spare < 0 else 2]
+                project(X, few, learner.scale, learner.R, z)
+            if not certain:
+                _find_rivals(learner, quadratic.age, work, b, open_classes)
+                label = best_class(
+                    z[at], learner.gaussians, classes.bias, open_classes, lanes
+                )
+            labels[i] = label
+            changed = False
+            if learn != LEARN_NOTHING and y[i] >= 0:
+                count_row(classes, keep, y[i], w)
+                if learns(learn, label, y, i):
+                    before = learner.moments.weight[y[i]]
+                    learn_row(learner, y[i], z[at], w)
+                    # Where the past fades, means also move towards the prior's, which
+                    # no form can follow.
+                    if keep < 1.0 or not waits(quadratic.age, price):
+                        _build(learner, quadratic, work, y[i], b + 1, size)
+                        built += 1
+                    else:
+                        _follow(learner, quadratic, work, y[i], before, w, b, size)
+                    updates += 1
+                    changed = True
+            if not certain:
+                m = _oldest(quadratic.age, work, b, open_classes)
+                # A row that is learnt had to be projected anyway.
+                cost = rival * work.rivals[b] + (0.0 if changed else 1.0 - 2.0 * rival)
+                undecided += cost
+                if m >= 0 and owes(quadratic.age, m, cost):
+                    _build(learner, quadratic, work, m, b + 1, size)
+                    built += 1
+                    changed = True
+            if changed or not fixed:
+                until = b + 1
+                ahead = DOUBLES
+            if not fixed:
+                for m in range(M):
+                    _know(learner, quadratic.age, work, m)
+            b += 1
+    return updates, built, undecided
+
+
+@compiled
+def _pass_by(
+    learner: Learner,
+    work: Step,
+    learn: int,
+    y: IntArray,
+    weight: FloatArray,
+    start: int,
+    first: int,
+    last: int,
+    labels: IntArray,
+) -> int:
+    """Label the rows from `first` on that are certain and not learnt; return the next.
+
+    Most rows of most streams: a short loop of their own is faster.
+    """
+    for b in range(first, last):
+        i = start + b
+        label = int(work.leader[b])
+        if work.rivals[b] > 1.0 or learns(learn, label, y, i):
+            return b
+        labels[i] = label
+        if learn != LEARN_NOTHING and y[i] >= 0:
+            # No remainder, as in the other passes: a division is much in so short a
+            # loop.
+            w = weight[i if weight.shape[0] > 1 else 0]
+            count_row(learner.classes, learner.keep, y[i], w)
+    return last
+
+
+@compiled
+def _follow(
+    learner: Learner,
+    quadratic: Quadratic,
+    work: Step,
+    m: int,
+    before: float,
+    weight: float,
+    b: int,
+    size: int,
+) -> None:
+    """Bring what the rest of the step knows of class m up to date: it learnt row b.
+
+    It had learnt rows of the weight `before`.
+    """
+    share = weight / (learner.prior.weight + before + weight)
+    p = quadratic.origin.shape[0]
+    L = quadratic.factors.shape[1]
+    linear = quadratic.factors[m, L - p :]
+    change = linear.copy()
+    start = quadratic.start[m]
+    follow(quadratic, m, share, work.moved[:, b].copy(), work.lengths[b])
+    grow_old(quadratic.age, m, learner.gaussians)
+    if quadratic.pull[m] * SHRINKAGE < work.pull[m]:
+        # A small value that was a large one has lost its digits.
+        _evaluate(learner, quadratic, work, m, b + 1, size)
+        return
+    for i in range(p):
+        change[i] = linear[i] - change[i]
+    start = quadratic.start[m] - start
+    add_linear(start, change, work.moved, b + 1, size, work.values[m])
+    _bound(learner, quadratic, work, m, b + 1, size)
+    _know(learner, quadratic.age, work, m)
+
+
+@compiled
+def _build(
+    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+) -> None:
+    """Build class m's polynomial anew, and evaluate it for rows first … last − 1."""
+    refresh_quadratic(quadratic, m, learner.gaussians)
+    _evaluate(learner, quadratic, work, m, first, last)
+
+
+@compiled
+def _evaluate(
+    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+) -> None:
+    evaluate_one(quadratic, m, work.moved, first, last, work.values)
+    work.pull[m] = quadratic.pull[m]
+    _bound(learner, quadratic, work, m, first, last)
+    _know(learner, quadratic.age, work, m)
+
+
+@compiled
+def _oldest(age: Age, work: Step, b: int, rivals: BoolArray) -> int:
+    """Return the rival whose age leaves the most open in row b, −1 if all are new."""
+    oldest = -1
+    widest = -np.inf
+    for m in range(rivals.shape[0]):
+        if rivals[m] and is_old(age, m):
+            # Values are negative, and `low` is the larger factor.
+            width = (age.high[m] - age.low[m]) * work.values[m, b] + age.margin[m]
+            if oldest < 0 or width > widest:
+                oldest = m
+                widest = width
+    return oldest
+
+
+@compiled
+def _next(
+    work: Step, learn: int, y: IntArray, start: int, first: int, last: int
+) -> int:
+    """Return the next row of the step that seems to need projecting, or −1."""
+    for b in range(first, last):
+        if work.rivals[b] > 1.0 or learns(learn, int(work.leader[b]), y, start + b):
+            return b
+    return -1
+
+
+@compiled
+def _bound(
+    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+) -> None:
+    bound_errors(
+        quadratic,
+        m,
+        learner.gaussians.constant[m],
+        work.lengths,
+        first,
+        last,
+        work.doubts[m],
+    )
+
+
+@compiled_inline
+def _know(learner: Learner, age: Age, work: Step, m: int) -> None:
+    """Note what is known of class m's scores besides the polynomial."""
+    bias = learner.classes.bias[m]
+    known = learner.gaussians.constant[m] + bias
+    margin = age.margin[m] + last_bits(learner.R.shape[1]) * abs(bias)
+    work.low[m] = known - margin
+    work.high[m] = known + margin
+
+
+@compiled
+def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> None:
+    """Find the leading class of rows first … last − 1, and how many may be first.
+
+    The leader is the class whose score is known to be the highest at least. A NaN never
+    leads where there is a number, and always counts as a rival. Four rows at a time;
+    the rows beside them that fill the fours are settled too.
+    """
+    eligible = learner.classes.eligible
+    M, room = work.values.shape
+    values = work.values.reshape(M * room)
+    doubts = work.doubts.reshape(M * room)
+    at_first = -1
+    for m in range(M - 1, -1, -1):
+        at_first = m if eligible[m] else at_first
+    for b in range(first - first % DOUBLES, last, DOUBLES):
+        leader = doubles(float(at_first))
+        lowest = doubles(-np.inf)
+        for m in range(M):
+            if eligible[m]:
+                value = load_doubles(values, m * room + b)
+                doubt = load_doubles(doubts, m * room + b)
+                lower = (value - doubt) * age.low[m] + work.low[m]
+                leader = where_greater(lower, lowest, doubles(float(m)), leader)
+                lowest = where_greater(lower, lowest, lower, lowest)
+        rivals = doubles(0.0)
+        for m in range(M):
+            if eligible[m]:
+                value = load_doubles(values, m * room + b)
+                doubt = load_doubles(doubts, m * room + b)
+                upper = (value + doubt) * age.high[m] + work.high[m]
+                one_more = where_greater(lowest, upper, doubles(0.0), doubles(1.0))
+                rivals = rivals + one_more
+        store_doubles(work.leader, b, leader)
+        store_doubles(work.lowest, b, lowest)
+        store_doubles(work.rivals, b, rivals)
+
+
+@compiled
+def _find_rivals(
+    learner: Learner, age: Age, work: Step, b: int, out: BoolArray
+) -> None:
+    """Set `out` (M,) to the classes that may be first in row b."""
+    for m in range(out.shape[0]):
+        upper = (work.values[m, b] + work.doubts[m, b]) * age.high[m] + work.high[m]
+        out[m] = learner.classes.eligible[m] and not upper < work.lowest[b]

@@ -1,0 +1,1 @@
+"""The pass that predicts from single-precision scores with error bounds."""

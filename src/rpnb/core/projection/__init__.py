@@ -1,0 +1,1 @@
+"""Random projections: drawing the matrices, and applying them to rows."""

@@ -1,0 +1,112 @@
+"""Wide rows: sparse ones, and laws of projection that have no matrix at hand.
+
+The definitive projection of a sparse row costs its non-zeros only, and so does a fast
+transform its additions; there is nothing to be screened beforehand. Such rows are
+projected in double precision block by block, and the passes get them projected already.
+The bits are those of the same row dense: zeros leave no trace.
+"""
+
+from math import sqrt
+from typing import Final
+
+import numpy as np
+from scipy.sparse import issparse
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.rows import Rows, Table, as_rows, row_at
+from rpnb.core.projection.hadamard import Hadamard, project_hadamard
+from rpnb.core.projection.matrices import add_four, add_one, draw
+from rpnb.core.projection.record import Projection
+from rpnb.core.projection.very_sparse import VerySparse, project_very_sparse
+
+# Rows of a matrix that are drawn, used and forgotten together.
+_PANEL: Final = 256
+
+
+def comes_projected(projection: Projection, X: Table) -> bool:
+    """Whether the passes get the rows of X projected already."""
+    return projection.R.shape[0] == 0 or issparse(X)
+
+
+def rows_for_passes(projection: Projection, X: Table) -> FloatArray:
+    """Return rows as the passes take them: as they are (n, p), or projected (n, F)."""
+    if comes_projected(projection, X):
+        return project_rows(projection, X)
+    return as_block(X)
+
+
+def project_rows(projection: Projection, X: Table) -> FloatArray:
+    """Return the definitive projections (n, F) of rows of either kind."""
+    rows = as_rows(X)
+    Z = np.zeros((X.shape[0], projection.K * projection.q))
+    scale = 1.0 / sqrt(projection.q)
+    structure = projection.structure
+    if isinstance(structure, VerySparse):
+        project_very_sparse(rows, scale, structure, Z)
+    elif isinstance(structure, Hadamard):
+        project_hadamard(rows, scale, structure, Z)
+    elif projection.R.shape[0] > 0:
+        add_rows(rows, np.arange(projection.p), scale, projection.R, Z)
+    else:
+        _draw_and_add(projection, rows, scale, Z)
+    return Z
+
+
+def _draw_and_add(
+    projection: Projection, rows: Rows, scale: float, Z: FloatArray
+) -> None:
+    """Project by a matrix too large to keep: rows are drawn where they are needed."""
+    met = np.arange(projection.p)
+    if rows.columns.shape[0] > 0:
+        met = np.unique(rows.columns)
+    place = np.full(projection.p, -1)
+    for start in range(0, met.shape[0], _PANEL):
+        panel = met[start : start + _PANEL]
+        R = draw(
+            projection.law,
+            projection.seed,
+            projection.features[panel],
+            projection.K,
+            projection.q,
+        )
+        place[panel] = np.arange(panel.shape[0])
+        add_rows(rows, place, scale, R, Z)
+        place[panel] = -1
+
+
+@compiled
+def add_rows(
+    rows: Rows, place: IntArray, scale: float, R: SingleArray, Z: FloatArray
+) -> None:
+    """Add to Z (n, F) what features contribute whose rows of the matrix are in R.
+
+    `place` (p,) is the row of R that belongs to each feature, −1 where it is not there.
+    An entry of Z is a chain of fused multiply-adds in the order of the features, as by
+    `projection.matrices.project`. Features are taken four at a time, to load and store
+    a sum once for four.
+    """
+    x = np.empty(4)
+    chosen = np.empty(4, np.int64)
+    for b in range(Z.shape[0]):
+        values, columns = row_at(rows, b)
+        count = 0
+        for j in range(values.shape[0]):
+            at = place[columns[j] if columns.shape[0] > 0 else j]
+            if at >= 0 and values[j] != 0.0:
+                x[count] = values[j]
+                chosen[count] = at
+                count += 1
+                if count == 4:
+                    add_four(
+                        x,
+                        scale,
+                        R[chosen[0]],
+                        R[chosen[1]],
+                        R[chosen[2]],
+                        R[chosen[3]],
+                        Z[b],
+                    )
+                    count = 0
+        for t in range(count):
+            add_one(x[t] * scale, R[chosen[t]], Z[b])

@@ -1,0 +1,89 @@
+"""Rows of random projections for features that come and go.
+
+An entry of a projection is a function of the seed and its address, so features need not
+be known beforehand: the row of a feature is drawn when the feature first appears and
+kept. An observation is projected by the rows of its own features alone, for a feature
+that is absent is zero, and a zero leaves no trace.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, UIntArray
+from rpnb.core.projection.matrices import Law, draw
+from rpnb.core.projection.record import Projection
+
+
+@dataclass(slots=True)
+class FeatureRows:
+    """The rows drawn so far, in the order of drawing, with room for more."""
+
+    law: Law
+    seed: int
+    K: int
+    q: int
+    p: int
+    """how many rows are drawn"""
+    features: UIntArray
+    """(at least p,) the features' numbers"""
+    R: SingleArray
+    """(at least p, F) their rows"""
+    squares: FloatArray
+    """(F,) sum of the squares of each column of R"""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle and copy the recipe; the rows are drawn again."""
+        features = self.features[: self.p].copy()
+        return draw_rows, (self.law, self.seed, self.K, self.q, features)
+
+
+def draw_rows(law: Law, seed: int, K: int, q: int, features: UIntArray) -> FeatureRows:
+    """Draw the rows of the given features."""
+    R = np.empty((0, K * q), np.float32)
+    empty = np.empty(0, np.uint64)
+    rows = FeatureRows(law, seed, K, q, 0, empty, R, np.zeros(K * q))
+    add_rows(rows, features)
+    return rows
+
+
+def add_rows(rows: FeatureRows, features: UIntArray) -> None:
+    """Draw the rows of features that were not there; those drawn already stay.
+
+    Room is doubled when it runs out, so that p features cost p rows' drawing and about
+    as much copying, whether they come one by one or at once.
+    """
+    stop = rows.p + features.shape[0]
+    if stop > rows.features.shape[0]:
+        room = max(stop, 2 * rows.features.shape[0])
+        rows.features = _enlarged(rows.features, rows.p, room)
+        rows.R = _enlarged(rows.R, rows.p, room)
+    drawn = draw(rows.law, rows.seed, features, rows.K, rows.q)
+    rows.features[rows.p : stop] = features
+    rows.R[rows.p : stop] = drawn
+    rows.squares += np.einsum("pf,pf->f", drawn, drawn, dtype=np.float64)
+    rows.p = stop
+
+
+def pick_rows(rows: FeatureRows, which: IntArray) -> Projection:
+    """Return the projection of some of the features, in the given order.
+
+    It shares nothing with `rows`. The columns' greatest length, which only bounds
+    errors, is that of all rows.
+    """
+    return Projection(
+        rows.law,
+        rows.seed,
+        rows.features[which],
+        rows.K,
+        rows.q,
+        rows.R[which],
+        sqrt(rows.squares.max()),
+    )
+
+
+def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:
+    larger = np.empty((room, *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger

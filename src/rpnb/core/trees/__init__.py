@@ -1,0 +1,1 @@
+"""Hoeffding trees in arrays, online bagging and online boosting."""

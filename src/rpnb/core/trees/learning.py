@@ -1,0 +1,188 @@
+"""The way of rows through a tree: down to a leaf, tested there, learnt there."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.trees.leaves import (
+    count_class,
+    finish_scores,
+    observe_row,
+    refresh_laws,
+    score_by_distance,
+    total_weight,
+)
+from rpnb.core.trees.records import (
+    LEAF_ADAPTIVE,
+    Counts,
+    Forest,
+    Laws,
+    Nodes,
+    Observed,
+    Rules,
+    places,
+    with_more_places,
+)
+from rpnb.core.trees.splits import NO_SPLIT, Split, attempt_split, split_leaf
+from rpnb.core.trees.votes import add_votes, largest, votes_by_majority
+
+
+class Place(NamedTuple):
+    """Where a row ends up in a tree."""
+
+    leaf: int
+    """Number of the leaf in its tree"""
+    node: int
+    """Number of its parent, −1 if the leaf is the whole tree"""
+    is_left: bool
+    """Whether the leaf is the left one of its parent's children"""
+
+
+NOWHERE = Place(-1, -1, False)
+
+
+@compiled
+def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> Place:
+    """Return the place of x (p,) in the tree whose places begin with `first`."""
+    child = 0 if splits > 0 else -1
+    node = -1
+    is_left = False
+    while child >= 0:
+        node = child
+        is_left = bool(
+            x[nodes.attribute[first + node]] <= nodes.threshold[first + node]
+        )
+        child = nodes.left[first + node] if is_left else nodes.right[first + node]
+    return Place(-1 - child, node, is_left)
+
+
+@compiled
+def learn_row(
+    counts: Counts,
+    observed: Observed,
+    laws: Laws,
+    leaf: int,
+    x: FloatArray,
+    y: int,
+    weight: float,
+    rules: Rules,
+    scores: FloatArray,
+) -> bool:
+    """Learn x (p,) of class y < M at its leaf; return whether to attempt a split.
+
+    `scores` (M,) holds naive Bayes' scores of x, unless the leaf is frozen.
+    """
+    if counts.frozen[leaf]:
+        count_class(counts, leaf, y, weight)
+        return False
+    if rules.leaf == LEAF_ADAPTIVE:
+        _tally(counts, leaf, y, weight, scores)
+    count_class(counts, leaf, y, weight)
+    observe_row(observed, leaf, y, x, weight)
+    refresh_laws(laws, observed, leaf, y, counts.class_weight[leaf, y], rules.density)
+    total = total_weight(counts, leaf)
+    due = rules.grows and total - counts.checked[leaf] >= rules.grace
+    if due:
+        counts.checked[leaf] = total
+    return due
+
+
+@compiled
+def _tally(
+    counts: Counts, leaf: int, y: int, weight: float, scores: FloatArray
+) -> None:
+    """Note which of the largest class and naive Bayes would have been right.
+
+    While nothing has been seen no class is the largest, but naive Bayes, asked for its
+    best vote, names the first class.
+    """
+    slots = counts.slots[leaf]
+    if largest(counts.class_weight[leaf], slots, -1) == y:
+        counts.majority_right[leaf] += weight
+    if largest(scores, slots, 0) == y:
+        counts.bayes_right[leaf] += weight
+
+
+def split_place(forest: Forest, k: int, place: Place, split: Split) -> Forest:
+    """Split a leaf of tree k; return the forest, which is another if it had to grow."""
+    if forest.splits[k] + 2 > places(forest):
+        forest = with_more_places(forest)
+    node = split_leaf(forest, k, place.leaf, split)
+    if place.node >= 0:
+        children = forest.nodes.left if place.is_left else forest.nodes.right
+        children[k * places(forest) + place.node] = node
+    return forest
+
+
+def pass_tree(
+    forest: Forest,
+    k: int,
+    rules: Rules,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    votes: FloatArray,
+) -> Forest:
+    """Test each row of X (n, p) on tree k, then learn it; return the forest.
+
+    The forest is written to, and what is returned shares its arrays unless it had to
+    grow. The tree's votes, scaled to sum to 1, are added to `votes` (n, M). A row is
+    learnt as of class y[i] if its weight (n,) is above 0.
+    """
+    row = 0
+    while row < X.shape[0]:
+        row, place, split = pass_to_split(forest, k, rules, X, y, weight, row, votes)
+        if split.attribute >= 0:
+            forest = split_place(forest, k, place, split)
+    return forest
+
+
+@compiled
+def pass_to_split(
+    forest: Forest,
+    k: int,
+    rules: Rules,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    row: int,
+    votes: FloatArray,
+) -> tuple[int, Place, Split]:
+    """Pass rows through tree k from `row` on until one of them makes a leaf split.
+
+    Returned are the row to go on with, and the split. The loop reads the forest through
+    names bound before it, and calls functions that need few of its arrays: to pass a
+    whole forest costs as much as a vote.
+    """
+    nodes = forest.nodes
+    leaves = forest.leaves
+    counts = leaves.counts
+    observed = leaves.observed
+    laws = leaves.laws
+    scores = np.empty(votes.shape[1])
+    shares = np.empty(votes.shape[1])
+    first = k * places(forest)
+    splits = forest.splits[k]
+    for i in range(row, X.shape[0]):
+        w = weight[i]
+        x = X[i]
+        place = descend(nodes, first, splits, x)
+        leaf = first + place.leaf
+        by_majority = votes_by_majority(counts, leaf, rules.leaf)
+        if not by_majority or (w > 0.0 and rules.leaf == LEAF_ADAPTIVE):
+            slots = counts.slots[leaf]
+            if not score_by_distance(laws, leaf, slots, x, scores):
+                finish_scores(leaves, leaf, x, rules.density, scores)
+        add_votes(
+            counts, leaf, by_majority, scores, rules.density, 1.0, shares, votes[i]
+        )
+        if w > 0.0 and learn_row(
+            counts, observed, laws, leaf, x, y[i], w, rules, scores
+        ):
+            split = attempt_split(leaves, leaf, rules)
+            counts.frozen[leaf] = split.freeze
+            if split.attribute >= 0:
+                return i + 1, place, split
+    return X.shape[0], NOWHERE, NO_SPLIT

@@ -1,0 +1,222 @@
+"""Hoeffding trees in arrays: the records, how they start, grow and meet a new class.
+
+A forest holds K trees in two pools: inner nodes, and leaves with all that a leaf has
+observed. Each tree has C places in either pool, tree k those from k·C on, and fills
+them in the order of its splits. A child of a node is named by a number: r ≥ 0 is the
+tree's inner node r, and r < 0 its leaf −1 − r. When a tree has filled its places, C is
+doubled for all. Where a tree's nodes lie thus depends on nothing but the rows it has
+learnt, and since the records hold arrays and nothing else, saving these saves a forest.
+
+The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
+"Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA:
+massive online analysis", 2010). A tree that may not grow is one leaf: with `LEAF_BAYES`
+it is a streaming Gaussian naive Bayes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+
+# How naive Bayes multiplies its densities.
+DENSITY_LOG = 0
+DENSITY_PRODUCT = 1
+
+# What a leaf predicts.
+LEAF_MAJORITY = 0
+LEAF_BAYES = 1
+LEAF_ADAPTIVE = 2
+
+
+class Rules(NamedTuple):
+    """How trees learn and predict; the defaults are MOA's, but for the density."""
+
+    density: int = DENSITY_LOG
+    """`DENSITY_LOG` adds logarithms and never underflows; `DENSITY_PRODUCT` gives what
+    multiplying doubles gives, a product that has become 0 staying 0"""
+    leaf: int = LEAF_ADAPTIVE
+    """`LEAF_MAJORITY` votes with the class weights, `LEAF_BAYES` with naive Bayes,
+    `LEAF_ADAPTIVE` with the one of the two that was right more often at the leaf"""
+    grows: bool = True
+    """Whether leaves are ever split"""
+    grace: float = 200.0
+    """Weight that a leaf must gain between two attempts to split it"""
+    confidence: float = 1e-7
+    """δ, the probability of a wrong choice that one attempt accepts"""
+    tie: float = 0.05
+    """τ: once the Hoeffding bound is below it, the best attribute is taken as it is"""
+    bins: int = 10
+    """Thresholds tried on each attribute"""
+
+
+class Nodes(NamedTuple):
+    """A pool of L = K·C inner nodes; a row goes left where attribute ≤ threshold."""
+
+    attribute: IntArray
+    """(L,)"""
+    threshold: FloatArray
+    """(L,)"""
+    left: IntArray
+    """(L,) which of the tree's nodes or leaves is the left child"""
+    right: IntArray
+    """(L,) which is the right one"""
+
+
+class Counts(NamedTuple):
+    """What each of L leaves has counted."""
+
+    slots: IntArray
+    """(L,) 1 + the highest class seen at the leaf: how many classes get a vote"""
+    class_weight: FloatArray
+    """(L, M) N: weight of each class, what a parent handed down included"""
+    majority_right: FloatArray
+    """(L,) weight of the rows of which the largest class was right"""
+    bayes_right: FloatArray
+    """(L,) weight of the rows of which naive Bayes was right"""
+    checked: FloatArray
+    """(L,) ΣN at the last attempt to split"""
+    frozen: BoolArray
+    """(L,) no attribute can split the leaf: it only counts classes from now on"""
+
+
+class Observed(NamedTuple):
+    """What each of L leaves has seen of each class since the leaf began."""
+
+    weight: FloatArray
+    """(L, M) W: weight of the rows"""
+    mean: FloatArray
+    """(L, M, p) μ of each attribute"""
+    scatter: FloatArray
+    """(L, M, p) S: summed squared deviations from the mean"""
+    low: FloatArray
+    """(L, M, p) smallest value"""
+    high: FloatArray
+    """(L, M, p) largest value"""
+
+
+class Laws(NamedTuple):
+    """The classes' normal laws at each of L leaves, as votes read them.
+
+    They follow from what was counted and observed, and are kept so that a vote takes
+    four operations for each attribute and class.
+    """
+
+    centre: FloatArray
+    """(L, p, M) μ, the classes side by side"""
+    precision: FloatArray
+    """(L, p, M) 1/(2σ²), or 0 where σ² is 0 or beyond what can be inverted"""
+    normaliser: FloatArray
+    """(L, M, p) −log(√(2π)·σ), or 0 in the same places"""
+    peak: FloatArray
+    """(L, M) log N plus the sum of the normalisers"""
+    flat: IntArray
+    """(L, M) how many attributes have no variance"""
+    limit: FloatArray
+    """(L, M) largest Σ (x − μ)²/(2σ²) for which `peak` minus it is the score, if flat
+    attributes have their only value; −∞ where there is none"""
+
+
+class Leaves(NamedTuple):
+    """A pool of L = K·C leaves."""
+
+    counts: Counts
+    observed: Observed
+    laws: Laws
+
+
+class Forest(NamedTuple):
+    """K trees."""
+
+    splits: IntArray
+    """(K,) inner nodes of each tree, which has one leaf more; the first is its root"""
+    nodes: Nodes
+    leaves: Leaves
+
+
+def new_forest(K: int, M: int, p: int) -> Forest:
+    """Return K trees that have seen nothing: one empty leaf each."""
+    L = K
+    nodes = Nodes(
+        attribute=np.zeros(L, np.int64),
+        threshold=np.zeros(L),
+        left=np.zeros(L, np.int64),
+        right=np.zeros(L, np.int64),
+    )
+    counts = Counts(
+        slots=np.zeros(L, np.int64),
+        class_weight=np.zeros((L, M)),
+        majority_right=np.zeros(L),
+        bayes_right=np.zeros(L),
+        checked=np.zeros(L),
+        frozen=np.zeros(L, np.bool_),
+    )
+    observed = Observed(
+        weight=np.zeros((L, M)),
+        mean=np.zeros((L, M, p)),
+        scatter=np.zeros((L, M, p)),
+        low=np.zeros((L, M, p)),
+        high=np.zeros((L, M, p)),
+    )
+    laws = Laws(
+        centre=np.zeros((L, p, M)),
+        precision=np.zeros((L, p, M)),
+        normaliser=np.zeros((L, M, p)),
+        peak=np.full((L, M), -np.inf),
+        flat=np.zeros((L, M), np.int64),
+        limit=np.full((L, M), -np.inf),
+    )
+    return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, laws))
+
+
+def insert_class(forest: Forest, m: int) -> Forest:
+    """Return the forest with a class put in before class m, or at the end if m = M.
+
+    The classes from m on move up by one. It is as if the new class had been known from
+    the start and never seen: a leaf that has seen a higher class has one slot more.
+    """
+    counts, observed, laws = forest.leaves
+    counts = counts._replace(
+        slots=counts.slots + (counts.slots > m),
+        class_weight=np.insert(counts.class_weight, m, 0.0, axis=1),
+    )
+    observed = Observed(*[np.insert(field, m, 0.0, axis=1) for field in observed])
+    laws = Laws(
+        centre=np.insert(laws.centre, m, 0.0, axis=2),
+        precision=np.insert(laws.precision, m, 0.0, axis=2),
+        normaliser=np.insert(laws.normaliser, m, 0.0, axis=1),
+        peak=np.insert(laws.peak, m, -np.inf, axis=1),
+        flat=np.insert(laws.flat, m, 0, axis=1),
+        limit=np.insert(laws.limit, m, -np.inf, axis=1),
+    )
+    return forest._replace(leaves=Leaves(counts, observed, laws))
+
+
+@compiled
+def places(forest: Forest) -> int:
+    """Return C, the number of places that each tree has."""
+    C: int = forest.nodes.left.shape[0] // forest.splits.shape[0]
+    return C
+
+
+def with_more_places(forest: Forest) -> Forest:
+    """Return the forest with twice the places for each tree."""
+    K = forest.splits.shape[0]
+
+    def doubled(array: NDArray[Any]) -> NDArray[Any]:
+        old = array.reshape(K, -1, *array.shape[1:])
+        new = np.concatenate((old, np.zeros_like(old)), axis=1)
+        return new.reshape(-1, *array.shape[1:])
+
+    counts, observed, laws = forest.leaves
+    return Forest(
+        forest.splits,
+        Nodes(*map(doubled, forest.nodes)),
+        Leaves(
+            Counts(*map(doubled, counts)),
+            Observed(*map(doubled, observed)),
+            Laws(*map(doubled, laws)),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Datasets that a rule generates exactly as published."""

@@ -1,0 +1,1 @@
+"""Checking parameters, rows, labels and weights before anything is changed."""

@@ -1,0 +1,157 @@
+"""Class labels: what may be one, and their numbers 0 … M−1 in sorted order."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from rpnb.core.kernels.arrays import IntArray
+
+LabelArray = NDArray[Any]
+
+# Up to this many labels a dictionary is faster than NumPy's search.
+_FEW = 32
+
+
+def as_labels(y: Any, name: str = "y") -> LabelArray:
+    """Return y as a one-dimensional array of labels, or say why it is none.
+
+    Labels are text, integers, booleans, or floats with integer values.
+    """
+    if y is None:
+        raise ValueError(
+            f"Learning requires {name} to be passed, but the target {name} is None."
+        )
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        labels = column_or_1d(labels, warn=True)
+    kind = labels.dtype.kind
+    if kind in "iubU":
+        return labels
+    if kind == "f":
+        bad = ~np.isfinite(labels)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(
+                f"Input {name} contains NaN or infinity (row {row}); labels must be "
+                "text, integers or booleans"
+            )
+        if np.abs(labels).max(initial=0.0) >= 2.0**63:
+            raise ValueError(f"Unknown label type: {name} holds numbers beyond 64 bits")
+        check_classification_targets(labels)
+        return labels
+    if kind == "O":
+        return _check_objects(labels, name)
+    raise ValueError(
+        f"Unknown label type: {name} has dtype {labels.dtype}; labels must be text, "
+        "integers or booleans"
+    )
+
+
+def _check_objects(labels: LabelArray, name: str) -> LabelArray:
+    """Return an array of Python objects that are all text, or all of one other kind."""
+    if all(type(label) is str for label in labels):
+        return labels
+    for row, label in enumerate(labels):
+        if not isinstance(label, str | int | float | np.generic):
+            raise ValueError(
+                f"Unknown label type: {name} holds {label!r} (row {row}); labels must "
+                "be text, integers or booleans"
+            )
+    if any(isinstance(label, str) for label in labels):
+        if all(isinstance(label, str) for label in labels):
+            return labels
+        raise ValueError(f"Unknown label type: {name} mixes text and numbers")
+    numbers = np.array(labels.tolist())
+    if numbers.dtype.kind == "O":
+        raise ValueError(f"Unknown label type: {name} holds numbers beyond 64 bits")
+    return as_labels(numbers, name)
+
+
+def _family(labels: LabelArray) -> str:
+    kind = labels.dtype.kind
+    return {"b": "booleans", "U": "text", "O": "text"}.get(kind, "numbers")
+
+
+def join_classes(classes: LabelArray, labels: LabelArray, name: str) -> LabelArray:
+    """Return the sorted union of the known classes and `labels`."""
+    if classes.shape[0] == 0:
+        return np.unique(labels)
+    if _family(classes) != _family(labels):
+        raise ValueError(
+            f"{name} holds {_family(labels)}, but the classes known so far are "
+            f"{_family(classes)}: {classes[:3].tolist()}"
+            f"{' …' if classes.shape[0] > 3 else ''}"
+        )
+    new = np.unique(labels)
+    if _family(new) == "numbers" and new.dtype.kind != classes.dtype.kind:
+        # NumPy would join the two as floats, which cannot tell large integers apart.
+        classes, new = _as_int64(classes), _as_int64(new)
+    return np.unique(np.concatenate([classes, new]))
+
+
+def _as_int64(labels: LabelArray) -> LabelArray:
+    for label in (labels.max(), labels.min()):
+        if not -(2**63) <= int(label) < 2**63:
+            raise ValueError(
+                f"the label {label} is too large to stand beside labels of another "
+                "type: integer labels must fit into 64 bits with a sign"
+            )
+    return labels.astype(np.int64)
+
+
+def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> IntArray:
+    """Return each label's number among the sorted classes, −1 where there is none.
+
+    `index` maps the labels, as Python objects, to the same numbers.
+    """
+    # Numbers of two kinds NumPy would compare as floats, which cannot tell large
+    # integers apart.
+    alike = labels.dtype.kind == classes.dtype.kind != "O"
+    if labels.shape[0] <= _FEW or not alike:
+        return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
+    place = np.searchsorted(classes, labels)
+    place[place == classes.shape[0]] = 0
+    return np.where(classes[place] == labels, place, -1)
+
+
+def index_of(classes: LabelArray) -> dict[Any, int]:
+    """Return the number of each class by its label, as a Python object."""
+    return {label: m for m, label in enumerate(classes.tolist())}
+
+
+def number_labels(
+    labels: LabelArray,
+    known: LabelArray,
+    index: dict[Any, int],
+    declared: LabelArray | None,
+) -> tuple[LabelArray, IntArray]:
+    """Return all classes, `known` itself if none is new, and the labels' numbers.
+
+    `index` is that of the known classes; `declared` are more of them.
+    """
+    joined = known
+    if declared is not None:
+        if declared.shape[0] == 0:
+            raise ValueError("classes must name at least one class, got none")
+        joined = join_classes(known, declared, "classes")
+    elif known.shape[0] > 0 and _family(known) == _family(labels):
+        numbers = encode(labels, known, index)
+        if numbers.min(initial=0) >= 0:
+            return known, numbers
+    joined = join_classes(joined, labels, "y")
+    if joined.shape == known.shape:
+        return known, encode(labels, known, index)
+    return joined, encode(labels, joined, index_of(joined))
+
+
+def decode(numbers: IntArray, classes: LabelArray) -> LabelArray:
+    """Return the labels of classes' numbers; −1 stands for no answer, None."""
+    if numbers.min(initial=0) < 0:
+        known = numbers >= 0
+        labels = np.full(numbers.shape[0], None, dtype=object)
+        labels[known] = classes[numbers[known]]
+        return labels
+    return classes[numbers]

@@ -1,0 +1,148 @@
+"""A learner under watch: its rows learnt piece by piece, and taken back to an alarm."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.detectors import Detector, first_alarm
+from rpnb.estimators.stream.learner import Learner
+
+# Rows learnt before their errors are looked at. What was learnt after an alarm has to
+# be undone, so pieces are short after one and grow while there is none.
+_SHORTEST = 64
+_LONGEST = 4096
+
+
+@dataclass(slots=True)
+class Recent:
+    """The last rows seen, the oldest first."""
+
+    X: Any
+    y: IntArray
+    weight: FloatArray
+
+
+@dataclass(slots=True)
+class Watched:
+    """A learner's state, and what watches over it."""
+
+    learner: Learner[Any]
+    """the learner's parameters; its state is `inner`"""
+    inner: Any
+    detector: Detector
+    known: BoolArray
+    """(M,) whether the class has been declared or seen"""
+    n_seen: int = 0
+    forgotten_updates: int = 0
+    """updates of learners that were given up"""
+    drifts: list[int] = field(default_factory=list)
+    recent: Recent | None = None
+
+
+def copy_watched(state: Watched) -> Watched:
+    """Return a copy, free to be written to; rows held are never written to."""
+    return replace(
+        state,
+        inner=state.learner._copy(state.inner),
+        detector=copy.deepcopy(state.detector),
+        known=state.known.copy(),
+        drifts=list(state.drifts),
+    )
+
+
+def arrange_watched(
+    state: Watched, source: IntArray, classes: LabelArray, declared: IntArray
+) -> Watched:
+    """Return a state whose class m is class source[m] of `state`, or new if −1."""
+    old = source >= 0
+    known = np.zeros(source.shape[0], np.bool_)
+    known[old] = state.known[source[old]]
+    known[declared] = True
+    recent = state.recent
+    if recent is not None:
+        moved = np.empty(state.known.shape[0], np.int64)
+        moved[source[old]] = np.flatnonzero(old)
+        recent = replace(recent, y=moved[recent.y])
+    return replace(
+        copy_watched(state),
+        inner=state.learner._arrange(state.inner, source, classes, declared),
+        known=known,
+        recent=recent,
+    )
+
+
+def learn_to_alarms(
+    state: Watched,
+    X: NDArray[Any],
+    y: IntArray,
+    weight: FloatArray,
+    labels: IntArray | None,
+    warm: int,
+) -> Iterator[None]:
+    """Learn all rows; yield after the row of each alarm, before the next is learnt.
+
+    Predictions go to `labels`. The last `warm` rows are held in the state.
+    """
+    n = X.shape[0]
+    if labels is None:
+        labels = np.empty(n, np.int64)
+    if weight.shape[0] == 1:
+        weight = np.repeat(weight, n)
+    learner = state.learner
+    start, size = 0, _SHORTEST
+    while start < n:
+        stop = min(start + size, n)
+        rows = slice(start, stop)
+        # An alarm at the last row of a piece leaves nothing to undo.
+        before = learner._copy(state.inner) if stop - start > 1 else None
+        learner._learn(state.inner, X[rows], y[rows], weight[rows], labels[rows])
+        errors = errors_of(state.known, y[rows], labels[rows])
+        alarm = first_alarm(state.detector, errors)
+        size = min(2 * size, _LONGEST)
+        if alarm >= 0:
+            rows = slice(start, start + alarm + 1)
+            if rows.stop < stop:
+                state.inner = before
+                again = np.empty(alarm + 1, np.int64)
+                learner._learn(before, X[rows], y[rows], weight[rows], again)
+            size = _SHORTEST
+        state.n_seen += rows.stop - start
+        if warm > 0:
+            _remember(state, X[rows], y[rows], weight[rows], warm)
+        if alarm >= 0:
+            yield
+        start = rows.stop
+
+
+def errors_of(known: BoolArray, y: IntArray, labels: IntArray) -> Iterator[bool]:
+    """Say of each row whether it was predicted wrongly; its class is known from then.
+
+    A row of a class that was not known is one, whatever its label says: some learners
+    are asked for it only after the class has joined.
+    """
+    for m, label in zip(y.tolist(), labels.tolist(), strict=True):
+        wrong = label != m or not known[m]
+        known[m] = True
+        yield wrong
+
+
+def _remember(
+    state: Watched, X: Any, y: IntArray, weight: FloatArray, most: int
+) -> None:
+    """Keep the last rows, at most so many."""
+    held = state.recent
+    if held is not None:
+        sparse = issparse(X) or issparse(held.X)
+        both = (held.X, X)
+        X = vstack(both, "csr") if sparse else np.concatenate(both)
+        y = np.concatenate((held.y, y))
+        weight = np.concatenate((held.weight, weight))
+    # Copies: a view would keep all rows of the call.
+    state.recent = Recent(X[-most:].copy(), y[-most:].copy(), weight[-most:].copy())

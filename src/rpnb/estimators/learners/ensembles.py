@@ -1,0 +1,158 @@
+"""Online bagging and boosting (Oza & Russell 2001) as scikit-learn estimators."""
+
+from typing import Any, final
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.trees.bagging import Draws, pass_bagging
+from rpnb.core.trees.boosting import pass_boosting
+from rpnb.core.trees.records import Rules
+from rpnb.estimators.learners.tree_ensemble import (
+    Base,
+    Density,
+    Ensemble,
+    Leaf,
+    TreeEnsemble,
+)
+
+
+@final
+class OnlineBagging(TreeEnsemble):
+    """Online bagging: each member learns a row as often as Poisson(1) says.
+
+    With base="hoeffding_tree" and density="product" this is MOA's OzaBag of its
+    HoeffdingTree, the "Online Bagging" of the paper. Its product of densities
+    underflows where there are many features, and the members then vote for the majority
+    class; density="log", the default, does not.
+
+    Parameters
+    ----------
+    n_estimators : int, default=10
+        Number of members; the paper has 200.
+    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
+        What a member is.
+    density : {"log", "product"}, default="log"
+        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
+    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
+        How a tree's leaf votes.
+    grace_period : float, default=200.0
+        Weight that a leaf gains between two attempts to split it.
+    split_confidence : float, default=1e-7
+        Probability of a wrong split that an attempt accepts.
+    tie_threshold : float, default=0.05
+        Hoeffding bound below which the best attribute is taken as it is.
+    n_split_points : int, default=10
+        Thresholds tried on each attribute.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the Poisson draws.
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        base: Base = "hoeffding_tree",
+        density: Density = "log",
+        leaf: Leaf = "adaptive",
+        grace_period: float = 200.0,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        n_split_points: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.base = base
+        self.density = density
+        self.leaf = leaf
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.n_split_points = n_split_points
+        self.random_state = random_state
+
+    def _run(
+        self,
+        state: Ensemble,
+        X: FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        learn: bool,
+        votes: FloatArray,
+    ) -> None:
+        draws = Draws(np.uint64(state.seed), 0, state.seen)
+        forest = pass_bagging(
+            state.forest, state.rules, draws, X, y, weight, learn, votes
+        )
+        if learn:
+            state.forest = forest
+
+
+@final
+class OnlineBoosting(TreeEnsemble):
+    """Online boosting: a member learns a row the more often, the harder it was before.
+
+    Parameters
+    ----------
+    n_estimators, base, density, leaf, grace_period, split_confidence
+        As in `OnlineBagging`.
+    tie_threshold, n_split_points, random_state
+        As in `OnlineBagging`.
+    pure : bool, default=False
+        Whether a row is learnt with the mean's weight instead of a Poisson draw.
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        base: Base = "hoeffding_tree",
+        density: Density = "log",
+        leaf: Leaf = "adaptive",
+        grace_period: float = 200.0,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        n_split_points: int = 10,
+        pure: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.base = base
+        self.density = density
+        self.leaf = leaf
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.n_split_points = n_split_points
+        self.pure = pure
+        self.random_state = random_state
+
+    def _rules(self) -> Rules:
+        if not isinstance(self.pure, bool):
+            raise TypeError(f"pure must be True or False, got {self.pure!r}")
+        return super()._rules()
+
+    def _run(
+        self,
+        state: Ensemble,
+        X: FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        learn: bool,
+        votes: FloatArray,
+    ) -> None:
+        draws = Draws(np.uint64(state.seed), 0, state.seen)
+        forest = pass_boosting(
+            state.forest,
+            state.record,
+            state.rules,
+            draws,
+            self.pure,
+            X,
+            y,
+            weight,
+            learn,
+            votes,
+        )
+        if learn:
+            state.forest = forest

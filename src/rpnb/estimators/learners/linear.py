@@ -1,0 +1,255 @@
+"""What the linear learners share as estimators: their two forms, their state, sparsity.
+
+They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. What each
+does stands above its step in `rpnb.core.linear.steps` and `linear_confidence`.
+"""
+
+from abc import abstractmethod
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import as_rows
+from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, Rule, rule
+from rpnb.core.linear.kernel import linear_pass, linear_scores
+from rpnb.core.linear.state import (
+    ROUNDS,
+    UPDATES,
+    LinearState,
+    blank_state,
+    copy_state,
+)
+from rpnb.estimators.blocks import blocks
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.parameters import check_choice, check_real
+from rpnb.estimators.posteriors import decisions
+from rpnb.estimators.saving.files import take_array
+from rpnb.estimators.stream.classifier import StreamClassifier
+
+Form = Literal["auto", "two_class", "multiclass"]
+Covariance = Literal["full", "diagonal"]
+
+_NO_LABELS = np.zeros(0, np.int64)
+
+
+class LinearLearner(NamedTuple):
+    """A rule and its state."""
+
+    rule: Rule
+    state: LinearState
+
+
+class LinearClassifier(StreamClassifier[LinearLearner]):
+    """Abstract: a linear learner of LIBOL.
+
+    The two-class form has one weight vector, the multi-class form one a class. With
+    form="auto" it is the two-class form if exactly two classes are declared on the
+    first call (`fit` declares those in y), as LIBOL does with data of two classes, and
+    the multi-class form otherwise, which lets classes join at any time.
+    """
+
+    _takes_unlabelled = True
+
+    form: Form
+    libol: bool
+
+    @abstractmethod
+    def _algorithm(self) -> str:
+        """Return the name of the rule in `rpnb.core.linear.algorithms.ALGORITHMS`."""
+
+    @abstractmethod
+    def _rule_parameters(self) -> dict[str, Any]:
+        """Check and return the parameters of the rule."""
+
+    def _state_parameters(self) -> dict[str, Any]:
+        """Check and return what a second-order learner's state starts from."""
+        return {}
+
+    # What a Learner says
+
+    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> LinearLearner:
+        check_choice("form", self.form, ("auto", "two_class", "multiclass"))
+        if not isinstance(self.libol, bool):
+            raise TypeError(f"libol must be True or False, got {self.libol!r}")
+        only_two = self.form == "two_class" or not self._has_multiclass()
+        if only_two and self.form == "multiclass":
+            raise ValueError(
+                f"form must be 'auto' or 'two_class' for {type(self).__name__}, which "
+                "has no multi-class form"
+            )
+        two = classes.shape[0] == 2 and declared.shape[0] == 2
+        if only_two and not two:
+            raise ValueError(
+                f"{type(self).__name__} in its two-class form needs exactly two "
+                "classes, declared on the first call, got "
+                f"{declared.shape[0]} declared of {classes.shape[0]} "
+                f"class{'es' if classes.shape[0] > 1 else ''}, {classes.tolist()}; "
+                + self._how_to_start_with_more()
+            )
+        two_class = only_two or (two and self.form == "auto")
+        learner = self._blank(two_class, classes.shape[0], p)
+        learner.state.eligible[declared] = True
+        return learner
+
+    def _has_multiclass(self) -> bool:
+        return ALGORITHMS[self._algorithm()] in MULTICLASS
+
+    def _blank(self, two_class: bool, M: int, p: int) -> LinearLearner:
+        """Return the learner that has seen nothing."""
+        chosen = rule(
+            ALGORITHMS[self._algorithm()],
+            two_class=two_class,
+            libol=self.libol,
+            **self._rule_parameters(),
+        )
+        state = blank_state(chosen, M, p, **self._state_parameters())
+        return LinearLearner(chosen, state)
+
+    def _arrange(
+        self,
+        state: LinearLearner,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> LinearLearner:
+        if state.rule.two_class:
+            raise ValueError(
+                f"{type(self).__name__} was started with two classes and cannot take "
+                f"in another: {classes.tolist()}; " + self._how_to_start_with_more()
+            )
+        linear = _rearranged(state.state, source)
+        linear.eligible[declared] = True
+        return LinearLearner(state.rule, linear)
+
+    def _how_to_start_with_more(self) -> str:
+        if self._has_multiclass():
+            return "declare all classes, or use form='multiclass'."
+        return "Only binary classification is supported."
+
+    def _learn(
+        self,
+        state: LinearLearner,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        if labels is None:
+            labels = np.empty(y.shape[0], np.int64)
+        self._pass(state, X, y, True, labels)
+
+    def _classify(self, state: LinearLearner, X: NDArray[Any]) -> IntArray:
+        labels = np.empty(X.shape[0], np.int64)
+        self._pass(state, X, _NO_LABELS, False, labels)
+        return labels
+
+    def _pass(
+        self,
+        state: LinearLearner,
+        X: NDArray[Any],
+        y: IntArray,
+        learn: bool,
+        labels: IntArray,
+    ) -> None:
+        for rows in blocks(X.shape[0]):
+            target = y[rows] if learn else _NO_LABELS
+            linear_pass(
+                state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
+            )
+
+    def _tally(self, state: LinearLearner) -> tuple[int, int]:
+        return int(state.state.counts[ROUNDS]), int(state.state.counts[UPDATES])
+
+    def _copy(self, state: LinearLearner) -> LinearLearner:
+        return LinearLearner(state.rule, copy_state(state.state))
+
+    def _dump(
+        self, state: LinearLearner
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {"two_class": state.rule.two_class}, state.state._asdict()
+
+    def _restore(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> LinearLearner:
+        learner = self._blank(bool(metadata["two_class"]), M, p)
+        for name, part in learner.state._asdict().items():
+            part[...] = take_array(arrays, name, part.dtype.type, part.shape)
+        return learner
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = (
+            self._has_multiclass() and self.form != "two_class"
+        )
+        # One pass without a bias is no match for what the checks expect of a fit.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    # Looking
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of each class for each row; the largest wins.
+
+        Returns
+        -------
+        array of shape (n, M), or (n,) in the two-class form
+            In the two-class form a positive value stands for the second class.
+        """
+        rows = self._rows_to_predict(X)
+        learner = self._state
+        out = np.empty((rows.shape[0], learner.state.W.shape[0]))
+        for part in blocks(rows.shape[0]):
+            linear_scores(learner.rule, learner.state, as_rows(rows[part]), out[part])
+        if learner.rule.two_class:
+            # The first class is +1 to the learner, and negative to scikit-learn.
+            return -out[:, 0]
+        out[:, ~learner.state.eligible] = -np.inf
+        return decisions(out)
+
+
+def _rearranged(state: LinearState, source: IntArray) -> LinearState:
+    old = source >= 0
+    W = np.zeros((source.shape[0], state.W.shape[1]))
+    eligible = np.zeros(source.shape[0], np.bool_)
+    W[old] = state.W[source[old]]
+    eligible[old] = state.eligible[source[old]]
+    return copy_state(state)._replace(W=W, eligible=eligible)
+
+
+class FirstOrder(LinearClassifier):
+    """Abstract: a learner that keeps weights only; takes sparse rows as they are."""
+
+    _takes_sparse = True
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        return {}
+
+    def _algorithm(self) -> str:
+        return type(self).__name__
+
+
+class SecondOrder(LinearClassifier):
+    """Abstract: a learner that keeps a covariance Σ beside the weights."""
+
+    a: float
+    covariance: Covariance
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        return {}
+
+    def _state_parameters(self) -> dict[str, Any]:
+        check_choice("covariance", self.covariance, ("full", "diagonal"))
+        return {
+            "a": check_real("a", self.a, 0.0, above=True, high=1e100),
+            "diagonal": self.covariance == "diagonal",
+        }
+
+    def _algorithm(self) -> str:
+        return type(self).__name__
+
+
+def check_C(C: Any) -> float:
+    """Return C, which must be positive."""
+    return check_real("C", C, 0.0, above=True, high=1e100)

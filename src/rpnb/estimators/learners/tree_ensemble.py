@@ -1,0 +1,236 @@
+"""What ensembles of trees share as estimators: state, votes, and files."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.trees.bagging import fill_labels
+from rpnb.core.trees.boosting import Record, new_record
+from rpnb.core.trees.records import (
+    DENSITY_LOG,
+    DENSITY_PRODUCT,
+    LEAF_ADAPTIVE,
+    LEAF_BAYES,
+    LEAF_MAJORITY,
+    Counts,
+    Forest,
+    Laws,
+    Leaves,
+    Nodes,
+    Observed,
+    Rules,
+    insert_class,
+    new_forest,
+)
+from rpnb.estimators.blocks import blocks
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.parameters import (
+    check_choice,
+    check_integer,
+    check_real,
+    draw_seed,
+)
+from rpnb.estimators.checks.weights import weight_of
+from rpnb.estimators.saving.files import ModelFileError, take_array
+from rpnb.estimators.stream.classifier import StreamClassifier
+
+Base = Literal["hoeffding_tree", "gaussian_nb"]
+Density = Literal["log", "product"]
+Leaf = Literal["adaptive", "naive_bayes", "majority"]
+
+_LEAVES = {
+    "adaptive": LEAF_ADAPTIVE,
+    "naive_bayes": LEAF_BAYES,
+    "majority": LEAF_MAJORITY,
+}
+_ONE = np.ones(1)
+_NO_LABELS = np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class Ensemble:
+    """K trees and the address of their next random numbers."""
+
+    forest: Forest
+    rules: Rules
+    record: Record
+    """how the members have done; boosting alone writes and reads it"""
+    seed: int
+    seen: int = 0
+
+
+class TreeEnsemble(StreamClassifier[Ensemble]):
+    """Abstract: K trees, or naive Bayes classifiers, that vote."""
+
+    n_estimators: int
+    base: Base
+    density: Density
+    leaf: Leaf
+    grace_period: float
+    split_confidence: float
+    tie_threshold: float
+    n_split_points: int
+    random_state: Any
+
+    _class_by_class = True
+
+    @abstractmethod
+    def _run(
+        self,
+        state: Ensemble,
+        X: FloatArray,
+        y: IntArray,
+        weight: FloatArray,
+        learn: bool,
+        votes: FloatArray,
+    ) -> None:
+        """Pass over a block of rows: add their votes, and learn them if asked to."""
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return each class's share of the votes for each row (n, M).
+
+        A row on which no member votes has the same share for all classes. Where votes
+        have left the range of doubles, as MOA's products may with density="product",
+        the class that `predict` names has all of them.
+        """
+        rows = self._rows_to_predict(X)
+        votes = self._votes(self._state, rows)
+        beyond = np.flatnonzero(~np.isfinite(votes).all(axis=1))
+        if beyond.shape[0] > 0:
+            named = np.empty(beyond.shape[0], np.int64)
+            fill_labels(votes[beyond], named)
+            votes[beyond] = np.eye(votes.shape[1])[named]
+        total = votes.sum(axis=1, keepdims=True)
+        even = np.full(votes.shape, 1.0 / votes.shape[1])
+        return np.divide(votes, total, out=even, where=total > 0.0)
+
+    def _votes(self, state: Ensemble, X: NDArray[Any]) -> FloatArray:
+        votes = np.zeros((X.shape[0], state.forest.leaves.counts.class_weight.shape[1]))
+        for rows in blocks(X.shape[0]):
+            block = as_block(X[rows])
+            self._run(state, block, _NO_LABELS, _ONE, False, votes[rows])
+        return votes
+
+    # What a Learner says
+
+    def _rules(self) -> Rules:
+        base = check_choice("base", self.base, ("hoeffding_tree", "gaussian_nb"))
+        density = check_choice("density", self.density, ("log", "product"))
+        leaf = check_choice("leaf", self.leaf, tuple(_LEAVES))
+        trees = base == "hoeffding_tree"
+        return Rules(
+            DENSITY_PRODUCT if density == "product" else DENSITY_LOG,
+            _LEAVES[leaf] if trees else LEAF_BAYES,
+            trees,
+            check_real("grace_period", self.grace_period, 0.0, above=True),
+            check_real(
+                "split_confidence", self.split_confidence, 0.0, above=True, high=1.0
+            ),
+            check_real("tie_threshold", self.tie_threshold, 0.0),
+            check_integer("n_split_points", self.n_split_points, 1),
+        )
+
+    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Ensemble:
+        K = check_integer("n_estimators", self.n_estimators, 1)
+        rules = self._rules()
+        seed = draw_seed(self.random_state)
+        forest = new_forest(K, classes.shape[0], p)
+        return Ensemble(forest, rules, new_record(K), seed)
+
+    def _arrange(
+        self,
+        state: Ensemble,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> Ensemble:
+        state = self._copy(state)
+        for m in np.flatnonzero(source < 0).tolist():
+            state.forest = insert_class(state.forest, m)
+        return state
+
+    def _learn(
+        self,
+        state: Ensemble,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        M = state.forest.leaves.counts.class_weight.shape[1]
+        for rows in blocks(y.shape[0]):
+            block = as_block(X[rows])
+            part = weight_of(weight, rows)
+            votes = np.zeros((block.shape[0], M))
+            self._run(state, block, y[rows], part, True, votes)
+            state.seen += block.shape[0]
+            if labels is not None:
+                fill_labels(votes, labels[rows])
+
+    def _classify(self, state: Ensemble, X: NDArray[Any]) -> IntArray:
+        labels = np.empty(X.shape[0], np.int64)
+        fill_labels(self._votes(state, X), labels)
+        return labels
+
+    def _tally(self, state: Ensemble) -> tuple[int, int]:
+        return state.seen, state.seen
+
+    def _copy(self, state: Ensemble) -> Ensemble:
+        splits, nodes, leaves = state.forest
+        leaves = Leaves(*(_copied(group) for group in leaves))
+        forest = Forest(splits.copy(), _copied(nodes), leaves)
+        return replace(state, forest=forest, record=_copied(state.record))
+
+    def _dump(self, state: Ensemble) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        arrays = {"splits": state.forest.splits}
+        for group in (state.forest.nodes, *state.forest.leaves, state.record):
+            for name, part in group._asdict().items():
+                arrays[f"{type(group).__name__}.{name}"] = part
+        return {"seed": state.seed, "seen": state.seen}, arrays
+
+    def _restore(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> Ensemble:
+        state = self._begin(p, np.zeros(M), np.zeros(0, np.int64))
+        K = state.forest.splits.shape[0]
+        # Each tree has as many places as the file gives it.
+        L = arrays.get("Nodes.attribute", np.zeros(K)).shape[0]
+        leaves = state.forest.leaves
+        state.forest = Forest(
+            take_array(arrays, "splits", np.int64, (K,)),
+            Nodes(*_take(arrays, state.forest.nodes, L)),
+            Leaves(
+                Counts(*_take(arrays, leaves.counts, L)),
+                Observed(*_take(arrays, leaves.observed, L)),
+                Laws(*_take(arrays, leaves.laws, L)),
+            ),
+        )
+        if L % K != 0 or (state.forest.splits >= L // K).any():
+            raise ModelFileError("the model file is damaged: its trees do not fit")
+        state.record = Record(*_take(arrays, state.record, None))
+        state.seed, state.seen = int(metadata["seed"]), int(metadata["seen"])
+        return state
+
+
+def _copied(record: Any) -> Any:
+    return type(record)(*(part.copy() for part in record))
+
+
+def _take(
+    arrays: dict[str, NDArray[Any]], like: Any, L: int | None
+) -> list[NDArray[Any]]:
+    """Return the arrays of a file that belong to a record like this, with L rows."""
+    group = type(like).__name__
+    return [
+        take_array(
+            arrays,
+            f"{group}.{name}",
+            part.dtype.type,
+            part.shape if L is None else (L, *part.shape[1:]),
+        )
+        for name, part in like._asdict().items()
+    ]

@@ -1,0 +1,1 @@
+"""Writing estimators to files and reading them again."""

@@ -1,0 +1,1 @@
+"""What every stream classifier does with the rows and labels that users give it."""

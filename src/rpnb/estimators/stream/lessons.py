@@ -1,0 +1,47 @@
+"""Rows with their labels and weights, checked before anything is learnt from them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.labels import LabelArray, as_labels
+from rpnb.estimators.checks.rows import check_rows
+from rpnb.estimators.checks.weights import check_weight
+
+_EQUAL_WEIGHTS = np.ones(1)
+
+
+class Lesson(NamedTuple):
+    """What a learner is given in one call."""
+
+    rows: Any
+    """(n, p) observations, dense or sparse"""
+    labels: LabelArray
+    """(n,)"""
+    weight: FloatArray
+    """(n,) or, for all rows alike, (1,)"""
+
+
+def check_lesson(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, sparse: bool
+) -> Lesson:
+    """Return rows of positive weight, or say what is wrong with what was given.
+
+    Nothing is compared with what the estimator knows.
+    """
+    rows = check_rows(estimator, X, sparse=sparse)
+    labels = as_labels(y)
+    if labels.shape[0] != rows.shape[0]:
+        raise ValueError(
+            f"X has {rows.shape[0]} rows and y has {labels.shape[0]} labels: they "
+            "must be as many (inconsistent numbers of samples)"
+        )
+    if sample_weight is None:
+        return Lesson(rows, labels, _EQUAL_WEIGHTS)
+    weight = check_weight(sample_weight, labels.shape[0])
+    if weight.all():
+        return Lesson(rows, labels, weight)
+    kept = weight > 0.0
+    return Lesson(rows[kept], labels[kept], weight[kept])

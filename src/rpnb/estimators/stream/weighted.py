@@ -1,0 +1,64 @@
+"""Classifiers of a stream whose rows may weigh differently."""
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from rpnb.estimators.saving.estimator import State
+from rpnb.estimators.stream.classifier import StreamClassifier
+
+
+class WeightedStreamClassifier(StreamClassifier[State]):
+    """Abstract: a stream classifier whose rows may weigh differently."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything and learn from the rows of X, in their order, once.
+
+        All classes in `y` take part from the first row on, as in the paper.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._take(X, y, y, sample_weight, first=True)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels. A label never seen before joins the classes.
+        classes : array-like, optional
+            Classes that take part from now on, seen or not. Welcome on any call and
+            never needed.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update. Rows of weight 0
+            are left out.
+
+        Returns
+        -------
+        self
+        """
+        first = not self.__sklearn_is_fitted__()
+        self._take(X, y, classes, sample_weight, first=first)
+        return self

@@ -1,0 +1,288 @@
+"""What a stream may be, brought into one form: blocks of rows with their labels.
+
+A stream is a table X with labels y, or an iterable of chunks `(X, y)`, or an iterable
+of rows `(x, y)` as River has them, each x a dict.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice, pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.checks.labels import LabelArray, as_labels
+
+#: Rows as arrays, sparse matrices and frames hold them, or a dict for each.
+Table: TypeAlias = Any
+Record: TypeAlias = Mapping[Hashable, Any]
+
+# How many single rows are read before they are played.
+ROWS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that follow each other in a stream.
+
+    Attributes
+    ----------
+    start
+        Number of the first row in the stream, from 0.
+    X
+        A table of shape (n, p), or a list of n dicts.
+    y
+        (n,) the labels.
+    numbers
+        (n,) the labels' numbers, once they have been numbered.
+    checked
+        Whether X is known to be an array of finite numbers that are not too large.
+    """
+
+    start: int
+    X: Table
+    y: LabelArray
+    numbers: IntArray | None = None
+    checked: bool = False
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def stop(self) -> int:
+        """Number of the row after the last."""
+        return self.start + len(self)
+
+    def part(self, begin: int, end: int) -> "Block":
+        """Return the rows of the stream from `begin` to before `end`."""
+        if begin == self.start and end == self.stop:
+            return self
+        rows = slice(begin - self.start, end - self.start)
+        return self._some(begin, rows)
+
+    def take(self, rows: IntArray) -> "Block":
+        """Return some rows of the block, counted from its first, in their order."""
+        if len(rows) == len(self) and (np.diff(rows) == 1).all():
+            return self
+        return self._some(self.start + int(rows[0]), rows)
+
+    def _some(self, start: int, rows: slice | IntArray) -> "Block":
+        numbers = None if self.numbers is None else self.numbers[rows]
+        return Block(start, take(self.X, rows), self.y[rows], numbers, self.checked)
+
+    @property
+    def tabled(self) -> "Block":
+        """The block with its rows in a table: dicts become rows of an array."""
+        # A block that held itself would stay until the collector comes for it.
+        return self._tabled if isinstance(self.X, list) else self
+
+    @cached_property
+    def _tabled(self) -> "Block":
+        return replace(self, X=_table_of(self.X, self.start))
+
+    @cached_property
+    def records(self) -> Sequence[Record]:
+        """The rows as dicts; columns without names are numbered."""
+        return self.X if isinstance(self.X, list) else records_of(self.X)
+
+
+def table_of(X: Any, y: Any) -> Block:
+    """Return a table with its labels as one block."""
+    labels = as_labels(y)
+    table = _as_table(X)
+    if table.shape[0] != len(labels):
+        raise ValueError(
+            f"X has {table.shape[0]} rows and y has {len(labels)} labels: they must be "
+            "as many"
+        )
+    return Block(0, table, labels)
+
+
+def blocks_of(stream: Any) -> Iterator[Block]:
+    """Return the blocks of an iterable of chunks `(X, y)` or of rows `(x, y)`."""
+    if isinstance(stream, Mapping | str) or hasattr(stream, "shape"):
+        raise TypeError(
+            "y must be given with a table X; without y the stream must be an iterable "
+            f"of chunks (X, y) or of rows (x, y), got {type(stream).__name__}"
+        )
+    try:
+        items = iter(stream)
+    except TypeError as error:
+        raise TypeError(
+            "a stream must be a table with labels, or an iterable of chunks (X, y) or "
+            f"of rows (x, y), got {type(stream).__name__}"
+        ) from error
+    return _blocks_of(items)
+
+
+def _as_table(X: Any) -> Table:
+    if issparse(X):
+        return X.tocsr()
+    table = X if hasattr(X, "iloc") or hasattr(X, "columns") else np.asarray(X)
+    if len(table.shape) != 2:
+        raise ValueError(f"X must have the shape (n, p), got {tuple(table.shape)}")
+    return table
+
+
+def _blocks_of(items: Iterator[Any]) -> Iterator[Block]:
+    first = next(items, None)
+    if first is None:
+        return
+    single = _is_row(_pair(first, 0)[0])
+    items = chain([first], items)
+    if single:
+        yield from _blocks_of_rows(items)
+        return
+    start = 0
+    for number, item in enumerate(items):
+        X, y = _pair(item, number)
+        try:
+            chunk = table_of(X, y)
+        except (TypeError, ValueError) as error:
+            error.add_note(f"in chunk {number}, which begins with row {start}")
+            raise
+        if len(chunk) > 0:
+            yield Block(start, chunk.X, chunk.y)
+        start += len(chunk)
+
+
+def _blocks_of_rows(items: Iterator[Any]) -> Iterator[Block]:
+    start, features = 0, None
+    while part := list(islice(items, ROWS_AT_ONCE)):
+        pairs = [_pair(item, start + i) for i, item in enumerate(part)]
+        rows = [x for x, _ in pairs]
+        for i, x in enumerate(rows):
+            if not _is_row(x):
+                raise ValueError(
+                    f"row {start + i} must be a dict or a vector as the first row is, "
+                    f"got {type(x).__name__}"
+                )
+        y = as_labels([label for _, label in pairs])
+        if isinstance(rows[0], Mapping):
+            features = features or list(rows[0])
+            yield Block(start, [_in_order(x, features) for x in rows], y)
+        else:
+            yield Block(start, np.array(rows), y)
+        start += len(part)
+
+
+def _in_order(x: Record, features: list[Hashable]) -> Record:
+    """Return a row whose features come as in the first row, if they are the same."""
+    if len(x) == len(features) and all(f in x for f in features):
+        return {f: x[f] for f in features}
+    return x
+
+
+def _is_row(x: Any) -> bool:
+    return isinstance(x, Mapping) or (
+        not hasattr(x, "columns") and not issparse(x) and np.ndim(x) == 1
+    )
+
+
+def _pair(item: Any, number: int) -> tuple[Any, Any]:
+    if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
+        raise TypeError(
+            f"item {number} of the stream must be a pair, (X, y) or (x, y), got "
+            f"{type(item).__name__}"
+        )
+    return item[0], item[1]
+
+
+def _table_of(rows: Sequence[Record], start: int) -> FloatArray:
+    features = list(rows[0])
+    X = np.empty((len(rows), len(features)))
+    for i, x in enumerate(rows):
+        if list(x) != features:
+            raise ValueError(
+                f"row {start + i} must have the features of the rows before, "
+                f"{features}, got {list(x)}"
+            )
+        for j, feature in enumerate(features):
+            try:
+                X[i, j] = x[feature]
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"row {start + i}, feature {feature!r}: must be a number, got "
+                    f"{x[feature]!r}"
+                ) from error
+    return X
+
+
+def records_of(table: Table) -> list[Record]:
+    """Return a table's rows as dicts: of the columns' names, or their numbers.
+
+    Of a sparse row only what it stores.
+    """
+    if issparse(table):
+        indices, data = table.indices.tolist(), table.data.tolist()
+        ends = table.indptr.tolist()
+        return [
+            dict(zip(indices[a:b], data[a:b], strict=True)) for a, b in pairwise(ends)
+        ]
+    names = list(getattr(table, "columns", range(table.shape[1])))
+    values = table.tolist() if isinstance(table, np.ndarray) else _values(table)
+    return [dict(zip(names, row, strict=True)) for row in values]
+
+
+def _values(frame: Any) -> Iterable[Sequence[Any]]:
+    if hasattr(frame, "itertuples"):
+        rows: Iterable[Sequence[Any]] = frame.itertuples(index=False, name=None)
+        return rows
+    return frame.rows()  # polars
+
+
+def take(X: Table, rows: slice | IntArray) -> Table:
+    """Return some rows of a table or of a list of dicts."""
+    if isinstance(X, list):
+        return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def join(tables: Sequence[Table]) -> Table:
+    """Return the rows of several tables of one kind, one after the other."""
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    if isinstance(first, list):
+        return [row for rows in tables for row in rows]
+    if issparse(first):
+        return vstack(tables, format="csr")
+    if isinstance(first, np.ndarray):
+        return np.concatenate(tables)
+    if hasattr(first, "iloc"):
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.concat(tables, ignore_index=True)
+    import polars
+
+    return polars.concat(tables)
+
+
+def join_labels(labels: Sequence[NDArray[Any]]) -> LabelArray:
+    """Return labels, or numbers, of several blocks as one array."""
+    return labels[0] if len(labels) == 1 else np.concatenate(labels)
+
+
+def gather(kept: Sequence[Block], rows: IntArray) -> Block:
+    """Return ascending rows of a stream from the blocks that hold them."""
+    first = int(rows[0])
+    if first >= kept[-1].start and (np.diff(rows) == 1).all():
+        return kept[-1].part(first, int(rows[-1]) + 1)
+    cuts = np.searchsorted(rows, [block.start for block in kept[1:]])
+    parts = [
+        (block, local - block.start)
+        for block, local in zip(kept, np.split(rows, cuts), strict=True)
+        if len(local) > 0
+    ]
+    taken = [block.take(local) for block, local in parts]
+    return Block(
+        first,
+        join([part.X for part in taken]),
+        join_labels([part.y for part in taken]),
+        join_labels([part.numbers for part in taken if part.numbers is not None]),
+        all(part.checked for part in taken),
+    )

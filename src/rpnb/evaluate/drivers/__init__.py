@@ -1,0 +1,1 @@
+"""How each kind of learner is called along a stream."""

@@ -1,0 +1,174 @@
+"""Which driver a learner needs, decided by what it can do, and how large it is."""
+
+import pickle
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.learners.references import MajorityClass, NoChange
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.evaluate.drivers.driver import BatchDriver, Chances, Driver, RiverDriver
+from rpnb.evaluate.drivers.native import OwnDriver
+from rpnb.evaluate.numbering import Numbering
+
+#: The references that stand beside the learners in every table.
+REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
+    "majority class": MajorityClass,
+    "same as last": NoChange,
+}
+
+
+def named(models: Any) -> dict[str, Any]:
+    """Return learners by name: a mapping as it is, one learner under its class."""
+    if not isinstance(models, Mapping):
+        return {type(models).__name__: models}
+    if not models:
+        raise ValueError("models must hold at least one learner, got none")
+    for name in models:
+        if not isinstance(name, str):
+            raise TypeError(f"models must be named by text, got {name!r}")
+        if name in REFERENCES:
+            raise ValueError(f"models must not be named {name!r}: a reference is")
+    return dict(models)
+
+
+def is_own(model: Any) -> bool:
+    """Whether a learner is of this package."""
+    return isinstance(model, StreamClassifier)
+
+
+def is_river(model: Any) -> bool:
+    """Whether a learner speaks River's language; River itself is not imported."""
+    return (
+        not hasattr(model, "partial_fit")
+        and callable(getattr(model, "learn_one", None))
+        and callable(getattr(model, "predict_one", None))
+    )
+
+
+def check_learner(name: str, model: Any) -> None:
+    """Refuse what cannot learn along a stream."""
+    if isinstance(model, type):
+        raise TypeError(
+            f"{name} must be a learner, got the class {model.__name__}: make one with "
+            f"{model.__name__}()"
+        )
+    if is_own(model):
+        return
+    if is_river(model):
+        last = _last_step(model)
+        if type(last).__module__.startswith("river."):
+            from river.base import Classifier
+
+            if not isinstance(last, Classifier):
+                raise TypeError(f"{name} must be a classifier, got {model!r}")
+        return
+    if not hasattr(model, "partial_fit") or not hasattr(model, "predict"):
+        raise TypeError(
+            f"{name} must learn from a stream: a learner of rpnb, an estimator of "
+            "scikit-learn with partial_fit, or a classifier of River; got "
+            f"{type(model).__name__}, which has none of their methods"
+        )
+    if hasattr(model, "__sklearn_tags__") and not is_classifier(model):
+        raise TypeError(f"{name} must be a classifier, got {model!r}")
+
+
+def has_probabilities(model: Any) -> bool:
+    """Whether a learner gives probabilities."""
+    if not is_river(model):
+        return hasattr(model, "predict_proba")
+    # River's classifiers all have the method; without probabilities it only raises.
+    method = getattr(type(_last_step(model)), "predict_proba_one", None)
+    return method is not None and method.__module__ != "river.base.classifier"
+
+
+def _last_step(model: Any) -> Any:
+    """Return a River learner, or the one at the end of a pipeline."""
+    steps = getattr(model, "steps", None)
+    return list(steps.values())[-1] if isinstance(steps, Mapping) else model
+
+
+def drive(
+    model: Any,
+    numbering: Numbering,
+    *,
+    chances: bool,
+    declared: LabelArray | None,
+    classes: LabelArray | None,
+    batch_size: int,
+    late: bool,
+) -> Driver:
+    """Return a driver of a copy of a learner.
+
+    Parameters
+    ----------
+    model
+        The learner, which stays as it is.
+    numbering
+        Of all labels.
+    chances
+        Whether probabilities of the true labels are asked for.
+    declared
+        The classes that were declared, or None.
+    classes
+        All classes, for learners that must be told beforehand; or None.
+    batch_size
+        Rows that scikit-learn's estimators learn at once.
+    late
+        Whether labels may come late.
+    """
+    own = deepcopy(model)
+    asked: Chances = "truth" if chances and has_probabilities(own) else "none"
+    if is_river(own):
+        return RiverDriver(own, numbering, asked)
+    if not is_own(own):
+        return BatchDriver(
+            own, numbering, asked, classes=classes, batch_size=batch_size
+        )
+    size = getattr(own, "batch_size", 1)
+    if size == 1:
+        return OwnDriver(own, numbering, asked, classes=declared, late=late)
+    # A mini-batch must not end where a call happens to.
+    size = batch_size if size is None else size
+    return BatchDriver(own, numbering, asked, classes=declared, batch_size=size)
+
+
+def drive_references(
+    numbering: Numbering, declared: LabelArray | None, late: bool
+) -> dict[str, Driver]:
+    """Return drivers of the references, which look at labels only."""
+    return {
+        name: OwnDriver(
+            learner(), numbering, "none", classes=declared, late=late, blind=True
+        )
+        for name, learner in REFERENCES.items()
+    }
+
+
+class _Counter:
+    """A file that counts what is written to it, and keeps nothing."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self.size += size
+        return size
+
+
+def size_of(model: Any) -> int | None:
+    """Return the bytes of a learner's pickle, or None where it cannot be pickled.
+
+    The pickle is counted and thrown away; nothing is ever read from one. Unlike the
+    process's memory this is the learner's alone, and the same for every library.
+    """
+    counter = _Counter()
+    try:
+        pickle.Pickler(counter, protocol=5).dump(model)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    return counter.size

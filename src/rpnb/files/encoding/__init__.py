@@ -1,0 +1,1 @@
+"""From columns to feature rows and labels, in chunks."""

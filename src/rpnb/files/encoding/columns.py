@@ -1,0 +1,260 @@
+"""From columns to features and labels, the same however the rows are cut.
+
+The encoder remembers which labels and categories it has seen, in their order, and the
+sums that running means need. All of it can be written as JSON, as it was at the end of
+any chunk, so that another run goes on where one stopped.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.files.encoding.buffers import Buffers
+from rpnb.files.encoding.labels import Book
+from rpnb.files.encoding.targets import Targets
+from rpnb.files.formats.arrow import Kind, as_array, is_text
+from rpnb.files.records import Chunk, FileError, Options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Beyond this a square may overflow; learners refuse it.
+_LARGEST = 1e150
+#: What a category is called where there is none.
+NO_VALUE = ""
+
+
+class Mark(NamedTuple):
+    """How far the books and sums of an encoder had come."""
+
+    labels: int
+    categories: tuple[int, ...]
+    counts: IntArray
+    sums: FloatArray
+
+
+class Encoder:
+    """Turns batches of columns into chunks for a learner.
+
+    Parameters
+    ----------
+    name
+        Of the file, for messages.
+    kinds
+        The feature columns and their kinds.
+    options
+        How to treat them.
+    categories
+        Of columns whose values are all known beforehand: what "one-hot" needs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kinds: Mapping[str, Kind],
+        options: Options,
+        categories: Mapping[str, list[str]] | None = None,
+    ) -> None:
+        import pyarrow as pa
+
+        self._double = pa.float64()
+        self._buffers = Buffers()
+        self.name, self._kinds, self._options = name, dict(kinds), options
+        self.targets = Targets(name, str(options.target), options.max_classes)
+        self._one_hot = options.categorical == "one-hot"
+        known = categories or {}
+        self._books = {
+            column: Book(known.get(column))
+            for column, kind in kinds.items()
+            if kind == "category"
+        }
+        self._sums = np.zeros(len(self._kinds))
+        self._counts = np.zeros(len(self._kinds), np.int64)
+
+    def feature_names(self) -> list[str]:
+        """Return the names of the columns of X."""
+        names: list[str] = []
+        for column in self._kinds:
+            if self._one_hot and column in self._books:
+                names += [f"{column}={value}" for value in self._books[column].values]
+            else:
+                names.append(column)
+        return names
+
+    def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> Chunk:
+        """Return the rows of a batch, which have these numbers in the file."""
+        y, codes = self.targets.take(batch.column(self._options.target), rows)
+        X = self._buffers.empty(batch.num_rows, len(self.feature_names()))
+        place = 0
+        for j, (column, kind) in enumerate(self._kinds.items()):
+            values = batch.column(column)
+            if kind == "number":
+                X[:, place] = self._numbers(j, values)
+                place += 1
+                continue
+            book = self._books[column]
+            numbers = self._categories(column, book, values, rows)
+            if self._one_hot:
+                width = len(book)
+                X[:, place : place + width] = numbers[:, None] == np.arange(width)
+                place += width
+            else:
+                X[:, place] = numbers
+                place += 1
+        # NaN spreads through both; no temporary array is needed.
+        if X.size and not max(X.max(), -X.min()) <= _LARGEST:
+            self._refuse(X, rows)
+        return Chunk(X, y, codes, rows, self._mark())
+
+    def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
+        if values.type != self._double:
+            values = self._doubles(values)
+        if values.null_count:
+            values = values.fill_null(np.nan)
+        numbers: FloatArray = as_array(values)
+        return self._impute(j, numbers) if self._options.missing == "mean" else numbers
+
+    def _doubles(self, values: "pa.Array") -> "pa.Array":
+        import pyarrow as pa
+
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.int8())
+        return values.cast(self._double, safe=False)
+
+    def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
+        """Put the mean of the values so far in place of each that is missing."""
+        there = ~np.isnan(numbers)
+        # `accumulate` adds one by one, so the sums do not depend on where rows are cut.
+        terms = np.concatenate(([self._sums[j]], np.where(there, numbers, 0.0)))
+        sums = np.add.accumulate(terms)
+        counts = self._counts[j] + np.concatenate(([0], np.cumsum(there)))
+        self._sums[j], self._counts[j] = sums[-1], counts[-1]
+        if there.all():
+            return numbers
+        means = sums[:-1] / np.maximum(counts[:-1], 1)
+        return np.where(there, numbers, means)
+
+    def _categories(
+        self, column: str, book: Book, values: "pa.Array", rows: IntArray
+    ) -> IntArray:
+        if not self._one_hot:
+            return self.survey(column, book, values, rows)
+        codes, listed = self._listed(column, values, rows)
+        unknown = [i for i, value in enumerate(listed) if value not in book]
+        if unknown:
+            self._refuse_new(column, listed, np.isin(codes, unknown), codes, rows)
+        return book.renumber(codes, listed, grow=False)
+
+    def _listed(
+        self, column: str, values: "pa.Array", rows: IntArray
+    ) -> tuple[IntArray, list[str]]:
+        """Return each row's number in a list of values, and the list."""
+        import pyarrow as pa
+
+        if not pa.types.is_dictionary(values.type):
+            if not is_text(values.type):
+                values = values.cast(pa.string())
+            values = values.dictionary_encode()
+        listed = [str(value) for value in values.dictionary.to_pylist()]
+        if values.null_count:
+            if self._options.missing == "refuse":
+                self._refuse_missing(column, values, rows)
+            listed.append(NO_VALUE)
+            values = values.indices.fill_null(len(listed) - 1)
+        else:
+            values = values.indices
+        return as_array(values), listed
+
+    def survey(
+        self, column: str, book: Book, values: "pa.Array", rows: IntArray
+    ) -> IntArray:
+        """Return the numbers of a column's values in a book that grows."""
+        numbers = book.renumber(*self._listed(column, values, rows))
+        if len(book) > self._options.max_categories:
+            most = self._options.max_categories
+            row = int(rows[int(np.argmax(numbers >= most))])
+            raise FileError(
+                f"{self.name}, row {row}, column {column}: more than {most} different "
+                f"values: free text, not a category; leave it out (--drop {column}) "
+                "or raise --max-categories"
+            )
+        return numbers
+
+    def _refuse_new(
+        self,
+        column: str,
+        listed: list[str],
+        new: Any,
+        codes: IntArray,
+        rows: IntArray,
+    ) -> None:
+        if new.any():
+            i = int(np.argmax(new))
+            raise FileError(
+                f"{self.name}, row {rows[i]}, column {column}: {listed[codes[i]]!r} is "
+                "a new value, for which there is no one-hot column"
+            )
+
+    def _refuse_missing(
+        self, column: str, values: "pa.Array", rows: IntArray
+    ) -> NoReturn:
+        missing = as_array(values.indices.is_null())
+        row = rows[int(np.argmax(missing))]
+        raise FileError(
+            f"{self.name}, row {row}, column {column}: the value is missing; "
+            "--missing mean takes that as a category of its own"
+        )
+
+    def _refuse(self, X: FloatArray, rows: IntArray) -> NoReturn:
+        i, j = np.argwhere(~(np.abs(X) <= _LARGEST))[0].tolist()
+        value, column = float(X[i, j]), self.feature_names()[j]
+        what = f"{value!r} is too large: beyond ±{_LARGEST:.0e} squares overflow"
+        if np.isnan(value):
+            what = "the value is missing or NaN; --missing mean fills in the mean of "
+            what += "the rows before"
+        elif np.isinf(value):
+            what = "infinity; a feature must be a finite number"
+        raise FileError(f"{self.name}, row {rows[i]}, column {column}: {what}")
+
+    # Going on
+
+    def _mark(self) -> Mark:
+        books = tuple(len(book) for book in self._books.values())
+        counts, sums = self._counts.copy(), self._sums.copy()
+        return Mark(len(self.targets.book), books, counts, sums)
+
+    def to_json(self, mark: Mark) -> dict[str, Any]:
+        """Return what was known at the end of the chunk with this mark."""
+        pairs = zip(self._books.items(), mark.categories, strict=True)
+        return {
+            "columns": self._kinds,
+            "target": self._options.target,
+            "categorical": self._options.categorical,
+            "missing": self._options.missing,
+            "labels": self.targets.to_json(mark.labels),
+            "categories": {name: book.values[:k] for (name, book), k in pairs},
+            "counts": mark.counts.tolist(),
+            "sums": mark.sums.tolist(),
+        }
+
+    def go_on(self, state: Mapping[str, Any]) -> None:
+        """Take up what another encoder of the same columns had seen."""
+        for name, own in (
+            ("columns", self._kinds),
+            ("target", self._options.target),
+            ("categorical", self._options.categorical),
+            ("missing", self._options.missing),
+        ):
+            if state[name] != own or (
+                name == "columns" and list(state[name]) != list(self._kinds)
+            ):
+                raise FileError(
+                    f"{self.name}: the model goes on only with the same {name}; it "
+                    f"was saved with {state[name]!r}, now it is {own!r}"
+                )
+        self.targets.go_on(state["labels"])
+        self._books = {name: Book(state["categories"][name]) for name in self._books}
+        self._counts = np.array(state["counts"], np.int64)
+        self._sums = np.array(state["sums"], np.float64)

@@ -1,0 +1,126 @@
+"""The column of labels: integers, booleans or text, from first to last of one kind."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.files.encoding.labels import Book
+from rpnb.files.formats.arrow import as_array
+from rpnb.files.records import FileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Targets:
+    """Gives labels their numbers, in first-seen order, and refuses what is no label.
+
+    Parameters
+    ----------
+    name, column
+        Of the file and the column, for messages.
+    max_classes
+        More different labels than this are refused.
+    """
+
+    def __init__(self, name: str, column: str, max_classes: int) -> None:
+        self._where = f"{name}, row {{}}, column {column}"
+        self._max_classes = max_classes
+        self.book = Book()
+        self.kind: str | None = None
+        """"integers", "booleans" or "text", from the first label on"""
+
+    def take(self, values: "pa.Array", rows: IntArray) -> tuple[NDArray[Any], IntArray]:
+        """Return the labels of a column and their numbers."""
+        import pyarrow as pa
+
+        if values.null_count:
+            missing = as_array(values.is_null())
+            self._refuse(rows, missing, "the label is missing")
+        if pa.types.is_decimal(values.type):
+            values = values.cast(pa.float64())
+        kind = values.type
+        if (
+            pa.types.is_boolean(kind)
+            or pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+        ):
+            return self._by_value(as_array(values), rows)
+        if not pa.types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        listed = values.dictionary.to_pylist()
+        if listed and not isinstance(listed[0], str):
+            decoded = as_array(values.dictionary_decode())
+            return self._by_value(decoded, rows)
+        self._be("text", rows)
+        codes = as_array(values.indices)
+        numbers = self._checked(self.book.renumber(codes, listed), rows)
+        return self.book.array()[numbers], numbers
+
+    def take_array(
+        self, labels: NDArray[Any], rows: IntArray
+    ) -> tuple[NDArray[Any], IntArray]:
+        """Return labels that are an array already, and their numbers."""
+        if labels.dtype.kind == "U":
+            self._be("text", rows)
+            listed, codes = np.unique(labels, return_inverse=True)
+            numbers = self.book.renumber(codes.reshape(-1), listed.tolist())
+            return labels, self._checked(numbers, rows)
+        return self._by_value(labels, rows)
+
+    def _by_value(
+        self, labels: NDArray[Any], rows: IntArray
+    ) -> tuple[NDArray[Any], IntArray]:
+        if labels.dtype.kind == "b":
+            self._be("booleans", rows)
+            numbers = self.book.renumber(labels.astype(np.int64), [False, True])
+            return labels, self._checked(numbers, rows)
+        if labels.dtype.kind == "f":
+            whole = np.abs(labels) < 2.0**63
+            whole &= np.floor(labels) == labels
+            if not whole.all():
+                value = float(labels[int(np.argmin(whole))])
+                self._refuse(
+                    rows,
+                    ~whole,
+                    f"{value!r} is no label; labels are text or whole numbers",
+                )
+        self._be("integers", rows)
+        if labels.dtype == np.uint64 and labels.max(initial=0) >= 2**63:
+            self._refuse(rows, labels >= 2**63, "a label beyond 64 bits with a sign")
+        labels = labels.astype(np.int64, copy=False)
+        return labels, self._checked(self.book.number_integers(labels), rows)
+
+    def _be(self, kind: str, rows: IntArray) -> None:
+        if self.kind is None:
+            self.kind = kind
+        if self.kind != kind:
+            raise FileError(
+                f"{self._where.format(rows[0])}: the labels are {kind} here, but were "
+                f"{self.kind} before"
+            )
+
+    def _checked(self, numbers: IntArray, rows: IntArray) -> IntArray:
+        if len(self.book) > self._max_classes:
+            self._refuse(
+                rows,
+                numbers >= self._max_classes,
+                f"more than {self._max_classes} different labels: is this the target? "
+                "--max-classes allows more",
+            )
+        return numbers
+
+    def _refuse(self, rows: IntArray, wrong: NDArray[Any], what: str) -> NoReturn:
+        row = int(rows[int(np.argmax(wrong))])
+        raise FileError(f"{self._where.format(row)}: {what}")
+
+    def to_json(self, count: int) -> dict[str, Any]:
+        """Return the first `count` labels seen, and their kind."""
+        return {"kind": self.kind, "values": self.book.values[:count]}
+
+    def go_on(self, state: Mapping[str, Any]) -> None:
+        """Take up the labels that another run has seen."""
+        self.kind, self.book = state["kind"], Book(state["values"])

@@ -1,0 +1,174 @@
+"""SVMlight and LIBSVM: a label and the features that are not zero, a row a line.
+
+scikit-learn reads blocks of lines into CSR matrices. The number of features must be
+known before the first row: it is given, or found by a first pass over the file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.files.encoding.targets import Targets
+from rpnb.files.formats.lines import ByteSource, closed_on_error, head_of
+from rpnb.files.formats.text import TextFile
+from rpnb.files.records import Chunk, FileError, Options
+
+_ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
+_LARGEST = 1e150
+
+
+class SparseBatch(NamedTuple):
+    """Rows as scikit-learn reads them."""
+
+    X: Any
+    y: FloatArray
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.y.shape[0])
+
+
+class SvmLight(TextFile):
+    """Batches of a file in SVMlight's format.
+
+    Parameters
+    ----------
+    path
+        The file, or "-", which needs the number of features.
+    options
+        How to read it.
+    """
+
+    declared: list[Any] | None = None
+
+    def __init__(self, path: str, options: Options) -> None:
+        super().__init__(path)
+        with closed_on_error(self._source):
+            if options.target is not None:
+                raise FileError(
+                    f"{self.name}: SVMlight has no names of columns; leave --target out"
+                )
+            self._first = head_of(self._source)
+            self.p, self._zero = options.features, bool(options.zero_based)
+            if self.p is None:
+                if not self.again:
+                    raise FileError(
+                        f"{self.name}: how many features? --features N is needed where "
+                        "the file cannot be read twice"
+                    )
+                low, high = self._survey()
+                self._zero = low == 0 if options.zero_based is None else self._zero
+                self.p = high + 1 if self._zero else high
+                self._source = ByteSource(path)
+                self._first = head_of(self._source)
+            if self.p < 1:
+                raise FileError(f"{self.name}: there are no features")
+
+    def _survey(self) -> tuple[int, int]:
+        """Return the smallest and the largest index of a feature."""
+        low, high = np.iinfo(np.int64).max, 0
+        for batch in self._read(self._parse):
+            if batch.X.nnz:
+                low = min(low, int(batch.X.indices.min()))
+                high = max(high, int(batch.X.indices.max()))
+        self.close()
+        return int(low), high
+
+    def batches(self) -> Iterator[SparseBatch]:
+        """Yield the rows in their order."""
+        yield from self._read(self._parse)
+
+    def _parse(self, block: bytes, row: int) -> SparseBatch:
+        from sklearn.datasets import load_svmlight_file
+
+        try:
+            # Indices as they stand in the file; a column 0 that is none goes below.
+            X, y = load_svmlight_file(BytesIO(block), zero_based=True)
+        except (ValueError, OverflowError) as error:
+            raise FileError(self._fault(block, row, str(error))) from error
+        p = self.p
+        if p is None:  # while surveyed
+            return SparseBatch(X, y)
+        if not self._zero:
+            below = np.flatnonzero(X.indices == 0)
+            if below.shape[0]:
+                at = int(np.searchsorted(X.indptr, below[0], side="right")) - 1
+                raise FileError(
+                    f"{self.name}, row {row + at}: feature 0, but the first feature "
+                    "is 1; --zero-based makes it 0"
+                )
+            X.indices -= 1
+        beyond = np.flatnonzero(X.indices >= p)
+        if beyond.shape[0]:
+            at = int(np.searchsorted(X.indptr, beyond[0], side="right")) - 1
+            index = int(X.indices[beyond[0]]) + (not self._zero)
+            raise FileError(
+                f"{self.name}, row {row + at}: feature {index}, but there are {p}"
+            )
+        X.resize((X.shape[0], p))
+        return SparseBatch(X, y)
+
+    def _fault(self, block: bytes, row: int, reason: str) -> str:
+        for line in block.splitlines():
+            if not line.strip() or line.lstrip().startswith(b"#"):
+                continue
+            if not _ROW.match(line) or not _are_numbers(line):
+                shown = line.decode(errors="replace").strip()
+                return f"{self.name}, row {row}: not a row of SVMlight: {shown!r:.60}"
+            row += 1
+        return f"{self.name}, row {row} or before: {reason}"
+
+
+def _are_numbers(line: bytes) -> bool:
+    words = line.partition(b"#")[0].split()
+    try:
+        for word in words[:1]:
+            float(word)
+        for word in words[1:]:
+            float(word.partition(b":")[2])
+    except ValueError:
+        return False
+    return True
+
+
+class SparseEncoder:
+    """Turns sparse batches into chunks for a learner; see `Encoder`."""
+
+    def __init__(self, name: str, p: int, options: Options) -> None:
+        self.name, self._p = name, p
+        self.targets = Targets(name, "label", options.max_classes)
+
+    def feature_names(self) -> None:
+        """Return None: sparse columns have no names."""
+
+    def encode(self, batch: SparseBatch, rows: IntArray) -> Chunk:
+        """Return the rows of a batch, which have these numbers in the file."""
+        values: NDArray[Any] = batch.X.data
+        bad = np.flatnonzero(~(np.abs(values) <= _LARGEST))
+        if bad.shape[0]:
+            at = int(np.searchsorted(batch.X.indptr, bad[0], side="right")) - 1
+            raise FileError(
+                f"{self.name}, row {rows[at]}: a feature is {values[bad[0]]!r}; it "
+                f"must be a finite number within ±{_LARGEST:.0e}"
+            )
+        y, codes = self.targets.take_array(batch.y, rows)
+        return Chunk(batch.X, y, codes, rows, len(self.targets.book))
+
+    def to_json(self, mark: int) -> dict[str, Any]:
+        """Return what was known at the end of the chunk with this mark."""
+        return {"features": self._p, "labels": self.targets.to_json(mark)}
+
+    def go_on(self, state: Mapping[str, Any]) -> None:
+        """Take up what another encoder had seen."""
+        if state.get("features") != self._p:
+            raise FileError(
+                f"{self.name}: the model was saved with {state.get('features')} sparse "
+                f"features, now there are {self._p}; --features sets the number"
+            )
+        self.targets.go_on(state["labels"])

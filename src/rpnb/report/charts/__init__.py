@@ -1,0 +1,1 @@
+"""Charts as lists of marks, drawn as SVG or PNG."""

@@ -1,0 +1,243 @@
+"""A chart as a list of marks, before it is SVG or PNG.
+
+A chart is made once, as marks in a plane of `width` × `height` units with y pointing
+down; `rpnb.report.charts.svg` writes it as SVG and `rpnb.study.page.files` paints the
+same marks as PNG. A mark names a role of `rpnb.report.charts.palette`, not a colour:
+the reader's light or dark scheme decides that.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray
+
+XY: TypeAlias = tuple[float, float]
+Anchor: TypeAlias = Literal["start", "middle", "end"]
+Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "cross", "nabla"]
+
+#: Width of an average letter of a sans-serif font, in units of its size.
+LETTER = 0.56
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An open line through points; `dash` alternates drawn and left-out lengths."""
+
+    points: tuple[XY, ...]
+    role: str
+    width: float = 1.0
+    dash: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A filled polygon; `tip` is shown to a reader who rests on it."""
+
+    points: tuple[XY, ...]
+    role: str
+    opacity: float = 1.0
+    tip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A marker around (x, y), `size` from the middle to its edge."""
+
+    x: float
+    y: float
+    shape: Shape
+    role: str
+    size: float = 3.5
+    tip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Text whose baseline starts, is centred or ends at (x, y); `turn` in degrees."""
+
+    x: float
+    y: float
+    text: str
+    role: str = "ink"
+    anchor: Anchor = "start"
+    size: float = 12.0
+    bold: bool = False
+    turn: float = 0.0
+
+
+Mark: TypeAlias = Line | Area | Dot | Label
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Marks in the order in which they are painted, and what they show, in words."""
+
+    width: float
+    height: float
+    title: str
+    marks: tuple[Mark, ...]
+
+
+def beside(title: str, *drawings: Drawing, gap: float = 28.0) -> Drawing:
+    """Return drawings in one, from left to right."""
+    marks: list[Mark] = []
+    x = 0.0
+    for drawing in drawings:
+        marks.extend(_moved(mark, x) for mark in drawing.marks)
+        x += drawing.width + gap
+    height = max(drawing.height for drawing in drawings)
+    return Drawing(x - gap, height, title, tuple(marks))
+
+
+def _moved(mark: Mark, by: float) -> Mark:
+    if isinstance(mark, Line | Area):
+        return replace(mark, points=tuple((x + by, y) for x, y in mark.points))
+    return replace(mark, x=mark.x + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From numbers `low` .. `high` to places `start` .. `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a number."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def inverse(self, place: float) -> float:
+        """Return the number at a place."""
+        share = (place - self.start) / (self.end - self.start)
+        return self.low + share * (self.high - self.low)
+
+
+def box(x: float, y: float, width: float, height: float) -> tuple[XY, ...]:
+    """Return the corners of a rectangle from its upper left one."""
+    return ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
+
+
+def hatch(
+    x: float, y: float, width: float, height: float, role: str, step: float = 5.0
+) -> Iterator[Line]:
+    """Yield lines that rise through a rectangle, cut off at its edges."""
+    for number in range(1, math.ceil((width + height) / step)):
+        reach = number * step  # the line joins (x + reach, y) and (x, y + reach)
+        low, high = max(0.0, reach - height), min(width, reach)
+        if high > low:
+            ends = ((x + low, y + reach - low), (x + high, y + reach - high))
+            yield Line(ends, role, width=1.0)
+
+
+def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
+    """Return round numbers between two numbers, `about` so many of them."""
+    if not high > low:
+        return (low,)
+    raw = (high - low) / max(about, 1)
+    unit = 10.0 ** math.floor(math.log10(raw))
+    step = next(unit * m for m in (1, 2, 2.5, 5, 10) if unit * m >= raw * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return tuple(round(number * step, 12) for number in range(first, last + 1))
+
+
+def ceiling(value: float, about: int = 5) -> float:
+    """Return a round number not below a positive one, at which an axis may end."""
+    if not value > 0.0:
+        return 1.0
+    marks = ticks(0.0, value, about)
+    step = marks[1] - marks[0] if len(marks) > 1 else value
+    return round(math.ceil(value / step - 1e-9) * step, 12)
+
+
+def number(value: float) -> str:
+    """Return a number for an axis: thousands apart, no needless decimals."""
+    if value == round(value):
+        return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{value:.6f}".rstrip("0")
+
+
+def text_width(text: str, size: float) -> float:
+    """Return about how wide a text is, in the units of its size."""
+    return len(text) * size * LETTER
+
+
+def simplify(points: Sequence[XY], tolerance: float = 0.15) -> list[XY]:
+    """Return the points without which a line would look different.
+
+    Ramer (1972), Douglas and Peucker (1973): between two points that stay, the one
+    farthest from their chord stays too if it is farther than `tolerance` from it.
+    """
+    xy = np.array(points, dtype=np.float64)
+    stays = {0, len(points) - 1}
+    spans = [(0, len(points) - 1)]
+    while spans:
+        first, last = spans.pop()
+        if last - first < 2:
+            continue
+        off = _off_chord(xy[first + 1 : last], xy[first], xy[last])
+        far = int(off.argmax())
+        if off[far] > tolerance:
+            middle = first + 1 + far
+            stays.add(middle)
+            spans += [(first, middle), (middle, last)]
+    return [points[index] for index in sorted(stays)]
+
+
+def _off_chord(points: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+    chord, apart = end - start, points - start
+    length = math.hypot(*chord)
+    if length == 0.0:
+        return np.hypot(apart[:, 0], apart[:, 1])
+    return np.abs(chord[0] * apart[:, 1] - chord[1] * apart[:, 0]) / length
+
+
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Return places moved apart to at least `gap`, in order, near where they were.
+
+    Neighbours that are too close form a block around their common middle; blocks that
+    touch are joined. The whole is pushed into `low` .. `high` if it fits there.
+    """
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    blocks: list[tuple[float, list[int]]] = []
+    for index in order:
+        blocks.append((places[index], [index]))
+        while len(blocks) > 1 and _touch(blocks[-2], blocks[-1], gap):
+            (_, left), (_, right) = blocks[-2:]
+            joined = left + right
+            middle = sum(places[i] for i in joined) / len(joined)
+            blocks[-2:] = [(middle, joined)]
+    moved = list(places)
+    for middle, members in blocks:
+        for position, index in enumerate(members):
+            moved[index] = middle + (position - (len(members) - 1) / 2) * gap
+    return _within(moved, order, gap, low, high)
+
+
+def _touch(
+    left: tuple[float, list[int]], right: tuple[float, list[int]], gap: float
+) -> bool:
+    reach = (len(left[1]) + len(right[1])) * gap / 2
+    return right[0] - left[0] < reach - 1e-9
+
+
+def _within(
+    places: list[float], order: Iterable[int], gap: float, low: float, high: float
+) -> list[float]:
+    indices = list(order)
+    edge = high
+    for index in reversed(indices):
+        places[index] = min(places[index], edge)
+        edge = places[index] - gap
+    edge = low
+    for index in indices:
+        places[index] = max(places[index], edge)
+        edge = places[index] + gap
+    return places

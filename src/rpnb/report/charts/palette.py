@@ -1,0 +1,100 @@
+"""Colours by role, for light and dark, and how each method is told apart without them.
+
+The series are the colours of Okabe and Ito (2008), darkened where they would fall
+below a contrast of 3 : 1 on white and lightened likewise on the dark ground. Colour
+is never alone: a method also has its own marker and its own dashes, a verdict its own
+sign, a bar its own hatching.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from rpnb.report.charts.drawing import Shape
+
+#: Role -> colour on the light and on the dark ground.
+COLOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "ground": ("#ffffff", "#15191e"),
+        "ink": ("#1b2127", "#e7ebef"),
+        "muted": ("#5b6670", "#a3aeb8"),
+        "grid": ("#e1e6ea", "#2b333b"),
+        "band": ("#eef2f5", "#1f262d"),
+        "win": ("#0072b2", "#1f78b4"),
+        "on-win": ("#ffffff", "#ffffff"),
+        "tie": ("#d3dae0", "#434d57"),
+        "on-tie": ("#1b2127", "#e7ebef"),
+        "loss": ("#e69f00", "#e69f00"),
+        "loss-line": ("#b47400", "#b47400"),
+        "on-loss": ("#1b1300", "#1b1300"),
+        "s0": ("#d55e00", "#ff8a3c"),
+        "s1": ("#0072b2", "#56b4e9"),
+        "s2": ("#00855f", "#2ec79b"),
+        "s3": ("#b8578d", "#e293c2"),
+        "s4": ("#a87400", "#e69f00"),
+        "s5": ("#4a545d", "#c3ccd4"),
+        "s6": ("#6a51a3", "#b3a2e0"),
+        "s7": ("#7a6a00", "#e8dc5a"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the line and the markers of a method look."""
+
+    role: str
+    shape: Shape
+    dash: tuple[float, ...]
+    width: float
+
+
+#: Looks to be told apart; the first is RPNB's.
+STYLES = (
+    Style("s0", "circle", (), 2.4),
+    Style("s1", "square", (7.0, 3.0), 1.5),
+    Style("s2", "triangle", (1.5, 2.5), 1.5),
+    Style("s3", "diamond", (8.0, 3.0, 1.5, 3.0), 1.5),
+    Style("s4", "nabla", (4.0, 2.0), 1.5),
+    Style("s5", "cross", (11.0, 4.0), 1.5),
+    Style("s6", "circle", (2.0, 2.0, 6.0, 2.0), 1.5),
+    Style("s7", "square", (3.0, 5.0), 1.5),
+)
+
+#: Methods that look the same in every chart: the paper's, in its order.
+RESERVED = ("RPNB", "AROW", "OGD", "PA", "SCW", "OnlineBagging")
+
+_LABELS = {
+    "OnlineBagging": "Online Bagging",
+    "MajorityClass": "Majority class",
+    "NoChange": "No change",
+}
+
+
+def style(method: str, methods: Iterable[str]) -> Style:
+    """Return the look of a method; the paper's six have theirs in every chart."""
+    others = [name for name in methods if name not in RESERVED]
+    known = (*RESERVED, *others)
+    index, n = known.index(method), len(STYLES)
+    # Where there are more methods than looks, RPNB's stays its own.
+    return STYLES[index if index < n else 1 + (index - n) % (n - 1)]
+
+
+def label(method: str) -> str:
+    """Return a method's name as it is written for readers."""
+    return _LABELS.get(method, method)
+
+
+def chart_css() -> str:
+    """Return the style sheet of all charts: the class of a role sets the colour."""
+    light, dark = (
+        "".join(f".chart .{role}{{color:{pair[i]}}}" for role, pair in COLOURS.items())
+        for i in (0, 1)
+    )
+    return (
+        ".chart text{fill:currentColor;font-family:system-ui,-apple-system,"
+        "'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif}"
+        ".chart .l{stroke:currentColor;fill:none;stroke-linejoin:round}"
+        ".chart .a{fill:currentColor}"
+        f"{light}@media screen and (prefers-color-scheme:dark){{{dark}}}"
+    )

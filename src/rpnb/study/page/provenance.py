@@ -1,0 +1,139 @@
+"""The end of the page: how its numbers were made."""
+
+from collections.abc import Iterable, Iterator
+
+from rpnb.datasets import UnknownDatasetError, describe
+from rpnb.datasets.catalogue import Entry
+from rpnb.report.charts.palette import label
+from rpnb.report.html import Html, join, row, section, table, tag
+from rpnb.study.analysis import Content
+from rpnb.study.records import Record
+
+
+def how_it_was_made(content: Content, command: str | None) -> Html:
+    """Return versions, command, permutations, readings, sources and parameters."""
+    records = content.records()
+    facts = dict(_facts(content, records, command))
+    terms = (join((tag("dt", name), tag("dd", value))) for name, value in facts.items())
+    return section(
+        "making",
+        "How it was made",
+        tag("dl", *terms),
+        _methods(content),
+        _datasets(content),
+    )
+
+
+def _facts(
+    content: Content, records: list[Record], command: str | None
+) -> Iterator[tuple[str, str]]:
+    yield "Version", "rpnb " + _several(record.version for record in records)
+    if command is not None:
+        yield "Command", tag("code", command)
+    runs = {len(cell) for cell in content.runs.values()}
+    yield (
+        "Permutations",
+        f"{_several(map(str, runs))} of each dataset, the same for all methods; "
+        f"{len(records)} runs in all",
+    )
+    yield (
+        "Seed of the study",
+        _several(str(seed) for seed in sorted({r.seed for r in records})),
+    )
+    seconds = sum(record.seconds for record in records)
+    yield "Time of all runs", f"{_duration(seconds)}, one after the other"
+    readings = {
+        "paper": "the data as the paper must have read them; what that changed is "
+        "below",
+        "true": "the data as published",
+    }
+    for reading in sorted({record.reading for record in records}):
+        yield "Reading", f"“{reading}”: {readings.get(reading, 'as named')}"
+    yield (
+        "Measures",
+        "Every row is predicted before it is learnt. Error: share of wrong "
+        "predictions. F1: unweighted mean over the classes of the F1 of the "
+        "predictions. Updates: rows that changed the model.",
+    )
+    yield "Stand-ins", _stand_ins(content)
+
+
+def _stand_ins(content: Content) -> Html | str:
+    drawn = [name for name in content.datasets if _is_drawn(content, name)]
+    if not drawn:
+        return "None: no dataset was drawn by a generator."
+    items = []
+    for name in drawn:
+        entry = _entry(name)
+        why = entry.stands_for if entry and entry.stands_for else "a fresh draw"
+        items.append(tag("li", tag("b", name), f": {why}."))
+    return tag("ul", *items)
+
+
+def _is_drawn(content: Content, dataset: str) -> bool:
+    shape = next(s for s in content.shapes if s.dataset == dataset)
+    return (shape.source or "").startswith("drawn")
+
+
+def _methods(content: Content) -> Html:
+    lines = []
+    for method in content.methods:
+        cells = [cell for (_, name), cell in content.runs.items() if name == method]
+        if cells:
+            found = sorted({record.parameters for cell in cells for record in cell})
+            seconds = sum(record.seconds for cell in cells for record in cell)
+            lines.append(
+                row(
+                    label(method),
+                    (
+                        tag("td", str(sum(map(len, cells)))),
+                        tag("td", _duration(seconds)),
+                        tag("td", tag("code", "; ".join(found)), class_="text wide"),
+                    ),
+                )
+            )
+    head = ("Method", "Runs", "Time", "Parameters")
+    caption = "The methods and their parameters."
+    return table(caption, head, [tag("tbody", *lines)], label="Methods", align="lrrl")
+
+
+def _datasets(content: Content) -> Html:
+    lines = []
+    for shape in content.shapes:
+        entry = _entry(shape.dataset)
+        readings = {
+            record.reading
+            for (name, _), cell in content.runs.items()
+            if name == shape.dataset
+            for record in cell
+        }
+        changed = entry.paper_reading if entry and "paper" in readings else None
+        origin = entry.origin if entry else "not in the catalogue"
+        cells = (
+            tag("td", shape.source or "not recorded", class_="text"),
+            tag("td", changed or "", class_="text wide"),
+            tag("td", origin, class_="text wide"),
+        )
+        lines.append(row(shape.dataset, cells))
+    head = ("Dataset", "Rows from", "Changed for the paper's reading", "Origin")
+    caption = "The datasets, and how their rows were had."
+    return table(caption, head, [tag("tbody", *lines)], label="Sources", align="llll")
+
+
+def _entry(dataset: str) -> Entry | None:
+    try:
+        return describe(dataset)
+    except UnknownDatasetError:
+        return None
+
+
+def _several(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(set(texts)))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,168 @@
+"""The top of the page: where we agree with the paper, and where not."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from rpnb.datasets import paper
+from rpnb.report.charts.palette import label
+from rpnb.report.html import Html, join, section, slug, tag
+from rpnb.study.agreement import Agreement
+from rpnb.study.analysis import Content
+from rpnb.study.page.verdicts import LOOKS, kind, notes, sign
+from rpnb.study.tables import Measure
+from rpnb.study.text_tables import MEASURES
+
+_TABLES: Mapping[Measure, str] = {"error": "Table 2", "f1": "Table 3"}
+_JUDGED = ("close", "near", "explained", "differs")
+_SHORT = {"error": "error", "f1": "F1", "updates": "updates"}
+
+
+def summary(content: Content) -> Html:
+    """Return the summary: counts, a grid of verdicts, and all that differs."""
+    letters = notes(content.agreements)
+    return section(
+        "summary",
+        "Where we agree with the paper",
+        _tiles(content.agreements, letters),
+        tag("p", _verdict_on_wins(content)),
+        tag("div", *(_grid(content, m, letters) for m in _TABLES), class_="grids"),
+        tag("h3", "What differs"),
+        _differences(content.agreements, letters),
+    )
+
+
+def lead(content: Content) -> Html:
+    """Return the sentences below the page's title."""
+    tally = Counter(map(kind, content.agreements))
+    judged = sum(tally[name] for name in _JUDGED)
+    agree = tally["close"] + tally["near"]
+    known = {shape.dataset for shape in paper.table_1()}
+    found = sum(name in known for name in content.datasets)
+    text = (
+        f"{agree} of {judged} printed figures agree with ours within three standard "
+        f"errors; {tally['explained']} differ for a known reason, "
+        f"{tally['differs']} for none that is known."
+        if judged
+        else "No printed figure could be judged."
+    )
+    scope = (
+        f"Nguyen, Nguyen, Pham, Liew and Bezdek (2017), section 3, on {found} of its "
+        f"{len(known)} datasets."
+    )
+    return join((tag("p", text, class_="lead"), tag("p", scope, class_="muted")))
+
+
+def _tiles(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:
+    tally = Counter(map(kind, agreements))
+    used = [
+        letters[e.reason] for e in agreements if kind(e) == "explained" and e.reason
+    ]
+    known = "–".join(dict.fromkeys((min(used), max(used)))) if used else None
+    tiles = []
+    for name, look in LOOKS.items():
+        if tally[name] or name in ("close", "differs"):
+            mark = known if name == "explained" and known else look.sign
+            count = tag("b", tag("span", mark, aria_hidden="true"), f" {tally[name]}")
+            tiles.append(tag("li", count, look.words, class_=look.style))
+    return tag("ul", *tiles, class_="tiles")
+
+
+def _verdict_on_wins(content: Content) -> str:
+    counts = [c for c in content.counts["error"] if c.paper_wins is not None]
+    if not counts:
+        return "RPNB was compared with no benchmark here."
+    ahead = [label(c.method) for c in counts if c.wins > c.losses]
+    behind = [label(c.method) for c in counts if c.wins <= c.losses]
+    if not behind:
+        return (
+            "By error rate RPNB wins on more datasets than it loses against each of "
+            f"the {len(ahead)} benchmarks, as the paper says."
+        )
+    return (
+        "The paper has RPNB ahead of every benchmark by error rate. Here it does not "
+        f"win on more datasets than it loses against {_listed(behind)}."
+    )
+
+
+def _grid(content: Content, measure: Measure, letters: Mapping[str, str]) -> Html:
+    cells = {
+        (each.dataset, each.method): each
+        for each in content.agreements
+        if each.figure == measure
+    }
+    columns = [tag("th", label(name), scope="col") for name in paper.METHODS]
+    rows = []
+    for name in content.datasets:
+        row = [cells.get((name, method)) for method in paper.METHODS]
+        if any(row):
+            anchor = tag("a", name, href=f"#agreement-{slug(name)}")
+            signs = (_cell(each, letters) for each in row if each is not None)
+            rows.append(tag("tr", tag("th", anchor, scope="row"), *signs))
+    judged = [k for each in cells.values() if (k := kind(each)) in _JUDGED]
+    good = sum(name in ("close", "near") for name in judged)
+    caption = tag(
+        "caption",
+        tag("b", f"{_TABLES[measure]}, {MEASURES[measure]}"),
+        f": {good} of {len(judged)} agree",
+    )
+    head = tag("thead", tag("tr", tag("td"), *columns))
+    return tag("table", caption, head, tag("tbody", *rows), class_="verdicts")
+
+
+def _cell(each: Agreement, letters: Mapping[str, str]) -> Html:
+    look = LOOKS[kind(each)]
+    shown = tag("span", sign(each, letters), aria_hidden="true")
+    spoken = tag("span", look.words.split(":")[0], class_="hidden")
+    return tag("td", shown, spoken, class_=look.style, title=in_words(each))
+
+
+def in_words(each: Agreement) -> str:
+    """Return an agreement as one line: what, ours, the paper's, how far apart."""
+    what = f"{each.dataset}, {label(each.method)}, {_SHORT[each.figure]}"
+    if each.ours is None:
+        return f"{what}: not run; paper {each.paper:.4g}"
+    z = "" if each.z is None else f"{each.z:+.2f}".replace("-", "\N{MINUS SIGN}")
+    apart = f", {z} standard errors" if z else ""
+    return f"{what}: ours {each.ours:.4g}, paper {each.paper:.4g}{apart}"
+
+
+def _differences(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:
+    far = [each for each in agreements if each.verdict == "differs"]
+    if not far:
+        return tag("p", "Nothing that was judged lies beyond three standard errors.")
+    items = [
+        tag("li", _badge("differs"), in_words(each))
+        for each in far
+        if each.reason is None
+    ]
+    for reason, letter in letters.items():
+        cells = [each for each in far if each.reason == reason]
+        if cells:
+            text = f"{_upper(reason)}: {'; '.join(_places(cells))}."
+            items.append(tag("li", _badge("explained", letter), text))
+    return tag("ul", *items, class_="reasons")
+
+
+def _places(cells: Sequence[Agreement]) -> Iterator[str]:
+    """Yield, for each method and figure, on which datasets."""
+    columns = dict.fromkeys((each.method, each.figure) for each in cells)
+    for method, figure in columns:
+        names = [e.dataset for e in cells if (e.method, e.figure) == (method, figure)]
+        what = f"{label(method)}, {_SHORT[figure]}"
+        many = f"{len(names)} datasets"
+        yield f"{what} on {many if len(names) > 6 else _listed(names)}"
+
+
+def _badge(name: str, text: str | None = None) -> Html:
+    look = LOOKS[name]
+    return tag("span", text or look.sign, class_=f"sign {look.style}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,162 @@
+"""Tables 1, 2 and 3 and the agreement with the paper, as HTML."""
+
+from collections.abc import Iterable, Mapping
+
+from rpnb.report.charts.drawing import number
+from rpnb.report.charts.palette import label
+from rpnb.report.html import Html, join, row, section, slug, table, tag
+from rpnb.report.tables import DASH
+from rpnb.study.agreement import Agreement
+from rpnb.study.analysis import Content
+from rpnb.study.methods import notes_on
+from rpnb.study.page.verdicts import LOOKS, badge, kind, notes
+from rpnb.study.tables import BETTER, Measure, Result, Shape
+from rpnb.study.text_tables import MEASURES
+
+ARROWS: Mapping[str | None, str] = {"worse": "↑", "better": "↓", "equal": "", None: ""}
+_ARROW_WORDS: Mapping[str | None, str] = {
+    "worse": "worse than RPNB",
+    "better": "better than RPNB",
+}
+
+
+def table_1(content: Content) -> Html:
+    """Return Table 1: shapes as printed and as loaded, and where rows came from."""
+    head = ("Dataset", "Features p", "Rows n", "Classes M", "Rows from")
+    body = tag("tbody", *map(_shape, content.shapes))
+    caption = (
+        "Shapes of the datasets. Where ours differs from the printed one, the printed "
+        "one follows in brackets."
+    )
+    inner = table(caption, head, [body], label="Table 1", align="lrrrl")
+    return section("table-1", "Table 1: the datasets", inner)
+
+
+def _shape(shape: Shape) -> Html:
+    pairs = (
+        (shape.p, shape.paper_p),
+        (shape.n, shape.paper_n),
+        (shape.M, shape.paper_M),
+    )
+    cells = [tag("td", _beside(ours, printed)) for ours, printed in pairs]
+    source = tag("td", shape.source or DASH, class_="text")
+    return row(shape.dataset, [*cells, source])
+
+
+def _beside(ours: int | None, printed: int | None) -> str:
+    shown = DASH if ours is None else number(ours)
+    return shown if printed in (None, ours) else f"{shown} ({number(printed)})"
+
+
+def table_2_or_3(content: Content, measure: Measure) -> Html:
+    """Return Table 2 (error) or 3 (F1): mean and variance, ours above the paper's."""
+    place = {"error": 2, "f1": 3}[measure]
+    cells = {(r.dataset, r.method): r for r in content.results[measure]}
+    body = []
+    for name in content.datasets:
+        own = [cells[name, method] for method in content.methods]
+        best = _best(own, measure)
+        whose = tag(
+            "td", tag("span", "ours"), tag("small", "paper"), class_="result text"
+        )
+        body.append(row(name, (whose, *(_result(each, best) for each in own))))
+    caption = (
+        f"Mean of the {MEASURES[measure]} over the permutations, and its variance. "
+        "↑ worse than RPNB, ↓ better, by the Wilcoxon signed-rank test at 0.05. "
+        f"Bold: our best mean in the row. {DASH} not run. "
+        + " ".join(notes_on(content.methods))
+    )
+    inner = table(
+        caption,
+        ("Dataset", "", *map(label, content.methods)),
+        [tag("tbody", *body)],
+        label=f"Table {place}",
+    )
+    return section(f"table-{place}", f"Table {place}: {MEASURES[measure]}", inner)
+
+
+def _best(cells: Iterable[Result], measure: Measure) -> float | None:
+    means = [round(each.mean, 4) for each in cells if each.mean is not None]
+    if len(means) < 2:
+        return None
+    return min(means) if BETTER[measure] == "low" else max(means)
+
+
+def _result(cell: Result, best: float | None) -> Html:
+    bold = best is not None and cell.mean is not None and round(cell.mean, 4) == best
+    ours = _pair(cell.mean, cell.variance, cell.versus_rpnb)
+    printed = _pair(cell.paper_mean, cell.paper_variance, cell.paper_versus_rpnb)
+    upper = tag("span", ours, class_="best" if bold else None)
+    return tag("td", upper, tag("small", printed), class_="result")
+
+
+def _pair(mean: float | None, variance: float | None, versus: str | None) -> Html:
+    """Return a mean with its arrow, and the variance."""
+    if mean is None:
+        return join((DASH,))
+    arrow = tag("span", ARROWS[versus], class_="arrow", title=_ARROW_WORDS.get(versus))
+    spread = DASH if variance is None else f"{variance:.2E}"
+    return join((f"{mean:.4f}", arrow, tag("i", spread)))
+
+
+def agreement_table(content: Content) -> Html:
+    """Return each printed figure beside ours, a group of rows a dataset."""
+    letters = notes(content.agreements)
+    head = (
+        *("Method", "Figure", "Ours", "Paper", "Difference"),
+        *("In standard errors", "Verdict"),
+    )
+    groups = []
+    for name in content.datasets:
+        own = [each for each in content.agreements if each.dataset == name]
+        if own:
+            title = tag("th", name, colspan=len(head), scope="rowgroup")
+            rows = (_agreement(each, letters) for each in own)
+            anchor = f"agreement-{slug(name)}"
+            groups.append(
+                tag("tbody", tag("tr", title), *rows, class_="group", id=anchor)
+            )
+    caption = (
+        "The standard error is that of the difference: the root of the sum of both "
+        "variances, each divided by its number of permutations."
+    )
+    return table(caption, head, groups, label="Agreement", align="llrrrrl")
+
+
+def _agreement(each: Agreement, letters: Mapping[str, str]) -> Html:
+    words = LOOKS[kind(each)].words.split(":")[0]
+    letter = letters.get(each.reason or "")
+    note = join((", ", tag("a", f"note {letter}", href=f"#note-{letter}")))
+    parts = badge(each, letters), words, note if letter else ""
+    figure = {"error": "error", "f1": "F1", "updates": "updates"}[each.figure]
+    digits = 1 if each.figure == "updates" else 4
+    cells = (
+        tag("td", figure, class_="text"),
+        tag("td", _number(each.ours, digits)),
+        tag("td", _number(each.paper, digits)),
+        tag("td", _number(each.difference, digits, signed=True)),
+        tag("td", _number(each.z, 1, signed=True)),
+        tag("td", *parts, class_="text"),
+    )
+    return row(label(each.method), cells)
+
+
+def _number(value: float | None, digits: int, *, signed: bool = False) -> str:
+    if value is None:
+        return DASH
+    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def note_list(content: Content) -> Html:
+    """Return the reasons behind the letters."""
+    items = (
+        tag(
+            "li",
+            tag("span", letter, class_="sign explained"),
+            f"{reason[:1].upper()}{reason[1:]}.",
+            id=f"note-{letter}",
+        )
+        for reason, letter in notes(content.agreements).items()
+    )
+    return tag("ul", *items, class_="reasons")

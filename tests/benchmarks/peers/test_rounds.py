@@ -1,0 +1,171 @@
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from peers.figures import summarise
+from peers.peers import contestants
+from peers.rounds import Failure, Outcome, Plan, Run, Weight, measure
+from peers.showing import amount, table, three_digits
+from peers.workloads import workload
+from rpnb import RPNBClassifier
+
+WHO = (("rpnb", "RPNB"), ("river", "GaussianNB"))
+PLAN = Plan(
+    streams=("mixture",),
+    interpreters={"rpnb": sys.executable, "river": sys.executable},
+    contestants=WHO,
+    n=120,
+    K=4,
+    rounds=2,
+    seed=5,
+    limit=60.0,
+)
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return measure(PLAN)
+
+
+def test_everyone_gets_every_round(outcome: Outcome) -> None:
+    assert outcome.failures == ()
+    assert {(run.peer, run.learner, run.round) for run in outcome.runs} == {
+        (*who, number) for who in WHO for number in (0, 1)
+    }
+    assert all(run.rows == run.n == 120 for run in outcome.runs)
+    assert {(weight.peer, weight.learner) for weight in outcome.weights} == set(WHO)
+
+
+def test_errors_are_those_of_the_rows_of_the_round(outcome: Outcome) -> None:
+    for number in (0, 1):
+        work = workload("mixture", 120, 5 + number)
+        model = RPNBClassifier(n_estimators=4, random_state=5 + number)
+        labels = model.predict_then_learn(work.X, work.y, classes=np.arange(work.M))
+        wanted = np.mean(labels != work.y)
+        for run in outcome.runs:
+            if run.round == number:
+                assert run.reference_error == wanted
+                if run.peer == "rpnb":
+                    assert run.error == wanted
+
+
+def test_a_learner_that_is_too_slow_gets_the_first_rows() -> None:
+    plan = replace(
+        PLAN,
+        contestants=(WHO[0], ("sklearn", "SGDClassifier")),
+        interpreters={"rpnb": sys.executable, "sklearn": sys.executable},
+        n=3000,
+        rounds=1,
+        memory=False,
+        limit=1.0,  # one is a thousand times as fast as the other
+    )
+    found = {run.peer: run for run in measure(plan).runs}
+    assert found["rpnb"].rows == 3000
+    assert found["sklearn"].rows < 3000
+    work = workload("mixture", 3000, 5)
+    model = RPNBClassifier(n_estimators=4, random_state=5)
+    labels = model.predict_then_learn(work.X, work.y, classes=np.arange(work.M))
+    few = found["sklearn"].rows
+    assert found["sklearn"].reference_error == np.mean(labels[:few] != work.y[:few])
+
+
+def test_a_failure_is_told_and_stops_no_one_else() -> None:
+    who = (*WHO, ("river", "Bagging"))
+    plan = replace(PLAN, K=1, contestants=who, rounds=1, memory=False)
+    outcome = measure(plan)  # River's bagging wants two members
+    (failure,) = outcome.failures
+    assert (failure.peer, failure.learner) == ("river", "Bagging")
+    assert "At least 2 models" in failure.message
+    assert len(outcome.runs) == 2
+    assert outcome.weights == ()
+    shown = table("mixture", summarise(outcome), outcome)
+    assert any("River, Bagging, failed" in note for note in shown.notes)
+
+
+def run(peer: str, learner: str, number: int, seconds: float, rows: int = 1000) -> Run:
+    return Run(
+        "mixture", peer, "1.0", learner, number, 1000, rows, seconds, 2 * seconds,
+        0.25 + number / 10, 0.5,
+    )  # fmt: skip
+
+
+def made_up() -> Outcome:
+    runs = (
+        *(run("rpnb", "RPNB", i, s) for i, s in enumerate((0.01, 0.02, 0.04))),
+        *(run("river", "GaussianNB", i, s, 500) for i, s in enumerate((1, 3, 1))),
+    )
+    weights = (Weight("mixture", "rpnb", "RPNB", 181_175, 2_000_000),)
+    failures = (Failure("mixture", "river", "Bagging", "too large"),)
+    return Outcome(replace(PLAN, rounds=3), runs, weights, failures)
+
+
+def test_figures_are_medians_and_ratios_within_a_round() -> None:
+    ours, river = summarise(made_up())
+    assert (ours.speed, ours.speed_low, ours.speed_high) == (50e3, 25e3, 100e3)
+    assert ours.speed_wall == 25e3
+    assert ours.ratio == 1.0
+    assert ours.is_reference
+    assert (ours.model_bytes, ours.peak_bytes) == (181_175, 2_000_000)
+    assert (river.model_bytes, river.peak_bytes) == (None, None)
+    assert river.speed == 500.0
+    # Round by round 200, 300 and 50: the ratio of the medians would be 100.
+    assert (river.ratio, river.ratio_low, river.ratio_high) == pytest.approx(
+        (200.0, 50.0, 300.0)
+    )
+    assert river.error == pytest.approx(0.35)
+    assert (river.rows, river.n, river.rounds) == (500, 1000, 3)
+    assert not river.is_reference
+
+
+def test_the_table_says_what_is_there_and_marks_first_rows() -> None:
+    outcome = made_up()
+    shown = table("mixture", summarise(outcome), outcome)
+    assert shown.title == "mixture: 1,000 rows"
+    assert shown.rows == (
+        (
+            "rpnb 1.0", "RPNB, K = 4", "1,000", "50,000", "25,000–100,000",
+            "0.3500", "0.5000", "181 kB", "2.00 MB", "—", "—",
+        ),
+        (
+            "River 1.0", "GaussianNB", "500*", "500", "167–500",
+            "0.3500", "0.5000", "—", "—", "200", "50.0–300",
+        ),
+    )  # fmt: skip
+    assert any(note.startswith("*: only the first rows") for note in shown.notes)
+    assert any("too large" in note for note in shown.notes)
+    scaled = replace(outcome, plan=replace(outcome.plan, scale=True))
+    assert "standardised" in table("mixture", summarise(outcome), scaled).title
+
+
+def test_without_rpnb_there_is_no_ratio() -> None:
+    outcome = made_up()
+    alone = replace(outcome, runs=outcome.runs[3:])
+    (river,) = summarise(alone)
+    assert river.ratio is None
+    assert table("mixture", [river], alone).rows[0][-2:] == ("—", "—")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(99.96, "100"), (1.0, "1.00"), (0.999, "0.999"), (1e6, "1,000,000")],
+)  # fmt: skip
+def test_numbers_have_three_digits(value: float, text: str) -> None:
+    assert three_digits(value) == text
+
+
+def test_bytes_are_read_by_people() -> None:
+    assert [amount(count) for count in (0, 999, 1000, 2_500_000_000)] == [
+        "0 B", "999 B", "1.00 kB", "2.50 GB",
+    ]  # fmt: skip
+
+
+def test_learners_are_chosen_by_name_and_rpnb_stays() -> None:
+    assert contestants(["rpnb", "river"], ["Bagging"]) == (
+        ("rpnb", "RPNB"),
+        ("river", "Bagging"),
+    )
+    assert ("river", "GaussianNB") in contestants(["rpnb", "river"])
+    with pytest.raises(ValueError, match="got 'Oracle'"):
+        contestants(["rpnb"], ["Oracle"])

@@ -1,0 +1,170 @@
+"""The talk with real workers, in the interpreter that runs the tests.
+
+Libraries that are not here are tested where RPNB_ENVIRONMENTS names a folder of
+environments, as `python -m peers --environments` takes it.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from peers.asking import WORKERS, Worker, WorkerError, worker
+from peers.peers import PEERS
+from rpnb import RPNBClassifier
+from rpnb.datasets.streams import mixture
+
+ROWS, M = 60, 3
+ELSEWHERE = os.environ.get("RPNB_ENVIRONMENTS")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[np.ndarray, np.ndarray]:
+    ((X, y),) = mixture(ROWS, 4, M, seed=3)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def file(
+    rows: tuple[np.ndarray, np.ndarray], tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    path = tmp_path_factory.mktemp("rows") / "rows.npz"
+    np.savez(path, X=rows[0], y=rows[1])
+    return str(path)
+
+
+@pytest.fixture(scope="module", params=["rpnb", "sklearn", "river"])
+def peer(request: pytest.FixtureRequest) -> Iterator[tuple[str, Worker]]:
+    name = request.param
+    module = WORKERS / PEERS[name].worker
+    with worker(PEERS[name].label, sys.executable, module) as running:
+        yield name, running
+
+
+def request(file: str, learner: str, **more: object) -> dict[str, Any]:
+    fixed = {"rows": file, "n": ROWS, "M": M, "K": 3, "seed": 0, "at_least": 0.0}
+    return {**fixed, "learner": learner, **more}
+
+
+def expected(name: str, X: np.ndarray, y: np.ndarray) -> list[int]:
+    """The labels of the first learner, by the plainest loop over its library."""
+    if name == "rpnb":
+        model = RPNBClassifier(n_estimators=3, random_state=0)
+        return list(model.predict_then_learn(X, y, classes=np.arange(M)))
+    labels = []
+    if name == "river":
+        bayes = import_module("river.naive_bayes").GaussianNB()
+        for x, label in zip(X.tolist(), y.tolist(), strict=True):
+            answer = bayes.predict_one(dict(enumerate(x)))
+            labels.append(-1 if answer is None else answer)
+            bayes.learn_one(dict(enumerate(x)), label)
+        return labels
+    classifier = GaussianNB()
+    with np.errstate(all="ignore"):
+        for i in range(len(X)):
+            labels.append(classifier.predict(X[i : i + 1])[0] if i else -1)
+            classifier.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(M))
+    return labels
+
+
+def test_labels_are_those_of_the_plain_loop(
+    peer: tuple[str, Worker], file: str, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    name, running = peer
+    learner = next(iter(PEERS[name].learners))
+    answer = running.ask("run", **request(file, learner))
+    X, y = rows
+    assert answer["arrays"]["labels"].tolist() == expected(name, X, y)
+    assert answer["seconds"] > 0.0
+    assert answer["runs"] == 1
+    part = running.ask("run", **request(file, learner, n=7))["arrays"]["labels"]
+    assert part.tolist() == expected(name, X[:7], y[:7])
+
+
+def test_every_learner_answers_and_can_be_weighed(
+    peer: tuple[str, Worker], file: str
+) -> None:
+    name, running = peer
+    for learner in PEERS[name].learners:
+        labels = running.ask("run", **request(file, learner, n=20))["arrays"]["labels"]
+        assert labels.shape == (20,)
+        assert np.isin(labels[1:], range(M)).all()
+        weight = running.ask("weigh", **request(file, learner))
+        assert weight["bytes"] > 100
+        assert weight["peak"] is None or weight["peak"] >= 0
+
+
+def test_a_worker_says_its_release_and_survives_a_bad_request(
+    peer: tuple[str, Worker], file: str
+) -> None:
+    name, running = peer
+    assert running.ask("greet")["version"][0].isdigit()
+    with pytest.raises(WorkerError, match=f"{PEERS[name].label}: .*rows-that-are-not"):
+        running.ask("run", **request("rows-that-are-not", "GaussianNB"))
+    running.ask("run", **request(file, "GaussianNB", n=5))
+
+
+def test_short_runs_are_repeated(peer: tuple[str, Worker], file: str) -> None:
+    _, running = peer
+    short = request(file, "GaussianNB", n=2)
+    running.ask("run", **short)  # the first may load and compile
+    seconds = running.ask("run", **short)["seconds"]
+    answer = running.ask("run", **short | {"at_least": 5 * seconds})
+    assert answer["runs"] > 1
+
+
+def test_a_worker_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    module = tmp_path / "broken_worker.py"
+    module.write_text("raise ImportError('there is no such library')\n")
+    with (
+        worker("Broken", sys.executable, module) as running,
+        pytest.raises(
+            WorkerError, match=r"Broken: its process has ended: .*no such lib"
+        ),
+    ):
+        running.ask("greet")
+
+
+def test_what_a_library_prints_is_no_answer_and_a_worker_has_one_processor(
+    tmp_path: Path,
+) -> None:
+    module = tmp_path / "noisy_worker.py"
+    module.write_text(
+        "import os\n"
+        "def version():\n"
+        "    print('so noisy')\n"
+        "    os.write(1, b'and louder\\n')\n"
+        "    if not hasattr(os, 'sched_getaffinity'):\n"
+        "        return '1'\n"
+        "    threads = os.environ['OMP_NUM_THREADS']\n"
+        "    return threads * len(os.sched_getaffinity(0))\n"
+    )
+    with worker("Noisy", sys.executable, module) as running:
+        assert running.ask("greet") == {"version": "1"}
+
+
+@pytest.mark.skipif(ELSEWHERE is None, reason="RPNB_ENVIRONMENTS names no folder")
+@pytest.mark.parametrize("name", ["capymoa", "vw", "vw-next"])
+def test_peers_in_their_own_environments(name: str, file: str) -> None:
+    python = Path(str(ELSEWHERE), name, "bin", "python")
+    found = {}
+    with worker(name, python, WORKERS / PEERS[name].worker) as running:
+        for learner in PEERS[name].learners:
+            answer = running.ask("run", **request(file, learner))
+            found[learner] = answer["arrays"]["labels"]
+            assert found[learner].shape == (ROWS,)
+            assert np.isin(found[learner], range(M)).all()
+            weight = running.ask("weigh", **request(file, learner))["bytes"]
+            # Java cannot serialise Streaming Random Patches.
+            assert (weight is None) == (learner == "StreamingRandomPatches")
+            assert weight is None or weight > 100
+    if name.startswith("vw"):  # one learner, asked in several ways
+        first = found.pop("text lines")
+        for labels in found.values():
+            assert labels.tolist() == first.tolist()

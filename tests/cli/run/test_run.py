@@ -1,0 +1,380 @@
+"""`rpnb run` and `rpnb compare`: one pass over a file, and what it leaves."""
+
+import csv
+import gzip
+import inspect
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rpnb import RPNBClassifier, datasets
+from rpnb.baselines import make
+from rpnb.cli import main
+
+N = 700
+FEW = ["--n-estimators", "7", "--quiet"]
+
+
+def rows() -> tuple[Any, Any]:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, N)
+    X = rng.standard_normal((N, 4)) + 1.5 * np.eye(4)[y]
+    return X, np.array(["one", "two", "three"])[y]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    X, y = rows()
+    lines = [",".join([*map(repr, x), y[i]]) for i, x in enumerate(X.tolist())]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(["a,b,c,d,kind", *lines]) + "\n")
+    return file
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    """The JSON that a command prints."""
+    code = main([*map(str, words), "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def predictions(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_is_predict_then_learn_over_the_rows(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    found = run(capsys, "run", path, "--target", "kind", *FEW, "--predictions", out)
+    X, y = rows()
+    model = RPNBClassifier(7, random_state=0)
+    answers = model.predict_then_learn(X, y)
+    assert found["rows"] == N
+    assert found["features"] == 4
+    assert found["classes"] == ["one", "three", "two"]
+    ours, majority, last = found["learners"]
+    assert ours["mistakes"] == int(np.sum(answers != y)) == ours["updates"]
+    assert ours["error"] == ours["mistakes"] / N
+    assert ours["window_error"] == ours["error"]  # all rows are in the window
+    assert sum(map(sum, ours["confusion"])) == N
+    written = predictions(out)
+    assert [int(line["row"]) for line in written] == list(range(1, N + 1))
+    assert [line["truth"] for line in written] == y.tolist()
+    shown = ["" if label is None else label for label in answers.tolist()]
+    assert [line["prediction"] for line in written] == shown
+    for name, reference in (("MajorityClass", majority), ("NoChange", last)):
+        wrong = make(name).predict_then_learn(X, y) != y
+        assert reference["mistakes"] == int(np.sum(wrong))
+        assert reference["reference"]
+
+
+def slowly(model: Any, X: Any, y: Any) -> list[float]:
+    chances = []
+    for i in range(len(y)):
+        if hasattr(model, "classes_"):
+            at = list(model.classes_).index(model.predict(X[i : i + 1])[0])
+            chances.append(float(model.predict_proba(X[i : i + 1])[0, at]))
+        else:
+            chances.append(float("nan"))
+        model.predict_then_learn(X[i : i + 1], y[i : i + 1])
+    return chances
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        (FEW, RPNBClassifier(7, random_state=0)),
+        (
+            [*FEW, "--update", "all", "--class-prior", "frequency"],
+            RPNBClassifier(7, update="all", class_prior="frequency", random_state=0),
+        ),
+        (["--model", "GaussianNB", "--quiet"], make("GaussianNB")),
+    ],
+    ids=["mistakes", "all", "GaussianNB"],
+)
+def test_probabilities_are_those_of_the_model_before_the_row(
+    words: list[str], model: Any, path: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:201]))
+    command = ["run", str(path), "--target", "kind", *words, "--predictions", str(out)]
+    assert main(command) == 0
+    X, y = rows()
+    found = [float(line["probability"] or "nan") for line in predictions(out)]
+    np.testing.assert_allclose(found, slowly(model, X[:200], y[:200]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "batch"), [(7, 1), (33, 1), (5000, 1), (33, 16)])
+def test_no_result_depends_on_the_size_of_chunks(
+    size: int, batch: int, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", path, "--target", "kind", *FEW, "--batch-size", batch]
+    usual = run(capsys, *words)  # all rows in one chunk
+    cut = run(capsys, *words, "--chunk-rows", size)
+    for a, b in zip(usual["learners"], cut["learners"], strict=True):
+        del a["seconds"], b["seconds"]
+        assert a == b
+
+
+def test_several_learners_are_as_each_alone(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", path, "--target", "kind", "--quiet"]
+    together = run(
+        capsys, *words, "--compare", "AROW", "SCW", "OGD", "--param", "AROW.C=0.5"
+    )
+    found = {learner["name"]: learner for learner in together["learners"]}
+    assert list(found) == ["AROW", "SCW", "OGD", "majority class", "same as last"]
+    alone = run(capsys, *words, "--model", "AROW", "--param", "C=0.5")
+    assert found["AROW"]["mistakes"] == alone["learners"][0]["mistakes"]
+    assert found["AROW"]["parameters"]["C"] == 0.5
+    scw = make("SCW1").predict_then_learn(*rows())
+    assert found["SCW"]["mistakes"] == int(np.sum(scw != rows()[1]))
+
+
+def test_compare_takes_a_dataset_by_name_in_a_random_order(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RPNB_DATA", raising=False)
+    found = run(capsys, "compare", "iris", *FEW)
+    names = [learner["name"] for learner in found["learners"]]
+    assert names[:5] == ["RPNB", "AROW", "SCW", "PA", "GaussianNB"]
+    assert names[5:] == ["majority class", "same as last"]
+    assert found["order"] == "seed 0"
+    data = datasets.load("iris")
+    order = np.random.default_rng(0).permutation(150)
+    X, y = data.X[order], data.y[order]
+    model = RPNBClassifier(7, random_state=0)
+    answers = model.predict_then_learn(X, y, classes=np.unique(y))
+    assert found["learners"][0]["mistakes"] == int(np.sum(answers != y))
+
+
+@pytest.mark.parametrize("missing", ["refuse", "mean"])
+def test_saved_and_loaded_is_as_if_never_stopped(
+    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(8)
+    hole = "" if missing == "mean" else "0"
+    lines = [
+        f"{rng.normal():.3f},{rng.choice(['u', 'v', 'w', 'x'])},"
+        f"{hole if rng.random() < 0.1 else rng.integers(9)},{rng.choice(['p', 'q'])}"
+        for _ in range(400)
+    ]
+    head = "a,word,b,y"
+    for name, part in (("all", lines), ("1", lines[:150]), ("2", lines[150:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *part]) + "\n")
+    common = ["--target", "y", "--quiet", "--missing", missing]
+    go = ["--n-estimators", "5", *common]
+    for name in ("all", "1", "2"):
+        more = [*go] if name != "2" else [*common, "--load", tmp_path / "1.rpnb"]
+        more += ["--predictions", tmp_path / f"{name}.out"]
+        if name != "2":
+            more += ["--save", tmp_path / f"{name}.rpnb"]
+        else:
+            more += ["--save", tmp_path / "2.rpnb"]
+        run(capsys, "run", tmp_path / f"{name}.csv", *more)
+    whole = predictions(tmp_path / "all.out")
+    parts = predictions(tmp_path / "1.out") + predictions(tmp_path / "2.out")
+    keep = ("truth", "prediction", "probability")
+    assert [[line[k] for k in keep] for line in whole] == [
+        [line[k] for k in keep] for line in parts
+    ]
+    assert (tmp_path / "all.rpnb").read_bytes() == (tmp_path / "2.rpnb").read_bytes()
+    model = RPNBClassifier.load(tmp_path / "2.rpnb")
+    assert model.n_seen_ == 400
+
+
+def test_the_standard_input_is_a_file_too(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["--target", "kind", *FEW]
+    usual = run(capsys, "run", path, *words)
+    for data in (path.read_bytes(), gzip.compress(path.read_bytes())):
+        stdin = io.TextIOWrapper(io.BytesIO(data))
+        monkeypatch.setattr(sys, "stdin", stdin)
+        found = run(capsys, "run", "-", *words, "--format", "csv")
+        assert found["learners"][0]["mistakes"] == usual["learners"][0]["mistakes"]
+        assert found["source"] == "standard input"
+
+
+def test_sparse_rows_go_to_learners_that_take_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from scipy.sparse import csr_array
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y = rows()
+    X[X < 0.5] = 0.0
+    numbers = np.unique(y, return_inverse=True)[1]
+    path = tmp_path / "rows.svm"
+    dump_svmlight_file(X, numbers, str(path), zero_based=False)
+    found = run(capsys, "run", path, "--model", "PA", "--quiet")
+    answers = make("PA").predict_then_learn(csr_array(X), numbers)
+    assert found["learners"][0]["mistakes"] == int(np.sum(answers != numbers))
+    assert found["features"] == 4
+    assert main(["run", str(path), "--model", "GaussianNB"]) == 2
+    assert "GaussianNB does not take sparse rows" in capsys.readouterr().err
+
+
+def test_declared_classes_take_part_from_the_first_row_on(
+    path: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    words = ["run", str(path), "--target", "kind", *FEW, "--predictions", str(out)]
+    assert main([*words, "--classes", "one", "two", "three"]) == 0
+    X, y = rows()
+    model = RPNBClassifier(7, random_state=0)
+    answers = model.predict_then_learn(X, y, classes=["one", "two", "three"])
+    assert [line["prediction"] for line in predictions(out)] == answers.tolist()
+
+
+def test_a_table_and_a_report_for_people(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.html"
+    words = ["run", str(path), "--target", "kind", *FEW, "--report", str(report)]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert f"{path}: {N} rows, 4 features, 3 classes, in the order of the file" in out
+    named = [line.split("  ")[0] for line in out.splitlines()]
+    assert {"RPNB", "majority class", "same as last"} <= set(named)
+    page = report.read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("<svg") == 3
+    assert "http" not in page.replace("http://www.w3.org", "")
+    for title in ("Confusion", "Scores by class", "Class balance", "Learning curves"):
+        assert f">{title}</h2>" in page
+
+
+@pytest.mark.parametrize(
+    ("density", "said"), [("log", "are added"), ("product", "are multiplied")]
+)
+def test_the_table_says_which_density_trees_were_run_with(
+    path: Path, capsys: pytest.CaptureFixture[str], density: str, said: str
+) -> None:
+    words = ["run", str(path), "--target", "kind", "--model", "OnlineBagging"]
+    options = ["--param", f"density={density}", "--param", "n_estimators=2", "--quiet"]
+    assert main([*words, *options]) == 0
+    (line,) = [
+        line for line in capsys.readouterr().out.splitlines() if "densities" in line
+    ]
+    assert line.startswith("OnlineBagging: ")
+    assert said in line
+    assert f'density="{density}"' in line
+
+
+def test_a_run_imports_nothing_that_it_does_not_need(path: Path) -> None:
+    code = (
+        "import sys, rpnb.cli as c; c.main(sys.argv[1:]); "
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    words = ["run", str(path), "--target", "kind", *FEW]
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "rpnb.cli.run.streaming" in loaded
+    unneeded = {"rpnb.baselines", "rpnb.study.run", "rpnb.study.page", "matplotlib"}
+    assert not loaded & (unneeded | {"river", "rpnb.datasets", "peers"})
+
+
+def test_every_parameter_of_the_estimator_is_an_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "--help"]) == 0
+    shown = capsys.readouterr().out
+    parameters = list(inspect.signature(RPNBClassifier.__init__).parameters)[1:]
+    assert len(parameters) >= 13
+    for name in parameters:
+        assert f"--{name.replace('_', '-')} " in shown, name
+    # Words to choose from are named, also those of a union.
+    assert "{gaussian,bernoulli,achlioptas,very_sparse,hadamard}" in shown
+    assert "--n-components N" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--n-estimators", "0"], "n_estimators must be an integer of at least 1"),
+        (["--projection", "cauchy"], "projection must be one of 'gaussian'"),
+        (["--model", "AROV"], "there is no learner 'AROV'; close to it: AROW"),
+        (["--model", "OGD", "--n-estimators", "3"], "--n-estimators is a parameter of"),
+        (["--model", "AROW", "--param", "D=3"], "AROW has no parameter 'D'"),
+        (["--compare", "AROW", "PA", "--param", "C=3"], "--param C=3: whose?"),
+        (["--param", "what"], "--param must be [LEARNER.]name=value"),
+        (["--param", "PA.C=1"], "PA does not take part"),
+        (["--batch-size", "none"], "--batch-size must be a number here"),
+        (["--compare", "AROW", "PA", "--save", "m"], "--save writes one model"),
+        (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded"),
+        (["--load", "m", "--model", "PA"], "--load goes on with the learner"),
+        (["--chunk-rows", "0"], "--chunk-rows: must be at least 1"),
+        (["--shuffle", "x"], "must be a whole number"),
+        (["--predictions", "no/such/folder/p.csv"], "p.csv cannot be written"),
+        (["--report", "."], "is a folder"),
+        (["--report", "x", "--save", "x"], "named twice"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_usage_is_one_line_and_exit_code_2(
+    words: list[str],
+    message: str,
+    path: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert main(["run", str(path), "--target", "kind", "--quiet", *words]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_model_of_another_origin_is_not_gone_on_with(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = RPNBClassifier(3, random_state=0).fit(*rows())
+    model.save(tmp_path / "own.rpnb")
+    words = ["run", str(path), "--target", "kind", "--load", str(tmp_path / "own.rpnb")]
+    assert main(words) == 2
+    assert "not written by rpnb run --save" in capsys.readouterr().err
+
+
+def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) -> None:
+    from rpnb.files import LabelledFile, Options
+
+    with LabelledFile(str(path), Options(target="kind")) as file:
+        chunks = list(file.chunks(100))
+    assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows()[0])
+    assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])
+
+
+def test_the_line_says_rows_speed_errors_updates_and_memory() -> None:
+    from rpnb.cli.run.stream_progress import StreamProgress, line
+
+    state = StreamProgress(
+        rows=12_000,
+        share=0.5,
+        seconds=4.0,
+        errors={"RPNB": (0.25, 0.125)},
+        window=1000,
+        updates=3000,
+    )
+    shown = line(state, bar=True)
+    assert shown.startswith(
+        "[##########..........]  12,000 rows (50%)  3,000 rows/s  "
+        "RPNB 25.00%, last 1,000: 12.50%  3,000 updates"
+    )
+    assert line(state, bar=False).startswith("12,000 rows (50%)")

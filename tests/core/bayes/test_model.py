@@ -1,0 +1,111 @@
+import copy
+import pickle
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rpnb.core.bayes.model import arrange_classes, copy_model, grew_from, pool
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.passes.engine import run, run_batches
+from strategies import make_model
+
+WEIGHT = np.ones(1)
+
+
+def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 4)) + 2.0 * y[:, None], y
+
+
+def test_classes_can_be_added_moved_and_left_out() -> None:
+    model = make_model(4, 3)
+    X, y = stream(0, 30)
+    run(model, X, y, WEIGHT, LEARN_MISTAKES, np.empty(30, np.int64))
+    arranged = arrange_classes(model, np.array([2, -1, 0]))
+    assert_array_equal(arranged.moments.mean[[0, 2]], model.moments.mean[[2, 0]])
+    assert_array_equal(arranged.gaussians.precision[1], 1.0)
+    assert_array_equal(arranged.classes.eligible, [True, False, True])
+    assert (arranged.n_seen, arranged.n_updates) == (model.n_seen, model.n_updates)
+
+
+def test_a_copy_shares_nothing_that_changes() -> None:
+    model = make_model(4, 3)
+    twin = copy_model(model)
+    assert twin.projection is model.projection
+    X, y = stream(0, 30)
+    run(twin, X, y, WEIGHT, LEARN_MISTAKES, np.empty(30, np.int64))
+    assert_array_equal(model.moments.weight, 0.0)
+    assert_array_equal(model.gaussians.precision, 1.0)
+
+
+def test_a_projection_is_pickled_as_its_recipe() -> None:
+    projection = make_model(40, 2, K=50, q=10).projection
+    restored = pickle.loads(pickle.dumps(projection))  # noqa: S301 - our own bytes
+    assert_array_equal(restored.R, projection.R)
+    assert restored.same_as(projection)
+    assert len(pickle.dumps(projection)) < projection.R.nbytes / 10
+    assert copy.deepcopy(projection) is projection
+
+
+def test_projections_differ_by_any_part_of_the_recipe() -> None:
+    base = make_model(4, 1).projection
+    for other in (
+        make_model(4, 1, seed=1),
+        make_model(5, 1),
+        make_model(4, 1, K=6),
+        make_model(4, 1, q=4),
+        make_model(4, 1, law="bernoulli"),
+    ):
+        assert not base.same_as(other.projection)
+
+
+def test_shards_pooled_equal_the_mini_batch_on_their_union() -> None:
+    # Classify apart against one frozen model, then pool what each has learnt.
+    base = make_model(4, 3)
+    X, y = stream(1, 50)
+    run(base, X, y, WEIGHT, LEARN_MISTAKES, np.empty(50, np.int64))
+    X, y = stream(2, 90)
+    whole = copy_model(base)
+    run_batches(whole, X, y, WEIGHT, LEARN_MISTAKES, 90, np.empty(90, np.int64))
+    shards = [copy_model(base) for _ in range(3)]
+    for shard, rows in zip(shards, np.split(np.arange(90), [20, 47]), strict=True):
+        labels = np.empty(rows.size, np.int64)
+        run_batches(shard, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, 90, labels)
+    pool(shards[0], shards[1], base)
+    pool(shards[0], shards[2], base)
+    assert_allclose(shards[0].moments.weight, whole.moments.weight)
+    assert_allclose(shards[0].moments.mean, whole.moments.mean, atol=1e-12)
+    assert_allclose(shards[0].moments.scatter, whole.moments.scatter, atol=1e-9)
+    assert_allclose(shards[0].gaussians.mean, whole.gaussians.mean, atol=1e-12)
+    assert_array_equal(shards[0].classes.seen, whole.classes.seen)
+    assert shards[0].n_seen == whole.n_seen
+    assert shards[0].n_updates == whole.n_updates
+
+
+def test_models_with_nothing_in_common_pool_to_the_model_of_all_rows() -> None:
+    X, y = stream(3, 60)
+    one, two, whole = (make_model(4, 3) for _ in range(3))
+    one.classes = one.classes._replace(follow=2.0)
+    for model, rows in ((one, slice(25)), (two, slice(25, 60)), (whole, slice(60))):
+        labels = np.empty(60, np.int64)
+        run(model, X[rows], y[rows], WEIGHT, LEARN_ALL, labels[rows])
+    pool(one, two, None)
+    assert_allclose(one.moments.mean, whole.moments.mean, atol=1e-12)
+    assert_allclose(one.moments.scatter, whole.moments.scatter, atol=1e-10)
+    assert_allclose(one.classes.bias, 2.0 * np.log1p(np.bincount(y)))
+
+
+def test_a_model_grew_from_what_it_was_and_from_nothing_it_was_not() -> None:
+    X, y = stream(3, 60)
+    base = make_model(4, 3)
+    run(base, X[:20], y[:20], WEIGHT, LEARN_ALL, np.empty(20, np.int64))
+    grown = copy_model(base)
+    run(grown, X[20:], y[20:], WEIGHT, LEARN_ALL, np.empty(40, np.int64))
+    assert grew_from(grown, base)
+    assert grew_from(base, base)
+    assert not grew_from(base, grown)
+    # As many rows, but fewer of one class.
+    other = make_model(4, 3)
+    run(other, X, np.zeros(60, np.int64), WEIGHT, LEARN_ALL, np.empty(60, np.int64))
+    assert not grew_from(other, base)

@@ -1,0 +1,78 @@
+import numpy as np
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+from rpnb.core.bayes.naive_bayes import (
+    NaiveBayes,
+    arrange_naive_bayes,
+    blank_naive_bayes,
+    derive_naive_bayes,
+    naive_bayes_pass,
+    naive_bayes_scores,
+)
+from strategies import Stream, streams
+
+WEIGHT = np.ones(1)
+
+
+def learnt(stream: Stream) -> tuple[NaiveBayes, np.ndarray]:
+    state = blank_naive_bayes(stream.M, stream.X.shape[1], 1e-9)
+    labels = np.empty(stream.y.shape[0], np.int64)
+    naive_bayes_pass(state, stream.X, stream.y, WEIGHT, True, labels)
+    return state, labels
+
+
+def blobs(n: int) -> Stream:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, n)
+    return Stream(rng.normal(size=(n, 4)) + rng.normal(size=(3, 4))[y], y, 3)
+
+
+def test_scores_are_log_prior_plus_log_densities() -> None:
+    stream = blobs(50)
+    state, _ = learnt(stream)
+    found = np.empty((50, 3))
+    naive_bayes_scores(state, stream.X, found)
+    for m in range(3):
+        rows = stream.X[stream.y == m]
+        law = norm(rows.mean(axis=0), rows.std(axis=0))
+        expected = np.log(len(rows)) + law.logpdf(stream.X).sum(axis=1)
+        assert_allclose(found[:, m], expected, rtol=1e-9)
+
+
+def test_labels_are_those_of_the_model_before_the_row() -> None:
+    stream = blobs(40)
+    _, labels = learnt(stream)
+    assert labels[0] == -1
+    assert labels[1] == stream.y[0]
+    for i in (5, 20, 39):
+        before, _ = learnt(Stream(stream.X[:i], stream.y[:i], 3))
+        scores = np.empty((1, 3))
+        naive_bayes_scores(before, stream.X[i : i + 1], scores)
+        assert labels[i] == scores.argmax()
+        alone = np.empty(1, np.int64)
+        nothing = np.zeros(0, np.int64)
+        naive_bayes_pass(before, stream.X[i : i + 1], nothing, WEIGHT, False, alone)
+        assert labels[i] == alone[0]
+
+
+@given(streams(max_n=20))
+def test_the_laws_follow_from_the_moments(stream: Stream) -> None:
+    state, _ = learnt(stream)
+    derived = arrange_naive_bayes(state, np.arange(stream.M))
+    for part in (derived.gaussians.mean, derived.gaussians.precision, derived.log_seen):
+        part[...] = np.nan
+    derive_naive_bayes(derived)
+    assert_array_equal(derived.gaussians.mean, state.gaussians.mean)
+    assert_array_equal(derived.gaussians.precision, state.gaussians.precision)
+    assert_allclose(derived.log_seen, state.log_seen)
+
+
+def test_classes_can_be_added_and_moved() -> None:
+    state, _ = learnt(blobs(30))
+    arranged = arrange_naive_bayes(state, np.array([2, -1, 0]))
+    assert_array_equal(arranged.moments.mean[[0, 2]], state.moments.mean[[2, 0]])
+    assert_array_equal(arranged.eligible, [True, False, True])
+    assert arranged.log_seen[1] == -np.inf
+    assert_array_equal(arranged.gaussians.precision[1], 1.0)

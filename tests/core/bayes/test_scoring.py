@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles import paper as plain
+from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.scoring import LANES, best_class, score
+from rpnb.core.bayes.state import LEARN_ALL
+from rpnb.core.passes.engine import run, scores
+from rpnb.core.projection.matrices import project
+from strategies import Stream, make_model, oracle_of, streams
+
+WEIGHT = np.ones(1)
+
+
+def learnt(stream: Stream, K: int = 5) -> Model:
+    model = make_model(stream.X.shape[1], stream.M, K=K)
+    labels = np.empty(stream.y.shape[0], np.int64)
+    run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, labels)
+    return model
+
+
+def projected(model: Model, X: np.ndarray) -> np.ndarray:
+    learner = model.learner()
+    Z = np.empty((X.shape[0], model.F))
+    project(X, np.arange(X.shape[0]), learner.scale, learner.R, Z)
+    return Z
+
+
+def test_the_flat_score_is_the_sum_over_the_members() -> None:
+    # Equation (6) with (5) inside, against the plain twin, up to the uniform prior that
+    # the kernels leave out.
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(50, 6)), rng.integers(0, 3, 50)
+    model = make_model(6, 3, K=40)
+    twin = oracle_of(model)
+    run(model, X, y, WEIGHT, LEARN_ALL, np.empty(50, np.int64))
+    plain.run(twin, X, y, learn_all=True)
+    expected = plain.class_scores(twin, X) + 40 * np.log(3)
+    assert_allclose(scores(model, X), expected, rtol=1e-11)
+
+
+@given(streams(max_n=10))
+def test_giving_up_early_changes_no_winner(stream: Stream) -> None:
+    model = learnt(stream, K=100)
+    lanes = np.empty(LANES)
+    every = scores(model, stream.X)
+    for z, row in zip(projected(model, stream.X), every, strict=True):
+        found = best_class(
+            z, model.gaussians, model.classes.bias, model.classes.eligible, lanes
+        )
+        assert found == int(np.argmax(row))
+
+
+def test_a_class_that_cannot_win_is_given_up() -> None:
+    model = make_model(2, 2, K=300)
+    z = np.full(model.F, 5.0)
+    lanes = np.empty(LANES)
+    whole = score(z, model.gaussians, 0, 0.0, -np.inf, lanes)
+    partial = score(z, model.gaussians, 0, 0.0, -100.0, lanes)
+    assert whole < partial < -100.0
+
+
+def test_equal_scores_go_to_the_first_class() -> None:
+    model = make_model(3, 4)
+    z = np.linspace(-1, 1, model.F)
+    lanes = np.empty(LANES)
+    bias = model.classes.bias
+    eligible = model.classes.eligible
+    assert best_class(z, model.gaussians, bias, eligible, lanes) == 0
+    eligible[0] = False
+    assert best_class(z, model.gaussians, bias, eligible, lanes) == 1
+    eligible[:] = False
+    assert best_class(z, model.gaussians, bias, eligible, lanes) == -1
+
+
+def test_a_given_class_prior_counts_once_for_each_member() -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(30, 6)), rng.integers(0, 3, 30)
+    model = make_model(6, 3, K=7)
+    twin = oracle_of(model)
+    prior = np.log([0.2, 0.5, 0.3])
+    given_prior = replace(twin, log_prior=prior)
+    model.classes.bias[:] = 7 * prior
+    run(model, X, y, WEIGHT, LEARN_ALL, np.empty(30, np.int64))
+    plain.run(given_prior, X, y, learn_all=True)
+    assert_allclose(scores(model, X), plain.class_scores(given_prior, X), rtol=1e-11)
+
+
+@given(streams(max_n=20))
+def test_scores_are_finite_whatever_the_rows(stream: Stream) -> None:
+    assert np.isfinite(scores(learnt(stream), stream.X)).all()
+
+
+@given(streams(max_n=20))
+def test_a_score_does_not_depend_on_the_other_rows(stream: Stream) -> None:
+    model = learnt(stream)
+    together = scores(model, stream.X)
+    alone = np.vstack([scores(model, x[None, :]) for x in stream.X])
+    assert_array_equal(together, alone)

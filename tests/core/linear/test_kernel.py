@@ -1,0 +1,488 @@
+"""The pass of a linear learner: against its twin, in parts, sparse, on bad rows."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from oracles.linear import linear_pass_plain
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import Row, Rows, dense_rows, sparse_rows
+from rpnb.core.linear.algorithms import (
+    ALGORITHMS,
+    MULTICLASS,
+    Rule,
+    keeps_covariance,
+    rule,
+)
+from rpnb.core.linear.kernel import linear_pass, linear_scores
+from rpnb.core.linear.row_ops import contract, is_credible
+from rpnb.core.linear.state import LinearState, blank_state, copy_state, insert_class
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+
+class Form(NamedTuple):
+    """A learner in one of its forms."""
+
+    name: str
+    two_class: bool
+    diagonal: bool
+
+    def rule(self, *, libol: bool = False) -> Rule:
+        return rule(ALGORITHMS[self.name], two_class=self.two_class, libol=libol)
+
+    def blank(self, M: int, p: int) -> LinearState:
+        return blank_state(self.rule(), M, p, diagonal=self.diagonal)
+
+
+FORMS = [
+    Form(name, two_class, diagonal)
+    for name, code in ALGORITHMS.items()
+    for two_class in (False, True)
+    for diagonal in (False, True)
+    if (two_class or code in MULTICLASS) and (keeps_covariance(code) or not diagonal)
+]
+every_form = pytest.mark.parametrize(
+    "form", FORMS, ids=lambda form: "-".join(map(str, form))
+)
+
+
+def run(
+    learner: Rule, state: LinearState, rows: Rows, y: IntArray, learn: bool = True
+) -> tuple[IntArray, int]:
+    labels = np.full(len(rows.starts) - 1, -9, np.int64)
+    with np.errstate(all="ignore"):  # of the uncompiled kernels
+        updates = linear_pass(learner, state, rows, y, learn, labels)
+    return labels, updates
+
+
+def a_stream(
+    seed: int, form: Form, n: int = 60, p: int = 5, M: int = 4
+) -> tuple[FloatArray, IntArray]:
+    """Rows with a class each that a line almost tells; some are zero, some sparse."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * 2.0
+    M = 2 if form.two_class else M
+    y = np.argmax(X @ rng.normal(size=(p, M)) + rng.normal(size=(n, M)), axis=1)
+    X[rng.random((n, p)) < 0.3] = 0.0
+    X[rng.choice(n, 4)] = 0.0
+    return X, y.astype(np.int64)
+
+
+def assert_same_bits(a: LinearState, b: LinearState) -> None:
+    for one, other in zip(a, b, strict=True):
+        assert_array_equal(one, other)
+
+
+@every_form
+@pytest.mark.parametrize("libol", [False, True])
+def test_the_compiled_pass_does_as_its_plain_twin(form: Form, libol: bool) -> None:
+    learner = form.rule(libol=libol)
+    for seed in range(3):
+        X, y = a_stream(seed, form)
+        fast = form.blank(4, 5)
+        fast.eligible[::2] = seed > 0
+        slow = copy_state(fast)
+        labels, updates = run(learner, fast, dense_rows(X), y)
+        expected = np.empty(len(X), np.int64)
+        with np.errstate(all="ignore"):
+            counted = linear_pass_plain(learner, slow, X, y, True, expected)
+        assert_array_equal(labels, expected)
+        assert updates == counted
+        assert 0 < updates <= len(X)
+        assert_allclose(fast.W, slow.W, rtol=1e-6, atol=1e-9)
+        assert_allclose(fast.S, slow.S, rtol=1e-6, atol=1e-9)
+        assert_array_equal(fast.eligible, slow.eligible)
+        assert_array_equal(fast.counts, slow.counts)
+        assert_array_equal(fast.c, slow.c)
+        labels, updates = run(learner, fast, dense_rows(X), y, learn=False)
+        with np.errstate(all="ignore"):
+            linear_pass_plain(learner, slow, X, y, False, expected)
+        assert_array_equal(labels, expected)
+        assert updates == 0
+
+
+@every_form
+def test_parts_of_a_stream_leave_the_bits_of_the_whole(form: Form) -> None:
+    X, y = a_stream(7, form)
+    whole, parts = form.blank(4, 5), form.blank(4, 5)
+    labels, updates = run(form.rule(), whole, dense_rows(X), y)
+    pieces = []
+    for start, stop in ((0, 1), (1, 1), (1, 2), (2, 19), (19, 60)):
+        rows = dense_rows(X[start:stop])
+        pieces.append(run(form.rule(), parts, rows, y[start:stop]))
+    assert_array_equal(np.concatenate([piece[0] for piece in pieces]), labels)
+    assert sum(piece[1] for piece in pieces) == updates
+    assert_same_bits(parts, whole)
+
+
+@every_form
+def test_sparse_rows_give_the_bits_of_dense_ones(form: Form) -> None:
+    X, y = a_stream(11, form, p=9, M=6)
+    dense, sparse = form.blank(6, 9), form.blank(6, 9)
+    S = csr_array(X)
+    rows = sparse_rows(S.indptr, S.indices, S.data)
+    assert rows.values.size == np.count_nonzero(X) < X.size
+    labels, _ = run(form.rule(), dense, dense_rows(X), y)
+    from_sparse, _ = run(form.rule(), sparse, rows, y)
+    assert_array_equal(from_sparse, labels)
+    assert_same_bits(sparse, dense)
+    scores = [np.empty((len(X), len(dense.W))) for _ in range(2)]
+    linear_scores(form.rule(), dense, dense_rows(X), scores[0])
+    linear_scores(form.rule(), sparse, rows, scores[1])
+    assert_array_equal(scores[0], scores[1])
+
+
+def test_rows_may_come_in_any_order_of_memory_and_read_only() -> None:
+    form = Form("AROW", two_class=False, diagonal=False)
+    X, y = a_stream(2, form)
+    expected = form.blank(4, 5)
+    run(form.rule(), expected, dense_rows(X), y)
+    S = csr_array(X)
+    for array in (X, S.data, S.indices, S.indptr):
+        array.flags.writeable = False
+    by_column = np.asfortranarray(X)
+    for rows in (
+        dense_rows(X),
+        dense_rows(by_column),
+        sparse_rows(S.indptr, S.indices, S.data),
+    ):
+        state = form.blank(4, 5)
+        run(form.rule(), state, rows, y)
+        assert_same_bits(state, expected)
+
+
+def test_a_wide_sparse_row_touches_its_own_columns_only() -> None:
+    p = 10**6
+    learner = rule(ALGORITHMS["AROW"], two_class=True)
+    state = blank_state(learner, 2, p, diagonal=True)
+    rows = sparse_rows(
+        np.array([0, 2, 3]), np.array([3, p - 1, 3]), np.array([1.0, 2.0, 1.0])
+    )
+    labels, updates = run(learner, state, rows, np.array([1, 0]))
+    assert labels.tolist() == [0, 1]
+    assert updates == 2
+    assert_array_equal(np.flatnonzero(state.W[0]), [3, p - 1])
+    assert_array_equal(np.flatnonzero(state.S[0] != 1.0), [3, p - 1])
+
+
+@every_form
+def test_to_predict_changes_nothing_and_scores_say_why(form: Form) -> None:
+    X, y = a_stream(3, form)
+    state = form.blank(4, 5)
+    run(form.rule(), state, dense_rows(X), y)
+    before = copy_state(state)
+    labels, updates = run(form.rule(), state, dense_rows(X), y, learn=False)
+    assert updates == 0
+    assert_same_bits(state, before)
+    scores = np.empty((len(X), len(state.W)))
+    linear_scores(form.rule(), state, dense_rows(X), scores)
+    if form.two_class:
+        assert_array_equal(labels, np.where(scores[:, 0] >= 0.0, 0, 1))
+    else:
+        assert_array_equal(labels, np.argmax(scores, axis=1))
+    if form.name != "SOP":
+        assert_allclose(scores, X @ state.W.T, rtol=1e-9, atol=1e-12)
+
+
+# ----------------------------------------------------------------------- the classes
+
+multiclass_forms = pytest.mark.parametrize(
+    "form",
+    [form for form in FORMS if not form.two_class],
+    ids=lambda form: "-".join(map(str, form)),
+)
+
+
+@multiclass_forms
+def test_only_classes_declared_or_seen_take_part(form: Form) -> None:
+    X, y = a_stream(5, form, M=6)
+    state = form.blank(6, 5)
+    seen: set[int] = set()
+    for i in range(len(X)):
+        weights = state.W.copy()
+        (label,), _ = run(form.rule(), state, dense_rows(X[i : i + 1]), y[i : i + 1])
+        assert label in seen or (label == -1 and not seen)
+        seen.add(int(y[i]))
+        assert set(np.flatnonzero(state.eligible)) == seen
+        moved = np.flatnonzero((weights != state.W).any(axis=1))
+        assert set(moved) <= seen
+    assert len(seen) == 6
+
+
+@multiclass_forms
+def test_a_single_class_has_no_rival_and_learns_nothing(form: Form) -> None:
+    X, _ = a_stream(5, form)
+    state = form.blank(3, 5)
+    labels, updates = run(form.rule(), state, dense_rows(X), np.full(60, 1))
+    assert labels.tolist() == [-1] + [1] * 59
+    assert updates == 0
+    assert state.counts.tolist() == [60, 0]
+    assert not state.W.any()
+
+
+@multiclass_forms
+def test_a_class_inserted_later_is_as_one_never_seen_before(form: Form) -> None:
+    X, y = a_stream(9, form, M=4)
+    late = 2
+    first = np.flatnonzero(y[:30] != late)
+    rest = np.arange(30, 60)
+    roomy, grown = form.blank(4, 5), form.blank(3, 5)
+    run(form.rule(), roomy, dense_rows(X[first]), y[first])
+    shifted = y[first] - (y[first] > late)
+    run(form.rule(), grown, dense_rows(X[first]), shifted)
+    grown = insert_class(grown, late)
+    assert not grown.eligible[late]
+    expected, _ = run(form.rule(), roomy, dense_rows(X[rest]), y[rest])
+    labels, _ = run(form.rule(), grown, dense_rows(X[rest]), y[rest])
+    assert (y[rest] == late).any()
+    assert_array_equal(labels, expected)
+    assert_same_bits(grown, roomy)
+
+
+def test_a_new_class_is_a_mistake_even_where_its_zero_score_leads() -> None:
+    X = np.array([[1.0, 0.0], [0.0, 2.0]])
+    for name, moves in (("Perceptron", True), ("PA", False), ("ROMMA", False)):
+        learner = rule(ALGORITHMS[name], two_class=False)
+        state = blank_state(learner, 2, 2)
+        state.W[1] = [0.0, -3.0]
+        state.eligible[1] = True
+        labels, updates = run(learner, state, dense_rows(X[1:]), np.array([0]))
+        # Class 0 is not known yet, so 1 is predicted; F_0 − F_1 is 0 + 6 all the same.
+        assert labels.tolist() == [1]
+        assert updates == (0 if name == "PA" else 1)  # PA goes by the margin
+        assert state.W.any(axis=1).tolist() == [moves, True]
+        assert state.eligible.all()
+
+
+def test_the_first_of_equal_scores_is_predicted_and_is_the_rival() -> None:
+    learner = rule(ALGORITHMS["PA"], two_class=False)
+    state = blank_state(learner, 3, 1)
+    state.eligible[:] = True
+    labels, _ = run(learner, state, dense_rows(np.ones((1, 1))), np.array([2]))
+    assert labels.tolist() == [0]
+    assert_array_equal(state.W.ravel(), [-0.5, 0.0, 0.5])
+
+
+# ----------------------------------------------------------------------- bad rows
+
+wild = st.sampled_from([0.0, 1.0, -1.0, 1e-150, 1e-160, 5e-324, 1e9, -3e9]) | (
+    st.sampled_from([1e77, -1e77, 1e150, -1e150, 9e149]) | st.floats(-1e150, 1e150)
+)
+
+
+@st.composite
+def wild_streams(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
+    """Rows of numbers of all sizes, many of them twice, with classes 0 to 2."""
+    p = draw(st.integers(1, 4))
+    row = st.lists(wild, min_size=p, max_size=p)
+    pool = np.array(draw(st.lists(row, min_size=1, max_size=6)))
+    picks = draw(st.lists(st.integers(0, len(pool) - 1), min_size=1, max_size=12))
+    y = draw(st.lists(st.integers(0, 2), min_size=len(picks), max_size=len(picks)))
+    return pool[picks], np.array(y, np.int64)
+
+
+@every_form
+@given(stream=wild_streams())
+def test_finite_rows_leave_a_finite_state(
+    form: Form, stream: tuple[FloatArray, IntArray]
+) -> None:
+    X, y = stream
+    y = np.minimum(y, 1) if form.two_class else y
+    state = form.blank(3, X.shape[1])
+    labels, _ = run(form.rule(), state, dense_rows(X), y)
+    assert np.isfinite(state.W).all()
+    assert np.isfinite(state.S).all()
+    assert_array_equal(state.S[1:], state.S.T[1:] if len(state.S) > 1 else state.S[1:])
+    assert (np.diagonal(state.S) > 0.0).all() if len(state.S) > 1 else True
+    assert (state.S > 0.0).all() if form.diagonal else True
+    assert set(labels) <= {-1, 0, 1, 2}
+    S = csr_array(X)
+    sparse = form.blank(3, X.shape[1])
+    from_sparse, _ = run(
+        form.rule(), sparse, sparse_rows(S.indptr, S.indices, S.data), y
+    )
+    assert_array_equal(from_sparse, labels)
+    assert_same_bits(sparse, state)
+
+
+def test_the_librarys_formulas_break_on_rows_that_the_pass_survives() -> None:
+    X = np.array([[1e150, 0.0], [0.0, 1e150], [1e150, 1e150]])
+    y = np.array([1, 1, 0])
+    for name in ("ROMMA", "OGDSquare"):
+        learner = rule(ALGORITHMS[name], two_class=True)
+        library = learner._replace(libol=True)
+        sound, plain, same = (blank_state(learner, 2, 2) for _ in range(3))
+        run(learner, sound, dense_rows(X), y)
+        run(library, same, dense_rows(X), y)
+        with np.errstate(all="ignore"):
+            linear_pass_plain(library, plain, X, y, True, np.empty(3, np.int64))
+        assert sound.W.any()
+        assert np.isfinite(sound.W).all()
+        assert not np.isfinite(plain.W).all()
+        assert not np.isfinite(same.W).any()
+
+
+def test_shares_of_infinite_leads_are_refused() -> None:
+    learner = rule(ALGORITHMS["PerceptronProportional"], two_class=False)
+    state = blank_state(learner, 3, 2)
+    state.W[1:] = 1e300
+    state.eligible[:] = True
+    before = state.W.copy()
+    rows = dense_rows(np.array([[1e150, 0.0], [1.0, 0.0]]))
+    labels, updates = run(learner, state, rows, np.array([0, 2]))
+    assert labels.tolist() == [1, 1]
+    assert updates == 2
+    assert_array_equal(state.W[:2], before[:2])
+    assert np.isfinite(state.W).all()
+
+
+def test_a_step_that_one_of_two_rows_cannot_take_is_taken_by_neither() -> None:
+    learner = rule(ALGORITHMS["Perceptron"], two_class=False)
+    state = blank_state(learner, 2, 1)
+    state.W[1] = -1.5e308
+    state.eligible[1] = True
+    run(learner, state, dense_rows(np.array([[1e308]])), np.array([0]))
+    assert_array_equal(state.W.ravel(), [0.0, -1.5e308])
+    assert state.counts.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["AROW", "NAROW", "NHERD", "CW", "SCW1", "SCW2", "SOP"]
+)
+def test_a_covariance_spoilt_by_rounding_is_not_believed(name: str) -> None:
+    learner = rule(ALGORITHMS[name], two_class=True, C=10.0)
+    spoilt = np.array([[1.0, 2.0], [2.0, 1.0]])  # has a direction of variance −1
+    for x, v in (([1.0, -1.0], -2.0), ([1.0, -0.2], 0.24)):
+        assert x @ spoilt @ x == pytest.approx(v)
+        state = blank_state(learner, 2, 2)
+        state.S[:] = spoilt
+        run(learner, state, dense_rows(np.array([x])), np.array([1]))
+        assert_array_equal(state.S, spoilt)
+        if name != "SOP":  # whose steps do not go by Σ
+            assert not state.W.any()
+    run(learner._replace(libol=True), state, dense_rows(np.array([x])), np.array([1]))
+    assert (spoilt != state.S).any()
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_no_variance_is_cut_to_nothing(width: int) -> None:
+    # No Σ and x give these g and v; rounding can.
+    start = np.eye(2)[:width] if width == 2 else np.ones((1, 2))
+    for libol in (False, True):
+        S = start.copy()
+        g = Row(np.array([1.2, 0.5]), np.empty(0, np.int64))
+        assert is_credible(S, g, 1.0)
+        contract(S, g, 1.0, 0.9, libol)
+        assert (S[0, 0] < 0.0) == libol
+        assert_array_equal(S, start) if not libol else None
+    assert not is_credible(start, Row(np.array([1.5, 0.5]), np.empty(0, np.int64)), 1.0)
+
+
+@every_form
+def test_rows_of_one_kind_over_and_over_do_no_harm(form: Form) -> None:
+    for row in ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1e10, -1e10, 1e10]):
+        X = np.tile(row, (300, 1))
+        y = np.arange(300) % 2
+        state = form.blank(3, 3)
+        run(form.rule(), state, dense_rows(X), y)
+        assert np.isfinite(state.W).all()
+        assert np.isfinite(state.S).all()
+        if not any(row):
+            assert not state.W.any()
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_feature_of_any_size_is_learnt(diagonal: bool) -> None:
+    # Here 1 − v/(v + r) is lost to rounding; the variance is cut to 2⁻⁴⁰ and stays > 0.
+    X = np.array([[1e12, 0.0], [-1e12, 0.0], [0.0, 1.0], [0.0, -1.0]] * 5)
+    y = np.array([1, 0, 1, 0] * 5)
+    for name in ("AROW", "SCW1", "NHERD", "SOP"):
+        learner = rule(ALGORITHMS[name], two_class=True)
+        state = blank_state(learner, 2, 2, diagonal=diagonal)
+        run(learner, state, dense_rows(X[:1]), y[:1])
+        if name != "SCW1":  # whose α, and with it β, is smaller
+            assert_allclose(state.S[0, 0], 2.0**-40, rtol=1e-3)
+        labels, _ = run(learner, state, dense_rows(X[1:]), y[1:])
+        assert_array_equal(labels[3:], y[4:], err_msg=name)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_zero_row_is_passed_over_or_poisons_two_classes_as_in_the_library(
+    sparse: bool,
+) -> None:
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.5, -0.5]])
+    y = np.array([0, 1, 2, 2, 0])
+    S = csr_array(X)
+    rows = sparse_rows(S.indptr, S.indices, S.data) if sparse else dense_rows(X)
+    for libol in (False, True):
+        learner = rule(ALGORITHMS["PA"], two_class=False, libol=libol)
+        state = blank_state(learner, 4, 2)
+        state.eligible[:] = True
+        labels, updates = run(learner, state, rows, y)
+        # Row 2 has loss 1, and 0 as first of equals for rival.
+        assert labels.tolist()[:3] == [0, 0, 0]
+        if libol:
+            assert np.isnan(state.W[[0, 2]]).all()
+            assert np.isfinite(state.W[[1, 3]]).all()
+            # Rows of class 0 or 2 have a NaN for margin: neither loss nor update.
+            assert labels.tolist()[3:] == [1, 3]
+            assert updates == 3
+        else:
+            assert np.isfinite(state.W).all()
+            assert updates == 5
+
+
+def test_where_all_scores_are_nan_the_first_class_is_predicted() -> None:
+    learner = rule(ALGORITHMS["PA"], two_class=False, libol=True)
+    state = blank_state(learner, 3, 1)
+    state.W[:] = np.nan
+    state.eligible[1:] = True
+    labels, updates = run(learner, state, dense_rows(np.ones((1, 1))), np.array([2]))
+    assert labels.tolist() == [1]
+    assert updates == 0
+
+
+def test_the_library_rommas_zero_row_is_no_step_for_two_classes_and_nan_for_more() -> (
+    None
+):
+    X = np.array([[1.0, 1.0], [0.0, 0.0]])
+    y = np.array([1, 1])
+    for two_class in (True, False):
+        for libol in (True, False):
+            learner = rule(ALGORITHMS["ROMMA"], two_class=two_class, libol=libol)
+            state = blank_state(learner, 3, 2)
+            state.eligible[:] = True
+            run(learner, state, dense_rows(X), y)
+            assert state.counts.tolist() == [2, 2]
+            assert np.isnan(state.W).any() == (libol and not two_class)
+
+
+# ----------------------------------------------------------------------- the paper
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not at hand")
+def test_led7digit_tells_the_poisoned_passive_aggressive_from_the_sound_one() -> None:
+    table = np.genfromtxt(DATA / "led7digit.csv.gz", delimiter=",", skip_header=1)
+    X, y = np.ascontiguousarray(table[:, :7]), table[:, 7].astype(np.int64)
+    error = {}
+    for libol in (False, True):
+        learner = rule(ALGORITHMS["PA"], two_class=False, libol=libol)
+        errors = []
+        for seed in range(20):
+            order = np.random.default_rng(seed).permutation(len(X))
+            state = blank_state(learner, 10, 7)
+            state.eligible[:] = True
+            labels, _ = run(learner, state, dense_rows(X[order]), y[order])
+            errors.append(np.mean(labels != y[order]))
+        error[libol] = np.mean(errors)
+    # Over 200 permutations: 0.4955 (standard deviation 0.0171) and 0.5203 (0.0220).
+    assert abs(error[False] - 0.4955) < 4 * 0.0171 / np.sqrt(20)
+    assert abs(error[True] - 0.5203) < 4 * 0.0220 / np.sqrt(20)
+    assert error[True] > error[False]

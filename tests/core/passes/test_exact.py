@@ -1,0 +1,311 @@
+"""The passes: fast against definitive to the bit, definitive against the plain twin."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles import paper as plain
+from rpnb.core.bayes.model import copy_model
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.passes.blocks import block_rows
+from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.passes.screened.scores import screen_rows
+from rpnb.core.passes.screened.screener import Screener
+from strategies import (
+    Stream,
+    assert_same_state,
+    definitive,
+    make_model,
+    oracle_of,
+    streams,
+    well_behaved,
+)
+
+WEIGHT = np.ones(1)
+learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 50), learning, st.booleans())
+def test_the_definitive_pass_is_the_algorithm_of_the_paper(
+    seed: int, n: int, learn: int, declared: bool
+) -> None:
+    stream = well_behaved(seed, n)
+    model = make_model(6, 3)
+    model.classes.eligible[:] = declared
+    twin = oracle_of(model)
+    labels = definitive(model, stream, learn)
+    expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
+    assert_array_equal(labels, expected)
+    K, q = model.projection.K, model.projection.q
+    mean = twin.mean.swapaxes(0, 1).reshape(3, K * q)
+    variance = twin.variance.swapaxes(0, 1).reshape(3, K * q)
+    assert_allclose(model.gaussians.mean, mean, atol=1e-12)
+    assert_allclose(1.0 / model.gaussians.precision, variance, rtol=1e-9)
+    assert_allclose(model.moments.weight + 1.0, twin.n)
+
+
+@given(
+    streams(),
+    learning,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([4, 16, 64]),
+    st.sampled_from([4, 8, 32]),
+    st.booleans(),
+    st.sampled_from([1, 2]),
+)
+def test_the_screened_pass_leaves_the_same_labels_and_bits(
+    stream: Stream,
+    learn: int,
+    declared: bool,
+    frequency: bool,
+    size: int,
+    step: int,
+    by_step: bool,
+    jobs: int,
+) -> None:
+    one = make_model(stream.X.shape[1], stream.M, K=20)
+    one.classes.eligible[:] = declared
+    if frequency:
+        one.classes = one.classes._replace(follow=20.0)
+    two = copy_model(one)
+    expected = definitive(one, stream, learn)
+    labels = np.empty(stream.y.shape[0], np.int64)
+    screener = Screener(two, stream.X, size, step, by_step, jobs)
+    screener.run(stream.X, stream.y, WEIGHT, learn, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(one, two)
+
+
+@pytest.mark.parametrize("step", [8, 32])
+def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> None:
+    # Labels by chance: every other row is a mistake, and moves what follows it.
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+    one = make_model(3, 2, K=20)
+    two, fixed = copy_model(one), copy_model(one)
+    labels, stale = np.empty(300, np.int64), np.empty(300, np.int64)
+    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
+    Screener(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(one, two)
+    # The negative control: rows taken for what the model of the step's start says.
+    for start in range(0, 300, step):
+        rows = slice(start, start + step)
+        stale[rows] = classify(fixed, X[rows])
+        run(fixed, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[rows])
+    assert np.sum((stale != expected) & (stale == y)) > 10
+
+
+def test_a_block_that_is_prepared_ahead_has_room_of_its_own() -> None:
+    rooms: list[int] = []
+
+    class Watched(Screener):
+        def _prepare(self, X: Any, room: Any) -> Any:
+            rooms.append(id(room.Z))
+            return super()._prepare(X, room)
+
+    stream = well_behaved(1, 40)
+    for jobs in (1, 2):
+        rooms.clear()
+        model = make_model(6, 3)
+        labels = np.empty(40, np.int64)
+        watched = Watched(model, stream.X, 8, 8, False, jobs)
+        watched.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+        assert len(rooms) == 5
+        assert all((a != b) == (jobs == 2) for a, b in pairwise(rooms))
+
+
+def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
+    rng = np.random.default_rng(5)
+    p, n = 70, 20
+    y = rng.integers(0, 4, n)
+    X = rng.normal(size=(n, p)) + 0.3 * rng.normal(size=(4, p))[y]
+    one = make_model(p, 4, K=8, q=2)
+    two = copy_model(one)
+    labels = np.empty(n, np.int64)
+    expected = definitive(one, Stream(X, y, 4), LEARN_MISTAKES)
+    Screener(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(one, two)
+
+
+def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
+    # The first class has learnt nothing, so that single precision holds neither of the
+    # two terms of its score; the one that overflows first is positive.
+    X = np.array([[1.0, -7.2e9, -2.8e26], [1.0, 1.4e10, -8.8e25]])
+    stream = Stream(X, np.array([1, 1]), 2)
+    one = make_model(3, 2, K=20)
+    two = copy_model(one)
+    expected = definitive(one, stream, LEARN_MISTAKES)
+    labels = np.empty(2, np.int64)
+    screener = Screener(two, X)
+    screener.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    found = np.empty((4, 2))
+    with np.errstate(over="ignore"):
+        screen_rows(screener._rooms[0].Z[:4], screener._screen, found)
+    assert found[1, 0] == np.inf
+    assert_array_equal(labels, expected)
+    assert_array_equal(labels, [0, 1])
+
+
+@given(streams(max_n=40), learning, st.data())
+def test_any_cut_into_calls_gives_the_same_labels_and_bits(
+    stream: Stream, learn: int, data: st.DataObject
+) -> None:
+    n = stream.y.shape[0]
+    whole = make_model(stream.X.shape[1], stream.M)
+    parts = copy_model(whole)
+    expected, labels = np.empty(n, np.int64), np.empty(n, np.int64)
+    run(whole, stream.X, stream.y, WEIGHT, learn, expected)
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
+    for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
+        rows = slice(start, stop)
+        if start < stop:
+            run(parts, stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
+    assert_array_equal(labels, expected)
+    assert_same_state(whole, parts)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40), learning)
+def test_mini_batches_are_equations_seven_and_eight(
+    seed: int, n: int, size: int, learn: int
+) -> None:
+    stream = well_behaved(seed, n)
+    model = make_model(6, 3)
+    twin = oracle_of(model)
+    labels = np.empty(n, np.int64)
+    run_batches(model, stream.X, stream.y, WEIGHT, learn, size, labels)
+    expected = plain.run(
+        twin, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
+    )
+    assert_array_equal(labels, expected)
+    assert_allclose(
+        model.gaussians.mean,
+        twin.mean.swapaxes(0, 1).reshape(3, model.F),
+        atol=1e-12,
+    )
+    assert_allclose(
+        1.0 / model.gaussians.precision,
+        twin.variance.swapaxes(0, 1).reshape(3, model.F),
+        rtol=1e-9,
+    )
+    updates = n if learn == LEARN_ALL else int((labels != stream.y).sum())
+    assert (model.n_seen, model.n_updates) == (n, updates)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 50))
+def test_the_order_inside_a_mini_batch_does_not_matter(seed: int, n: int) -> None:
+    stream = well_behaved(seed, n)
+    order = np.random.default_rng(seed).permutation(n)
+    one, two = make_model(6, 3), make_model(6, 3)
+    labels, reordered = np.empty(n, np.int64), np.empty(n, np.int64)
+    run_batches(one, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, n, labels)
+    run_batches(
+        two, stream.X[order], stream.y[order], WEIGHT, LEARN_MISTAKES, n, reordered
+    )
+    assert_array_equal(labels[order], reordered)
+    assert_allclose(one.moments.mean, two.moments.mean, atol=1e-13)
+    assert_allclose(one.moments.scatter, two.moments.scatter, atol=1e-12)
+
+
+def test_batches_of_one_are_one_by_one_to_the_bit() -> None:
+    stream = well_behaved(2, 40)
+    one, two = make_model(6, 3), make_model(6, 3)
+    labels = np.empty(40, np.int64)
+    expected = definitive(one, stream, LEARN_MISTAKES)
+    run_batches(two, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, 1, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(one, two)
+
+
+@given(streams())
+def test_learning_all_without_predicting_leaves_the_same_bits(stream: Stream) -> None:
+    one = make_model(stream.X.shape[1], stream.M)
+    two = copy_model(one)
+    definitive(one, stream, LEARN_ALL)
+    absorb_all(two, stream.X, stream.y, WEIGHT)
+    assert_same_state(one, two)
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 4), min_size=1, max_size=30))
+def test_a_whole_weight_is_the_row_repeated_in_one_update(
+    seed: int, times: list[int]
+) -> None:
+    n = len(times)
+    stream = well_behaved(seed, n)
+    weight = np.array(times, dtype=np.float64)
+    model = make_model(6, 3)
+    twin = oracle_of(model)
+    labels = np.empty(n, np.int64)
+    run(model, stream.X, stream.y, weight, LEARN_MISTAKES, labels)
+    for i in range(n):
+        assert labels[i] == plain.predict(twin, stream.X[i : i + 1])[0]
+        if labels[i] != stream.y[i]:
+            copies = np.repeat(stream.X[i : i + 1], times[i], axis=0)
+            plain.update_batch(twin, copies, int(stream.y[i]), np.ones(times[i]))
+    assert_allclose(
+        model.gaussians.mean, twin.mean.swapaxes(0, 1).reshape(3, -1), atol=1e-12
+    )
+    assert_allclose(model.classes.seen, np.bincount(stream.y, weight, 3))
+
+
+def test_weights_in_the_plain_batch_are_repetitions() -> None:
+    stream = well_behaved(7, 5)
+    one, two = oracle_of(make_model(6, 3)), oracle_of(make_model(6, 3))
+    plain.update_batch(one, stream.X, 0, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
+    plain.update_batch(two, stream.X[[0, 1, 1, 2, 3, 3, 3, 4]], 0, np.ones(8))
+    assert_allclose(one.variance, two.variance)
+
+
+@given(streams(max_n=20), learning, st.data())
+def test_a_row_that_comes_back_is_as_good_as_new(
+    stream: Stream, learn: int, data: st.DataObject
+) -> None:
+    # Single rows, predicted any number of times, in any order, before being learnt.
+    known = make_model(stream.X.shape[1], stream.M)
+    fresh = copy_model(known)
+    label, n = np.empty(1, np.int64), stream.y.shape[0]
+    for i in range(n):
+        for j in data.draw(st.lists(st.integers(0, n - 1), max_size=2)):
+            found = classify(known, stream.X[j : j + 1])
+            fresh.memo = None
+            assert_array_equal(found, classify(fresh, stream.X[j : j + 1]))
+        row = slice(i, i + 1)
+        run(known, stream.X[row], stream.y[row], WEIGHT, learn, label)
+        fresh.memo = None
+        expected = definitive(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
+        assert_array_equal(label, expected)
+    assert_same_state(known, fresh)
+
+
+@given(streams(max_n=30), learning)
+def test_predicting_changes_nothing(stream: Stream, learn: int) -> None:
+    model = make_model(stream.X.shape[1], stream.M)
+    run(model, stream.X, stream.y, WEIGHT, learn, np.empty(stream.y.shape[0], np.int64))
+    before = copy_model(model)
+    before.n_seen, before.n_updates = model.n_seen, model.n_updates
+    labels = classify(model, stream.X)
+    assert_array_equal(labels, scores(model, stream.X).argmax(axis=1))
+    assert_same_state(model, before)
+
+
+def test_a_prior_that_follows_the_labels_prefers_frequent_classes() -> None:
+    model = make_model(6, 2, K=1, q=1)
+    model.classes = model.classes._replace(follow=1.0)
+    stream = well_behaved(1, 30, M=1)
+    definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
+    assert_array_equal(model.classes.bias, 0.0)
+    definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_MISTAKES)
+    assert_allclose(model.classes.bias, [0.0, np.log(31.0)])
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    for p, F in ((3, 600), (16, 1600), (617, 3600), (10**5, 6600)):
+        assert block_rows(p, F) * F * 4 <= 2**24 + 64 * F * 4
+        assert block_rows(p, F) % 4 == 0

@@ -1,0 +1,289 @@
+"""Sparse rows, and laws without a matrix: the same bits as any other way."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from oracles import paper as plain
+from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.model import Model, copy_model
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import Table
+from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.passes.exact import pass_exact
+from rpnb.core.passes.screened.scores import (
+    PANEL,
+    doubt,
+    move,
+    refresh_screen,
+    screen_rows,
+    unset_screen,
+)
+from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.projection import record as models
+from rpnb.core.projection.apply import project_rows, rows_for_passes
+from rpnb.core.projection.matrices import MATRIX_LAWS, Law, project
+from rpnb.core.projection.record import make_projection
+from strategies import Stream, laws, make_model, matrix_laws, oracle_of, streams
+
+WEIGHT = np.ones(1)
+learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
+rules = st.sampled_from(RULES)
+wide_laws = st.sampled_from(["very_sparse", "hadamard"])
+
+
+def thinned(stream: Stream, share: float = 0.5) -> Stream:
+    """Return the stream with zeros in it, some of them negative, and a row of zeros."""
+    kept = np.random.default_rng(stream.X.shape[0]).random(stream.X.shape) < share
+    X = stream.X * kept
+    X[0] = 0.0
+    return stream._replace(X=X)
+
+
+def unkept(model: Model) -> Model:
+    """Return the model with a matrix that has to be drawn where needed."""
+    R = model.projection.R[:0]
+    return replace(copy_model(model), projection=replace(model.projection, R=R))
+
+
+def state(model: Model) -> list[bytes]:
+    parts = (*model.moments, *model.gaussians, *model.classes[:3])
+    return [
+        *(part.tobytes() for part in parts),
+        model.n_seen.to_bytes(8),
+        model.n_updates.to_bytes(8),
+    ]
+
+
+def learnt(model: Model, X: Table, y: IntArray, learn: int) -> list[int]:
+    labels = np.empty(y.shape[0], np.int64)
+    run(model, X, y, WEIGHT, learn, labels)
+    return labels.tolist()
+
+
+# The projection
+
+
+@given(streams(max_n=6, max_p=30), matrix_laws)
+def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
+    stream: Stream, law: Law
+) -> None:
+    X = thinned(stream).X
+    n, p = X.shape
+    model = make_model(p, 1, law=law)
+    learner = model.learner()
+    expected = np.empty((n, model.F))
+    project(X, np.arange(n), learner.scale, learner.R, expected)
+    for projection in (model.projection, unkept(model).projection):
+        for rows in (X, csr_array(X)):
+            assert_array_equal(project_rows(projection, rows), expected)
+    assert_array_equal(rows_for_passes(model.projection, X), X)
+
+
+@given(streams(max_n=6, max_p=30), laws)
+def test_the_projection_of_every_law_is_equation_two(stream: Stream, law: Law) -> None:
+    X = thinned(stream).X
+    model = make_model(X.shape[1], 1, law=law)
+    expected = plain.project(oracle_of(model), X).reshape(X.shape[0], -1)
+    found = project_rows(model.projection, csr_array(X))
+    largest = np.abs(plain.matrices(model.projection)).max()
+    size = np.abs(X).sum(axis=1, keepdims=True) * largest
+    assert (np.abs(found - expected) <= 1e-14 * size).all()
+    assert found.tobytes() == project_rows(model.projection, X).tobytes()
+
+
+def test_many_rows_are_drawn_panel_by_panel() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3, 600)) * (rng.random((3, 600)) < 0.7)
+    model = make_model(600, 1, K=2)
+    expected = project_rows(model.projection, X)
+    for rows in (X, csr_array(X)):
+        assert_array_equal(project_rows(unkept(model).projection, rows), expected)
+
+
+@pytest.mark.parametrize("law", MATRIX_LAWS)
+def test_a_matrix_beyond_the_limit_is_not_kept(
+    law: Law, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = np.arange(10, dtype=np.uint64)
+    monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4)
+    assert make_projection(law, 0, features, 2, 3).R.shape == (10, 6)
+    monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4 - 1)
+    assert make_projection(law, 0, features, 2, 3).R.shape == (0, 6)
+
+
+# The passes
+
+
+@given(streams(max_n=40, max_p=9), laws, rules, learning, st.data())
+def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
+    stream: Stream, law: Law, rule: Rule, learn: int, data: st.DataObject
+) -> None:
+    X, y, M = thinned(stream)
+    model = make_model(X.shape[1], M, law=law)
+    model.rule = rule
+    whole, parts, exact = copy_model(model), copy_model(model), copy_model(model)
+    expected = learnt(whole, X, y, learn)
+    if data.draw(st.booleans()):
+        parts = unkept(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(y)), max_size=4)))
+    labels: list[int] = []
+    for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
+        if start < stop:
+            rows = X[start:stop]
+            chosen = csr_array(rows) if data.draw(st.booleans()) else rows
+            labels += learnt(parts, chosen, y[start:stop], learn)
+    assert labels == expected
+    assert state(parts) == state(whole)
+    assert_array_equal(scores(parts, csr_array(X)), scores(whole, X))
+    if rule == "log_sum":
+        found = np.empty(len(y), np.int64)
+        learner = exact.learner(projected=True)
+        exact.n_updates = pass_exact(
+            learner, project_rows(exact.projection, X), y, WEIGHT, learn, found
+        )
+        exact.n_seen = len(y)
+        assert found.tolist() == expected
+        assert state(exact) == state(whole)
+
+
+@given(
+    streams(),
+    wide_laws,
+    learning,
+    st.sampled_from([4, 16, 64]),
+    st.sampled_from([4, 8, 32]),
+    st.booleans(),
+    st.sampled_from([1, 2]),
+)
+def test_the_screen_of_projected_rows_changes_nothing(
+    stream: Stream, law: Law, learn: int, size: int, step: int, by_step: bool, jobs: int
+) -> None:
+    X, y, M = thinned(stream, 0.9)
+    one = make_model(X.shape[1], M, K=20, law=law)
+    two = copy_model(one)
+    expected = [
+        label for i in range(len(y)) for label in learnt(one, X[[i]], y[[i]], learn)
+    ]
+    labels = np.empty(len(y), np.int64)
+    Screener(two, X, size, step, by_step, jobs).run(X, y, WEIGHT, learn, labels)
+    assert labels.tolist() == expected
+    assert state(one) == state(two)
+
+
+@given(
+    st.integers(0, 2**32 - 1), laws, st.integers(1, 60), st.integers(1, 40), learning
+)
+def test_every_law_runs_the_algorithm_of_the_paper(
+    seed: int, law: Law, n: int, size: int, learn: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = (rng.normal(size=(n, 6)) + rng.normal(size=(3, 6))[y]) * (
+        rng.random((n, 6)) < 0.8
+    )
+    model = make_model(6, 3, law=law)
+    twin = oracle_of(model)
+    labels = np.empty(n, np.int64)
+    run_batches(model, csr_array(X), y, WEIGHT, learn, size, labels)
+    expected = plain.run(twin, X, y, batch_size=size, learn_all=learn == LEARN_ALL)
+    assert_array_equal(labels, expected)
+    mean: FloatArray = twin.mean.swapaxes(0, 1).reshape(3, model.F)
+    assert_allclose(model.gaussians.mean, mean, atol=1e-12)
+    dense = make_model(6, 3, law=law)
+    run_batches(dense, X, y, WEIGHT, learn, size, labels)
+    assert state(dense) == state(model)
+
+
+@given(streams(max_n=30, max_p=9), laws)
+def test_learning_all_sparse_rows_without_predicting_leaves_the_same_bits(
+    stream: Stream, law: Law
+) -> None:
+    X, y, M = thinned(stream)
+    one = make_model(X.shape[1], M, law=law)
+    two = copy_model(one)
+    learnt(one, X, y, LEARN_ALL)
+    absorb_all(two, csr_array(X), y, WEIGHT)
+    assert state(one) == state(two)
+
+
+@given(streams(max_n=12, max_p=9), laws, learning, st.data())
+def test_a_single_row_that_comes_back_is_as_good_as_new(
+    stream: Stream, law: Law, learn: int, data: st.DataObject
+) -> None:
+    X, y, M = thinned(stream)
+    known = make_model(X.shape[1], M, law=law)
+    fresh = copy_model(known)
+    for i in range(len(y)):
+        for j in data.draw(st.lists(st.integers(0, len(y) - 1), max_size=2)):
+            rows = csr_array(X[[j]]) if data.draw(st.booleans()) else X[[j]]
+            fresh.memo = None
+            assert_array_equal(classify(known, rows), classify(fresh, X[[j]]))
+        rows = csr_array(X[[i]]) if data.draw(st.booleans()) else X[[i]]
+        fresh.memo = None
+        assert learnt(known, rows, y[[i]], learn) == learnt(
+            fresh, X[[i]], y[[i]], learn
+        )
+    assert state(known) == state(fresh)
+
+
+# The bound
+
+
+@given(streams(max_n=24), laws, st.sampled_from([2, 30, 1 + PANEL // 3]))
+def test_a_screened_score_of_projected_rows_is_within_its_bound(
+    stream: Stream, law: Law, K: int
+) -> None:
+    X, y, M = stream
+    model = make_model(X.shape[1], M, K=K, law=law)
+    learnt(model, csr_array(X), y, LEARN_ALL)
+    definitive = scores(model, X)
+    projected = project_rows(model.projection, X)
+    n = X.shape[0]
+    screen = unset_screen(M, model.F)
+    screen.origin[:] = projected.mean(axis=0)
+    for m in range(M):
+        refresh_screen(screen, m, model.gaussians)
+    Z = np.zeros((-(-n // 4) * 4, model.F), np.float32)
+    noise, reach = np.empty(n), np.empty(n)
+    move(projected, screen.origin, Z, noise, reach)
+    found = np.empty((Z.shape[0], M))
+    screen_rows(Z, screen, found)
+    for i in range(n):
+        for m in range(M):
+            bound = doubt(
+                found[i, m], model.gaussians, screen, m, 0.0, noise[i], reach[i]
+            )
+            # A NaN bound, from numbers beyond single precision, promises nothing.
+            assert not abs(found[i, m] - definitive[i, m]) > bound
+
+
+def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 100)
+    X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
+    model = make_model(16, 3, K=100, law="hadamard")
+    learnt(model, X, y, LEARN_ALL)
+    projected = project_rows(model.projection, X)
+    screen = unset_screen(3, model.F)
+    noise, reach = np.empty(100), np.empty(100)
+    Z = np.empty((100, model.F), np.float32)
+    bounds = []
+    for origin in (projected.mean(axis=0), 0.0):
+        screen.origin[:] = origin
+        for m in range(3):
+            refresh_screen(screen, m, model.gaussians)
+        move(projected, screen.origin, Z, noise, reach)
+        found = np.empty((100, 3))
+        screen_rows(Z, screen, found)
+        value = found[0, 0]
+        bounds.append(doubt(value, model.gaussians, screen, 0, 0.0, noise[0], reach[0]))
+    assert bounds[0] < 1.0
+    # The negative control: without an origin amid the data the bound decides nothing.
+    assert bounds[1] > 20 * bounds[0]
