@@ -25,6 +25,7 @@ from rpnb.core.pooled import (
     scale,
     shared_covariance,
     transitions,
+    window_forest,
 )
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import (
@@ -53,6 +54,7 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "binned_bayes": binned_bayes,
     "neighbours": neighbours,
     "fading_covariance": fading_covariance,
+    "window_forest": window_forest,
     "transitions": transitions,
 }
 # Members whose weight is 0 until they prove useful.

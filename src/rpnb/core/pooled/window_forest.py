@@ -17,8 +17,8 @@ forest, and both outputs are log π_c up to their floor.
 
 import numpy as np
 
-from rpnb.core.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.compiled import compiled
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange
 from rpnb.core.pooled.window_forest_state import (
     DUE,

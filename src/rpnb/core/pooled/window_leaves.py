@@ -16,10 +16,10 @@ their log loss, older losses fading, is the fixed-share idea of Herbster & Warmu
 
 import numpy as np
 
-from rpnb.core.arrays import FloatArray, IntArray, WordArray
-from rpnb.core.compiled import compiled, compiled_inline
+from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.pooled.window_forest_state import ForestState
-from rpnb.core.random_bits import fill_logs
+from rpnb.core.kernels.random_bits import fill_logs
 
 SMOOTHING = 1e-4
 MEMORY = 0.98
