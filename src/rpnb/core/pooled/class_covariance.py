@@ -33,6 +33,7 @@ from rpnb.core.kernels.vectors import (
     fused,
     load_doubles,
     store_doubles,
+    sum_doubles,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
@@ -198,27 +199,34 @@ def _form(matrix: FloatArray, delta: FloatArray, v: FloatArray) -> float:
     D = delta.shape[0]
     entries = matrix.reshape(D * D)
     total = doubles(0.0)
-    eights = D - D % 8
-    for j in range(0, eights, 8):
+    whole = D - D % 16
+    for j in range(0, whole, 16):
         a = doubles(0.0)
         b = doubles(0.0)
+        c = doubles(0.0)
+        d = doubles(0.0)
         for k in range(D):
             w = doubles(delta[k])
-            a = fused(load_doubles(entries, k * D + j), w, a)
-            b = fused(load_doubles(entries, k * D + j + 4), w, b)
+            at = k * D + j
+            a = fused(load_doubles(entries, at), w, a)
+            b = fused(load_doubles(entries, at + 4), w, b)
+            c = fused(load_doubles(entries, at + 8), w, c)
+            d = fused(load_doubles(entries, at + 12), w, d)
         store_doubles(v, j, a)
         store_doubles(v, j + 4, b)
+        store_doubles(v, j + 8, c)
+        store_doubles(v, j + 12, d)
         total = fused(a, load_doubles(delta, j), total)
         total = fused(b, load_doubles(delta, j + 4), total)
-    if eights < D:
+        total = fused(c, load_doubles(delta, j + 8), total)
+        total = fused(d, load_doubles(delta, j + 12), total)
+    for j in range(whole, D, 4):
         a = doubles(0.0)
         for k in range(D):
-            a = fused(load_doubles(entries, k * D + eights), doubles(delta[k]), a)
-        store_doubles(v, eights, a)
-        total = fused(a, load_doubles(delta, eights), total)
-    sums = np.empty(4)
-    store_doubles(sums, 0, total)
-    return (sums[0] + sums[1]) + (sums[2] + sums[3])
+            a = fused(load_doubles(entries, k * D + j), doubles(delta[k]), a)
+        store_doubles(v, j, a)
+        total = fused(a, load_doubles(delta, j), total)
+    return sum_doubles(total)
 
 
 @compiled

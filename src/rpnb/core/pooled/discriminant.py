@@ -148,17 +148,17 @@ def discriminants(
         trace += S[place(f, f)]
     square = _squared_norm(S, E)
     ridge, effective = shrinkage(trace / df, square / (df * df), df, dimension)
-    U = np.empty((E, C))
-    class_offsets(count, B, m, U)
-    factor = S.copy()
-    _add_ridge(factor, E, ridge)
-    while not cholesky(factor, E):
+    _add_ridge(S, E, ridge)
+    while not cholesky(S, E):
         # Rounding left S with a negative eigenvalue.
         ridge *= 10.0
-        factor[:] = S
-        _add_ridge(factor, E, ridge)
+        S[:] = A
+        subtract_outer(S, left, right, K)
+        _add_ridge(S, E, ridge)
+    U = np.empty((E, C))
+    class_offsets(count, B, m, U)
     X = U.copy()
-    solve(factor, E, X)
+    solve(S, E, X)
     store_directions(count, m, U, X, effective, V, offset)
 
 
@@ -241,9 +241,3 @@ def write_scores(
         if y.shape[0] > 0 and y[i] >= 0:
             count[y[i]] += weight[i]
             log_count[y[i]] = np.log(count[y[i]] + 0.5)
-
-
-@compiled
-def next_refresh(seen: int) -> int:
-    """Return after how many rows V is made anew, if it was after `seen`."""
-    return seen + max(1, min(seen // 8, 4096))

@@ -16,11 +16,11 @@ from rpnb.core.pooled.blocks import blank_matrix, pack_row, padded
 from rpnb.core.pooled.discriminant import (
     add_group,
     discriminants,
-    next_refresh,
     write_scores,
 )
 from rpnb.core.pooled.features import raw_columns
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.shared_covariance import next_refresh
 
 OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False

@@ -16,6 +16,12 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
+    load_singles,
+    multiply_add,
+    singles,
+    store_singles,
+)
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("neighbours",)
@@ -124,13 +130,28 @@ def _pass(
 
 @compiled
 def _fill_distances(rows: SingleArray, x: SingleArray, distance: SingleArray) -> None:
-    distance[:] = np.float32(0.0)
-    for j in range(x.shape[0]):
-        line = rows[j]
-        value = x[j]
-        for s in range(_SLOTS):
-            difference = line[s] - value
-            distance[s] += difference * difference
+    """Set the squared distance of x (d,) from each slot, feature after feature."""
+    entries = rows.reshape(rows.size)
+    for s in range(0, _SLOTS, 32):
+        a = singles(0.0)
+        b = singles(0.0)
+        c = singles(0.0)
+        d = singles(0.0)
+        for j in range(x.shape[0]):
+            at = j * _SLOTS + s
+            value = singles(x[j])
+            e = load_singles(entries, at) - value
+            a = multiply_add(e, e, a)
+            e = load_singles(entries, at + 8) - value
+            b = multiply_add(e, e, b)
+            e = load_singles(entries, at + 16) - value
+            c = multiply_add(e, e, c)
+            e = load_singles(entries, at + 24) - value
+            d = multiply_add(e, e, d)
+        store_singles(distance, s, a)
+        store_singles(distance, s + 8, b)
+        store_singles(distance, s + 16, c)
+        store_singles(distance, s + 24, d)
 
 
 @compiled

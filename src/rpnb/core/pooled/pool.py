@@ -28,6 +28,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import doubles, fused, load_doubles, sum_doubles
 from rpnb.core.pooled.member import copy_state
 
 #: Where scores are clipped, below the best class.
@@ -98,10 +99,12 @@ def pool_rows(
     y of length 0, nothing is learnt; a row of class −1 is not learnt either.
     """
     n, K, M = scores.shape
-    f = np.empty((K, M))
+    C = (M + 3) // 4 * 4
+    f = np.zeros((K, C))
+    g = np.zeros((K, C))
     best = np.empty(K, np.int64)
-    posterior = np.empty(M)
-    logs = np.empty(M)
+    posterior = np.zeros(C)
+    logs = np.zeros(C)
     for i in range(n):
         labels[i] = _combine(pool, scores[i], f, best, logs)
         if log_posteriors.shape[0] > 0:
@@ -111,7 +114,7 @@ def pool_rows(
                 _count(pool, best, labels[i], y[i], weight[i])
                 if pool.active[y[i]]:
                     _learn_power(pool, logs, y[i], posterior)
-                    _learn_weights(pool, f, logs, y[i], posterior)
+                    _learn_weights(pool, f, g, logs, y[i], posterior)
             else:
                 pool.mistakes[:] += weight[i]
                 pool.weight[0] += weight[i]
@@ -125,24 +128,28 @@ def _combine(
     pool: Pool, scores: FloatArray, f: FloatArray, best: IntArray, logs: FloatArray
 ) -> int:
     """Set f, each member's best class, and log P; return the best class."""
-    K, M = f.shape
+    K, M = scores.shape
     active = pool.active
     for c in range(M):
         logs[c] = 0.0
     for k in range(K):
+        row = scores[k]
         top = -1
+        highest = -np.inf
         for c in range(M):
-            if active[c] and (top < 0 or scores[k, c] > scores[k, top]):
+            if active[c] and (top < 0 or row[c] > highest):
                 top = c
+                highest = row[c]
         best[k] = top
         if top < 0:
             return -1
-        highest = scores[k, top]
+        w = pool.weights[k]
         for c in range(M):
-            value = scores[k, c] - highest
+            value = row[c] - highest
+            # Written so that NaN, of a class that is not active, is replaced as well.
             value = value if value > LOWEST else LOWEST
             f[k, c] = value
-            logs[c] += pool.weights[k] * value
+            logs[c] += w * value
     label = -1
     for c in range(M):
         if active[c] and (label < 0 or logs[c] > logs[label]):
@@ -161,7 +168,7 @@ def _combine(
 @compiled
 def _temper(active: BoolArray, logs: FloatArray, power: float, out: FloatArray) -> None:
     """Set `out` to log P^τ, normalised."""
-    M = logs.shape[0]
+    M = active.shape[0]
     highest = -np.inf
     for c in range(M):
         out[c] = power * logs[c] if active[c] else -np.inf
@@ -194,7 +201,7 @@ def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) ->
     _temper(pool.active, logs, power, posterior)
     mean = 0.0
     square = 0.0
-    for c in range(logs.shape[0]):
+    for c in range(pool.active.shape[0]):
         if pool.active[c]:
             P = exp(posterior[c])
             mean += P * logs[c]
@@ -208,28 +215,37 @@ def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) ->
 
 @compiled
 def _learn_weights(
-    pool: Pool, f: FloatArray, logs: FloatArray, y: int, posterior: FloatArray
+    pool: Pool,
+    f: FloatArray,
+    g: FloatArray,
+    logs: FloatArray,
+    y: int,
+    posterior: FloatArray,
 ) -> None:
-    """Move w by a Newton step of the log-loss of P."""
-    K, M = f.shape
+    """Move w by a Newton step of the log-loss of P; g (K, C) is working space."""
+    K, C = f.shape
     H = pool.curvature
-    mean = np.zeros(K)
-    for c in range(M):
+    for c in range(pool.active.shape[0]):
         posterior[c] = exp(logs[c]) if pool.active[c] else 0.0
-    for k in range(K):
-        total = 0.0
-        for c in range(M):
-            total += posterior[c] * f[k, c]
-        mean[k] = total
+    mean = np.empty(K)
     gradient = np.empty(K)
     for k in range(K):
-        gradient[k] = mean[k] - f[k, y]
+        for c in range(C):
+            g[k, c] = posterior[c] * f[k, c]
+        total = 0.0
+        for c in range(C):
+            total += g[k, c]
+        mean[k] = total
+        gradient[k] = total - f[k, y]
+    a = f.reshape(K * C)
+    b = g.reshape(K * C)
     for k in range(K):
         for j in range(k + 1):
-            total = 0.0
-            for c in range(M):
-                total += posterior[c] * f[k, c] * f[j, c]
-            covariance = total - mean[k] * mean[j]
+            lanes = doubles(0.0)
+            for c in range(0, C, 4):
+                left = load_doubles(a, k * C + c)
+                lanes = fused(left, load_doubles(b, j * C + c), lanes)
+            covariance = sum_doubles(lanes) - mean[k] * mean[j]
             value = MEMORY * H[k, j] + 0.5 * (covariance + gradient[k] * gradient[j])
             if k == j:
                 value += (1.0 - MEMORY) * RIDGE

@@ -1,8 +1,9 @@
 """Linear discriminants with a shared covariance on rectified random projections.
 
 The sums and what is made of them are in `rpnb.core.pooled.discriminant`. Rows are
-collected in groups of 128 and added to A = Σφφᵀ at once. V is made anew when the rows
-learnt have grown by an eighth, at most by 4,096; after row 256 at the end of a group.
+collected in groups of 128, 64 up to row 1,024, and added to A = Σφφᵀ at once. V is made
+anew when the rows learnt have grown by an eighth; after row 256 by a fifth, at most by
+4,096, at the end of a group.
 
 Of the first 256 rows, fewer than φ has columns, V is made from inner products of rows.
 With Φ the rows φ_r minus their class's mean, times √w_r, G = Φ·Φᵀ and Woodbury's
@@ -35,7 +36,6 @@ from rpnb.core.pooled.discriminant import (
     common_mean,
     degrees,
     discriminants,
-    next_refresh,
     shrinkage,
     store_directions,
     write_scores,
@@ -48,8 +48,12 @@ USES_SCALE: Final = True
 
 #: Rows kept at first, from whose inner products V is made.
 FIRST: Final = 256
-#: Rows whose products are added to A at once.
+#: Rows whose products are added to A at once, before and after row `EARLY`.
+EARLY_GROUP: Final = 64
 GROUP: Final = 128
+EARLY: Final = 1024
+#: Rows after which V is made anew, at most.
+LONGEST: Final = 4096
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
@@ -183,7 +187,7 @@ def _learn(
     while i < n:
         # Up to the row after which something is due.
         due = state.next[0] if wanted else n + state.seen[0]
-        due = due if state.seen[0] < FIRST else GROUP
+        due = due if state.seen[0] < FIRST else _group(state.seen[0])
         left = due - (state.seen[0] if state.seen[0] < FIRST else state.pending[0])
         if state.seen[0] < FIRST:
             left = min(left, FIRST - state.seen[0])
@@ -214,6 +218,19 @@ def _learn(
                 if state.seen[0] >= state.next[0]:
                     _refresh(state)
         i = stop
+
+
+@compiled
+def _group(seen: int) -> int:
+    return EARLY_GROUP if seen < EARLY else GROUP
+
+
+@compiled
+def next_refresh(seen: int) -> int:
+    """Return after how many rows V is made anew, if it was after `seen`."""
+    if seen < FIRST:
+        return seen + max(1, seen // 8)
+    return seen + min(seen // 5, LONGEST)
 
 
 @compiled

@@ -15,7 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, UIntArray, WordArray
+from rpnb.core.kernels.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    UIntArray,
+    WordArray,
+)
 from rpnb.core.pooled.member import Shape
 
 TREES = 16

@@ -24,8 +24,9 @@ import numpy as np
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
+from rpnb.core.kernels.arrays import IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.window_forest_state import (
     DUE,
     GROWN,
@@ -43,7 +44,6 @@ from rpnb.core.pooled.window_forest_state import (
     ForestState,
 )
 from rpnb.core.pooled.window_leaves import add_to_leaf, find_leaf
-from rpnb.core.kernels.random_bits import philox
 
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
