@@ -21,7 +21,7 @@ freedom of S and the moments T₁ = tr S/df, T₂ = |S|²/df² of the covariance
     N_{\mathrm{eff}} = \frac{df}{1 - ρ}, \quad
     λ = \max\Bigl(1, \frac{ρ\,T_1}{E} N_{\mathrm{eff}}\Bigr)
 
-Departures: λ is at least 1, and class means are drawn to the common mean by 0.1 rows.
+Departures: λ is at least 1, ρ = 0.999 where S is zero but for rounding, and class means are drawn to the common mean by 0.1 rows.
 """
 
 from typing import Final
@@ -43,14 +43,20 @@ from rpnb.core.pooled.blocks import (
 MEAN_WEIGHT: Final = 0.1
 _MOST_SHRUNK: Final = 0.999
 _LEAST_RIDGE: Final = 1.0
+_ROUNDING: Final = 1e-5
 
 
 @compiled
-def shrinkage(T1: float, T2: float, df: float, E: int) -> tuple[float, float]:
-    """Return λ and the effective number of rows, from the moments of S/df."""
+def shrinkage(
+    T1: float, T2: float, df: float, E: int, total: float
+) -> tuple[float, float]:
+    """Return λ and the effective number of rows, from the moments of S/df.
+
+    `total` is the trace of A/df: beside it, S may be zero but for rounding.
+    """
     below = (df + 1.0 - 2.0 / E) * (T2 - T1 * T1 / E)
     rho = _MOST_SHRUNK
-    if below > 0.0:
+    if below > 0.0 and T1 > _ROUNDING * total:
         rho = min(rho, ((1.0 - 2.0 / E) * T2 + T1 * T1) / below)
     effective = df / (1.0 - rho)
     return max(_LEAST_RIDGE, rho * T1 / E * effective), effective
@@ -144,10 +150,14 @@ def discriminants(
     subtract_outer(S, left, right, K)
     df = degrees(count, total)
     trace = 0.0
+    whole = 0.0
     for f in range(E):
         trace += S[place(f, f)]
+        whole += A[place(f, f)]
     square = _squared_norm(S, E)
-    ridge, effective = shrinkage(trace / df, square / (df * df), df, dimension)
+    ridge, effective = shrinkage(
+        trace / df, square / (df * df), df, dimension, whole / df
+    )
     _add_ridge(S, E, ridge)
     while not cholesky(S, E):
         # Rounding left S with a negative eigenvalue.

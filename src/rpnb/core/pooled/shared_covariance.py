@@ -321,6 +321,7 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
     side = padded_rows(t)
     G = np.zeros(256 * ((side // 16) * (side // 16 + 1) // 2))
     trace = 0.0
+    whole = 0.0
     square = 0.0
     for r in range(t):
         a = labels[r]
@@ -332,8 +333,11 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
             G[place(r, s)] = g
             square += g * g if r == s else 2.0 * g * g
         trace += G[place(r, r)]
+        whole += weight[r] * gram[r, r]
     df = degrees(count, total)
-    ridge, effective = shrinkage(trace / df, square / (df * df), df, state.dimension[0])
+    ridge, effective = shrinkage(
+        trace / df, square / (df * df), df, state.dimension[0], whole / df
+    )
     for r in range(side):
         G[place(r, r)] += ridge
     cholesky(G, side)

@@ -1,0 +1,346 @@
+"""Members of the pool beside their slow twins, and the rules that all of them keep."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles.pooled.counts import BinnedBayes, Neighbours, Transitions
+from oracles.pooled.covariances import (
+    ClassCovariances,
+    Discriminants,
+    FadingDiscriminants,
+)
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    shared_covariance,
+    transitions,
+)
+from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.features import (
+    columns_of,
+    draw_features,
+    fill_features,
+    low_columns,
+    raw_columns,
+)
+from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+
+D = 32
+NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
+
+
+def shape_of(p: int) -> Shape:
+    return Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 0)
+
+
+def rows_of(X: FloatArray) -> MemberRows:
+    p = X.shape[1]
+    z = np.nan_to_num(X).astype(np.float32)
+    phi = np.empty((len(X), columns_of(p, D)), np.float32)
+    low = np.empty((len(X), low_columns(p)), np.float32)
+    fill_features(draw_features(p, D, 5), z, phi, low)
+    return MemberRows(X, z, low, phi)
+
+
+def part(rows: MemberRows, where: slice) -> MemberRows:
+    return MemberRows(*(array[where] for array in rows))
+
+
+def stream(n: int, p: int = 4, M: int = 3) -> tuple[MemberRows, IntArray, FloatArray]:
+    rng = np.random.default_rng(n + p)
+    y = rng.integers(0, M, n)
+    X = rng.normal(size=(n, p)) + rng.normal(size=(M, p))[y]
+    X[rng.random((n, p)) < 0.03] = np.nan
+    return rows_of(X), y, rng.choice([1.0, 0.5, 2.0], n)
+
+
+def scores_along(
+    member: ModuleType, rows: MemberRows, y: IntArray, weight: FloatArray, M: int
+) -> FloatArray:
+    state = member.begin(shape_of(rows.raw.shape[1]), np.ones(M, np.bool_), 5)
+    scores = np.zeros((len(y), len(member.OUTPUTS), M))
+    member.learn_rows(state, rows, y, weight, scores)
+    return scores[:, 0]
+
+
+# 1,500 rows pass all schedules: the first 256, groups of 64 and of 128.
+LONG = 1500
+
+
+@pytest.mark.parametrize("n", [20, LONG])
+def test_the_shared_covariance_is_its_twin(n: int) -> None:
+    rows, y, weight = stream(n)
+    twin = Discriminants(3, 4 + D)
+    expected = []
+    for phi, label, w in zip(rows.phi[:, : 4 + D], y, weight, strict=True):
+        wide = phi.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, w)
+    scores = scores_along(shared_covariance, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("n", [20, 700])
+def test_the_fading_covariance_is_its_twin(n: int) -> None:
+    rows, y, weight = stream(n)
+    columns = fading_covariance.chosen_columns(shape_of(4))
+    twin = FadingDiscriminants(3, len(columns))
+    expected = []
+    for phi, label, w in zip(rows.phi[:, columns], y, weight, strict=True):
+        wide = phi.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, w)
+    scores = scores_along(fading_covariance, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("p", [1, 4, 18, 40])
+def test_the_class_covariance_is_its_twin(p: int) -> None:
+    rows, y, weight = stream(150, p)
+    twin = ClassCovariances(3, low_columns(p))
+    expected = []
+    for x, label, w in zip(rows.low, y, weight, strict=True):
+        wide = x.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, w)
+    scores = scores_along(class_covariance, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_binned_bayes_is_its_twin() -> None:
+    rows, y, weight = stream(200)
+    twin = BinnedBayes(3, 4)
+    expected = []
+    missing = np.isnan(rows.raw)
+    for z, gone, label, w in zip(rows.z, missing, y, weight, strict=True):
+        expected.append(twin.score(z, gone))
+        twin.learn(z, gone, label, w)
+    scores = scores_along(binned_bayes, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_bins_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, y, _ = stream(3)
+    wide = shape_of(4)._replace(p=binned_bayes.MOST_PAIRS)
+    state = binned_bayes.begin(wide, np.ones(3, np.bool_), 0)
+    assert state.bins.shape[0] == 0
+    scores = np.zeros((3, 1, 3))
+    binned_bayes.learn_rows(state, rows, y, np.ones(3), scores)
+    assert_allclose(np.exp(scores[0, 0]), 1.0)
+    assert_allclose(state.class_weight, np.bincount(y, minlength=3))
+
+
+@pytest.mark.parametrize("n", [5, 560])
+def test_neighbours_are_their_twin(n: int) -> None:
+    rows, y, weight = stream(n)
+    twin, active = Neighbours(3), np.ones(3)
+    expected = []
+    for x, label, w in zip(rows.low, y, weight, strict=True):
+        expected.append(twin.score(x, active))
+        twin.learn(x, label, w)
+    scores = scores_along(neighbours, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-10)
+
+
+def test_equally_near_rows_count_in_the_order_of_their_slots() -> None:
+    rows = rows_of(np.zeros((13, 2)))
+    y = np.array([0, 1, 2] + [0] * 10)
+    scores = scores_along(neighbours, rows, y, np.ones(13), 3)
+    # Of twelve equal rows the first ten vote, the first with most weight.
+    votes = np.exp(scores[12])
+    ranks = 1.0 / np.arange(1, 11)
+    frequency = (np.bincount(y[:12]) + 0.5) / 13.5
+    assert_allclose(votes[1], ranks[1] + 0.5 * frequency[1])
+    assert_allclose(votes[0], ranks[0] + ranks[3:].sum() + 0.5 * frequency[0])
+
+
+def test_transitions_are_their_twin() -> None:
+    rows, y, weight = stream(80)
+    twin, active = Transitions(3), np.ones(3)
+    expected = []
+    for label, w in zip(y, weight, strict=True):
+        expected.append(twin.score(active))
+        twin.learn(label, w)
+    scores = scores_along(transitions, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-12)
+
+
+# Rules that every member keeps
+
+
+def learnt(name: str, cuts: list[int], n: int = 330) -> tuple[Any, FloatArray]:
+    member = MEMBERS[name]
+    rows, y, weight = stream(n)
+    y = np.where(np.arange(n) % 7 == 3, -1, y)
+    state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    scores = np.zeros((n, len(member.OUTPUTS), 3))
+    for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
+        where = slice(start, stop)
+        member.learn_rows(
+            state, part(rows, where), y[where], weight[where], scores[where]
+        )
+    return state, scores
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_calls_may_end_anywhere(name: str) -> None:
+    whole, scores = learnt(name, [])
+    parts, others = learnt(name, [1, 2, 5, 64, 65, 200, 299, 300, 301])
+    assert scores.tobytes() == others.tobytes()
+    assert same_state(whole, parts)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
+    member = MEMBERS[name]
+    state, _ = learnt(name, [])
+    before = copy_state(state)
+    rows, _, _ = stream(330)
+    some = part(rows, slice(0, 9))
+    scored = np.zeros((9, len(member.OUTPUTS), 3))
+    member.score_rows(state, some, scored)
+    assert same_state(state, before)
+    unlabelled = np.zeros_like(scored)
+    member.learn_rows(state, some, np.full(9, -1), np.ones(9), unlabelled)
+    assert same_state(state, before)
+    assert scored.tobytes() == unlabelled.tobytes()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_label_changes_no_earlier_score(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(330)
+    other = y.copy()
+    other[200] = (y[200] + 1) % 3
+    one = scores_along(member, rows, y, weight, 3)
+    two = scores_along(member, rows, other, weight, 3)
+    assert one[:201].tobytes() == two[:201].tobytes()
+    assert one[201:].tobytes() != two[201:].tobytes()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_class_that_is_not_active_leaves_no_trace(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(330)
+    known = np.array([True, False, True, True, False])
+    few = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    many = member.begin(shape_of(4), known, 5)
+    source = np.array([0, -1, 1, 2, -1])
+    places = np.array([0, 2, 3])
+    a = np.zeros((330, len(member.OUTPUTS), 3))
+    b = np.zeros((330, len(member.OUTPUTS), 5))
+    member.learn_rows(few, rows, y, weight, a)
+    member.learn_rows(many, rows, places[y], weight, b)
+    assert a.tobytes() == np.ascontiguousarray(b[:, :, places]).tobytes()
+    grown = member.grow_classes(few, source, known)
+    c, d = np.zeros_like(b), np.zeros_like(b)
+    member.learn_rows(grown, rows, places[y], weight, c)
+    member.learn_rows(many, rows, places[y], weight, d)
+    assert c[:, :, places].tobytes() == d[:, :, places].tobytes()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_classes_may_come_before_the_first_row(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(60)
+    none = member.begin(shape_of(4), np.zeros(0, np.bool_), 5)
+    grown = member.grow_classes(none, np.full(3, -1), np.ones(3, np.bool_))
+    straight = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    a = np.zeros((60, len(member.OUTPUTS), 3))
+    b = np.zeros_like(a)
+    member.learn_rows(grown, rows, y, weight, a)
+    member.learn_rows(straight, rows, y, weight, b)
+    assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_memory_does_not_grow_with_the_rows(name: str) -> None:
+    first = MEMBERS[name].begin(shape_of(4), np.ones(3, np.bool_), 5)
+    assert size_of(learnt(name, [])[0]) == size_of(first)
+
+
+@pytest.mark.parametrize("name", NO_FOREST)
+def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(256)
+    for n in (2, 128, 256):
+        state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        nothing = np.zeros((0, len(member.OUTPUTS), 3))
+        some = part(rows, slice(0, n))
+        member.learn_rows(state, some, y[:n], weight[:n], nothing)
+        usual = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        scores = np.zeros((n, len(member.OUTPUTS), 3))
+        member.learn_rows(usual, some, y[:n], weight[:n], scores)
+        assert_allclose(state.class_weight, usual.class_weight)
+        a, b = np.zeros((1, 1, 3)), np.zeros((1, 1, 3))
+        member.score_rows(state, part(rows, slice(0, 1)), a)
+        member.score_rows(usual, part(rows, slice(0, 1)), b)
+        # Class covariances are made anew after other rows than powers of two.
+        tolerance = 0.05 if name == "class_covariance" else 1e-3
+        assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, member in MEMBERS.items() if member.MERGEABLE]
+)
+def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(1280)
+    states = []
+    cuts = [(0, 512), (0, 896), (512, 1280), (0, 1280)]
+    for start, stop in cuts:
+        state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        scores = np.zeros((stop - start, 1, 3))
+        where = slice(start, stop)
+        member.learn_rows(state, part(rows, where), y[where], weight[where], scores)
+        states.append(state)
+    base, first, _, whole = states
+    rest = copy_state(base)
+    member.learn_rows(
+        rest, part(rows, slice(896, 1280)), y[896:], weight[896:], np.zeros((384, 1, 3))
+    )
+    merged = member.merge([first, rest], base)
+    apart = member.merge([base, states[2]])
+    for state in (merged, apart):
+        assert_allclose(state.class_weight, whole.class_weight, rtol=1e-9)
+        a, b = np.zeros((9, 1, 3)), np.zeros((9, 1, 3))
+        if name == "transitions":
+            assert_allclose(state.pairs.sum(), whole.pairs.sum(), atol=4.0)
+            continue
+        member.score_rows(state, part(rows, slice(0, 9)), a)
+        refreshed = member.merge([whole])
+        member.score_rows(refreshed, part(rows, slice(0, 9)), b)
+        assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_rings_merge_into_the_latest_rows_of_both() -> None:
+    rows, y, weight = stream(700)
+    states = []
+    for where in (slice(0, 650), slice(650, 700)):
+        state = neighbours.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        count = where.stop - where.start
+        neighbours.learn_rows(
+            state, part(rows, where), y[where], weight[where], np.zeros((count, 1, 3))
+        )
+        states.append(state)
+    merged = neighbours.merge(states)
+    assert merged.seen[0] == 500
+    kept = {tuple(merged.rows[:, slot]) for slot in range(500)}
+    latest = np.vstack([rows.low[200:650], rows.low[650:700]])
+    assert kept == {tuple(row) for row in latest}
+    assert_allclose(merged.class_weight.sum(), weight.sum())
+
+
+def test_fading_sums_merge_by_adding_what_is_left() -> None:
+    a, _ = learnt("fading_covariance", [])
+    b, _ = learnt("fading_covariance", [], 500)
+    merged = fading_covariance.merge([a, b])
+    assert_allclose(merged.class_weight, a.class_weight + b.class_weight)
+    assert_allclose(merged.B, a.B + b.B)
