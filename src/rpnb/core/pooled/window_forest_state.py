@@ -48,6 +48,8 @@ THRESHOLDS = 32
 """Thresholds that a node tries, over all of its features"""
 RECENT_ROWS = 8
 """Rows that a leaf remembers, to be split later"""
+LEAST_REFINED = 4
+"""Rows that a leaf needs to be split later"""
 REFINING_FEATURES = 8
 """Features that a leaf tries when it is split later, with as many thresholds"""
 WIDEST = 8192
@@ -85,7 +87,7 @@ class ForestState(NamedTuple):
     window: FloatArray
     """(R, p) the last rows; row i is at i mod R"""
     window_class: IntArray
-    """(R,)"""
+    """(R,) −1 where no row is yet"""
     window_weight: FloatArray
     """(R,)"""
     place: IntArray
@@ -191,7 +193,7 @@ def new_state(shape: Shape, active: BoolArray, seed: int) -> ForestState:
         class_weight=np.zeros(M),
         total_weight=np.zeros(1),
         window=np.zeros((R, p)),
-        window_class=np.zeros(R, np.int64),
+        window_class=np.full(R, -1, np.int64),
         window_weight=np.zeros(R),
         place=np.arange(T + 1),
         log_weight=np.zeros((2, T)),

@@ -1,13 +1,13 @@
-"""Leaves of a window forest: where a row ends up, what is counted there, the scores.
+r"""Leaves of a window forest: where a row ends up, what is counted there, the scores.
 
 Leaf l of tree j has slow counts C, the weight of each class since the leaf began, and
 fast counts c, halved at each visit before the new row is added, so that they know the
 last few rows only. With π_c = (n_c + ½)/(Σn + M'/2), M' active classes:
 
-$$P_j(c) = \\frac{C_{jc} + π_c}{C_j + 1}, \\qquad
-  \\mathrm{score}_c = \\log\\Bigl(\\sum_j w_j P_j(c) + 10^{-4}\\Bigr), \\qquad
-  w = \\mathrm{softmax}(a), \\qquad
-  a_j ← 0.98\\,a_j + 0.1 \\log P_j(y)$$
+$$P_j(c) = \frac{C_{jc} + π_c}{C_j + 1}, \qquad
+  \mathrm{score}_c = \log\Bigl(\sum_j w_j P_j(c) + 10^{-4}\Bigr), \qquad
+  w = \mathrm{softmax}(a), \qquad
+  a_j ← 0.98\,a_j + 0.1 \log P_j(y)$$
 
 and the same for fast counts with weights of their own. Weighting by exponentials of the
 log loss, with older losses fading, follows Herbster & Warmuth, "Tracking the best
@@ -215,7 +215,7 @@ def score_leaves(
     leaves = space.leaves
     weights = space.weights
     class_weight = state.class_weight
-    evidence = state.total_weight[0] + 0.5 * n_active
+    evidence = state.total_weight[0] + 0.5 * max(n_active, 1)
     for kind in range(2):
         fill_softmax(state.log_weight[kind], weights, space.weight_bits)
         out = scores[kind]

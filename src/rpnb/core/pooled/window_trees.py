@@ -18,8 +18,8 @@ the place of the tree with the least weight, and starts with the mean weight of 
 
 A leaf remembers its last eight rows. When a row arrives whose class is not the leaf's
 most frequent one, the leaf is split by the same rule on those of them that the window
-still has, with fewer features tried. Slow counts begin anew in the two parts; fast
-counts stay those of the leaf as it was grown.
+still has, if these are four or more, with fewer features tried. Slow counts begin anew
+in the two parts; fast counts stay those of the leaf as it was grown.
 
 Draws are functions of (seed, tree, node, draw), by Philox.
 """
@@ -38,6 +38,7 @@ from rpnb.core.pooled.window_forest_state import (
     DUE,
     GROWN,
     LEARNT,
+    LEAST_REFINED,
     MOST_DEPTH,
     NEXT,
     RECENT_ROWS,
@@ -208,10 +209,10 @@ def choose_split(
 def is_pure(window_class: IntArray, rows: IntArray) -> bool:
     """Say whether all rows, given by their places in the window, are of one class."""
     y = window_class[rows[0]]
-    for i in range(1, rows.shape[0]):
-        if window_class[rows[i]] != y:
-            return False
-    return True
+    i = 1
+    while i < rows.shape[0] and window_class[rows[i]] == y:
+        i += 1
+    return i == rows.shape[0]
 
 
 @compiled_inline
@@ -371,7 +372,7 @@ def refine_leaves(
                 recent_rows[n] = recent[k, leaf, i] % R
                 n += 1
         rows = recent_rows[:n]
-        if is_pure(window_class, rows):
+        if n < LEAST_REFINED or is_pure(window_class, rows):
             continue
         feature, threshold = choose_split(
             seed,
