@@ -1,5 +1,7 @@
 """The compiled window forest against its plain twin, and the laws of a member."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,6 @@ from rpnb.core.pooled.window_forest_state import (
     GROWN,
     LEARNT,
     START,
-    TREES,
     WIDEST,
     ForestState,
     kept_rows,
@@ -25,6 +26,11 @@ from rpnb.core.pooled.window_forest_state import (
 from rpnb.core.pooled.window_leaves import fill_exponentials, fill_softmax
 from rpnb.core.pooled.window_trees import count_bits
 from strategies import Stream, streams
+
+# Kernels that run as plain Python get shorter streams, with all that can happen.
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+SHORTER = 4 if INTERPRETED else 1
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="too many rows for plain Python")
 
 
 def shape_of(p: int, window: int = 0, d: int = 32) -> Shape:
@@ -97,6 +103,7 @@ def test_scores_equal_the_twins_to_the_bit(
 def test_long_streams_equal_the_twins_to_the_bit(
     n: int, M: int, p: int, window: int
 ) -> None:
+    n //= SHORTER
     X, y, M = blobs(1, n, M, p)
     state = new_forest(p, M, window=window)
     twin = WindowForest(p, M, 3, window)
@@ -125,7 +132,7 @@ def test_cutting_the_stream_into_calls_changes_nothing(
 
 
 def test_growing_is_cut_between_calls_as_well() -> None:
-    X, y, M = blobs(5, 700)
+    X, y, M = blobs(5, 700 // SHORTER)
     whole = new_forest(4, M)
     learn(whole, X, y)
     parts = new_forest(4, M)
@@ -137,6 +144,7 @@ def test_growing_is_cut_between_calls_as_well() -> None:
     assert same_state(parts, whole)
 
 
+@compiled_only
 def test_a_label_changes_later_scores_only() -> None:
     X, y, M = blobs(7, 400)
     scores = learn(new_forest(4, M), X, y)
@@ -147,6 +155,7 @@ def test_a_label_changes_later_scores_only() -> None:
     assert not np.array_equal(scores[201:], others[201:])
 
 
+@compiled_only
 def test_rows_that_are_only_scored_leave_no_trace() -> None:
     X, y, M = blobs(8, 300)
     hidden = np.random.default_rng(0).random(300) < 0.3
@@ -169,6 +178,7 @@ def test_another_seed_gives_other_trees() -> None:
     assert not np.array_equal(learn(one, X, y)[50:], learn(other, X, y)[50:])
 
 
+@compiled_only
 def test_it_learns_what_no_line_can_tell_and_forgets_it_again() -> None:
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, (3000, 2))
@@ -240,7 +250,7 @@ def test_many_classes_push_rare_ones_off_a_full_leaf() -> None:
     twin = WindowForest(1, 40, 3)
     fast = learn(new_forest(1, 40), X, y)
     assert_array_equal(fast, twin_scores(twin, X, y, weight))
-    assert len(twin.trees[0].root.slow.entries) == 16
+    assert len(twin.trees[0].root.slow.entries) == 8
     assert fast[-1, 0].argmax() == 0
 
 
@@ -288,14 +298,10 @@ def test_merged_forests_know_the_rows_of_all(sizes: list[int], seed: int) -> Non
     kept = {row.tobytes() for X, _, _ in parts for row in X}
     for at in range(merged.clock[LEARNT]):
         assert merged.window[at].tobytes() in kept
-    if max(sizes) < R:  # then each tree has counted every row
-        own = merged.slow_total[:TREES].sum(axis=1)
-        used = [s.clock[GROWN] > 3 * TREES for s in states]
-        if all(used):
-            assert (own > 0).all()
     learn(merged, *blobs(seed, 80)[:2])  # and it goes on
 
 
+@compiled_only
 def test_a_merged_forest_is_about_as_good_as_one_that_learnt_all() -> None:
     X, y, M = blobs(11, 2400)
     X, y = X[:1600], y[:1600]  # before the drift
@@ -318,11 +324,12 @@ def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
         W = window_rows(p, 0)
         assert units_per_row(p, W) > 0
         assert kept_rows(W) - W > W // 32 + 1
-    X = np.random.default_rng(0).normal(size=(900, 2))
-    y = np.random.default_rng(1).integers(0, 4, 900)  # noise grows the largest trees
+    n = 900 // SHORTER
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    y = np.random.default_rng(1).integers(0, 4, n)  # noise grows the largest trees
     state = new_forest(2, 4, window=300)
     longest = 0
-    for i in range(900):
+    for i in range(n):
         learn(state, X[i : i + 1], y[i : i + 1])
         if state.clock[START] >= 0:
             longest = max(longest, int(state.clock[LEARNT] - state.clock[START]))
@@ -350,3 +357,28 @@ def test_what_a_state_is_made_of() -> None:
     assert forest.OUTPUTS == ("forest_slow", "forest_fast")
     assert not forest.MERGEABLE
     assert not forest.USES_SCALE
+
+
+def test_each_tree_of_a_merged_forest_has_counted_the_other_windows() -> None:
+    one, other = new_forest(4, 3), new_forest(4, 3)
+    learn(one, *blobs(1, 40)[:2])
+    learn(other, *blobs(2, 30)[:2])
+    merged = forest.merge([one, other])
+    slow = [
+        sum(state.slow_total[k, : state.n_leaves[k]].sum() for k in state.place[:-1])
+        for state in (one, other)
+    ]
+    better = [
+        np.argsort(-state.log_weight.sum(axis=0), kind="stable")[:8]
+        for state in (one, other)
+    ]
+    expected = sum(
+        state.slow_total[k, : state.n_leaves[k]].sum() + added
+        for state, best, added in ((one, better[0], 30.0), (other, better[1], 40.0))
+        for k in state.place[best]
+    )
+    total = sum(
+        merged.slow_total[k, : merged.n_leaves[k]].sum() for k in merged.place[:-1]
+    )
+    assert total == expected
+    assert total > max(slow)

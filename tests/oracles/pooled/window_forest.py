@@ -124,7 +124,7 @@ class WindowForest:
         self.W = min(window or 4000, max(256, 2**19 // p))
         self.R = self.W + self.W // 32 + 3
         self.L = min(1024, self.W)
-        self.S = min(M, 16)
+        self.S = min(M, 8)
         self.active = [False] * M
         self.n = [0.0] * M
         self.total = 0.0

@@ -19,7 +19,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.window_forest_state import (
     DUE,
     GROWN,
@@ -76,8 +76,7 @@ def grow_classes(
         arranged[:, :, :before] = counts
         return arranged
 
-    copies = {name: array.copy() for name, array in state._asdict().items()}
-    return ForestState(**copies)._replace(
+    return copy_state(state)._replace(
         active=active.copy(),
         class_weight=arrange(state.class_weight, source, 0.0),
         window_class=number[state.window_class],
@@ -120,7 +119,7 @@ def merge(states: list[ForestState]) -> ForestState:
     trees = [state.log_weight.sum(axis=0) for state in states]
     # −weight ascending is weight descending; a stable sort keeps ties in order.
     ranked = [np.argsort(-weights, kind="stable") for weights in trees]
-    merged = ForestState(*(array.copy() for array in first))
+    merged = copy_state(first)
     for j in range(TREES):
         side = j % len(states)
         tree = ranked[side][j // len(states)]
@@ -191,7 +190,7 @@ def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
 @compiled
 def _score_rows(state: ForestState, X: FloatArray, scores: FloatArray) -> None:
     space = new_workspace(TREES, scores.shape[2])
-    n_active = np.sum(state.active)
+    n_active = int(np.count_nonzero(state.active))
     for i in range(X.shape[0]):
         find_leaves(state, X[i], space)
         score_leaves(state, n_active, space, scores[i])
@@ -215,7 +214,7 @@ def _learn_rows(
     R = state.window.shape[0]
     active = state.active
     clock = state.clock
-    n_active = np.sum(active)
+    n_active = int(np.count_nonzero(active))
     for i in range(X.shape[0]):
         c = y[i]
         if not wanted and c < 0:

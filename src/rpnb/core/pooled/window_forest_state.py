@@ -6,7 +6,7 @@ is. Node 0 of a tree is its root. `child` of a node is the number of its left ch
 right one being the next, or −1 − l if the node is leaf l. A row goes left where its
 feature is ≤ the threshold, so a missing value goes right.
 
-A leaf lists the classes that it has seen, S = min(M, 16) of them at most: memory does
+A leaf lists the classes that it has seen, S = min(M, 8) of them at most: memory does
 not grow with the number of classes beyond that. A class that finds the list full takes
 the entry of the class with the least count.
 
@@ -38,7 +38,7 @@ MOST_DEPTH = 16
 """of a tree when it has grown"""
 DEEPEST = 32
 """of a tree whose leaves were split later"""
-LISTED_CLASSES = 16
+LISTED_CLASSES = 8
 """S: classes that a leaf lists at most"""
 SAMPLED_ROWS = 64
 """Rows of a node on which splits are judged, at most: as many as a word has bits"""

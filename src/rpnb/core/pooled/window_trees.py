@@ -206,6 +206,20 @@ def choose_split(
 
 
 @compiled_inline
+def number_of(at: int, last: int, R: int) -> int:
+    """Return the number of the row at a place of the window; the last one is `last`."""
+    turn = last % R
+    return last - turn + at - (R if at > turn else 0)
+
+
+@compiled_inline
+def place_of(number: int, last: int, R: int) -> int:
+    """Return the place in the window of one of the last R rows."""
+    at = last % R - (last - number)
+    return at if at >= 0 else at + R
+
+
+@compiled_inline
 def is_pure(window_class: IntArray, rows: IntArray) -> bool:
     """Say whether all rows, given by their places in the window, are of one class."""
     y = window_class[rows[0]]
@@ -324,8 +338,7 @@ def grow_nodes(
                     slow_class, slow_count, slow_total, k, leaf, y, window_weight[at]
                 )
                 add_fast(fast_class, fast_count, fast_total, k, leaf, y)
-                # The place of a row among the R rows up to `last` gives its number.
-                remember(recent, k, leaf, last - (last - at) % R)
+                remember(recent, k, leaf, number_of(at, last, R))
 
 
 @compiled
@@ -369,7 +382,7 @@ def refine_leaves(
         n = 0
         for i in range(RECENT_ROWS - 1, -1, -1):
             if recent[k, leaf, i] >= oldest:
-                recent_rows[n] = recent[k, leaf, i] % R
+                recent_rows[n] = place_of(recent[k, leaf, i], last, R)
                 n += 1
         rows = recent_rows[:n]
         if n < LEAST_REFINED or is_pure(window_class, rows):
@@ -407,7 +420,7 @@ def refine_leaves(
             part = leaf if i < n_left else other
             y = window_class[at]
             add_slow(slow_class, slow_count, slow_total, k, part, y, window_weight[at])
-            remember(recent, k, part, last - (last - at) % R)
+            remember(recent, k, part, number_of(at, last, R))
 
 
 @compiled
