@@ -9,38 +9,40 @@ the last few rows at each leaf.
 `window_forest_state` says what is kept, `window_trees` how trees grow,
 `window_leaves` what leaves count and how scores follow.
 
-Missing values go to the right at each split. Row weights count in the leaves and in the
-class frequencies; in the choice of splits, in fast counts and in the weights of trees a
-row is a row. Where rows are too wide to be kept (`raw` has no columns), there is no
-forest, and both outputs are log π_c up to their floor.
+Missing values go to the right at each split. Row weights count in slow counts and in
+the class frequencies; in the choice of splits, in fast counts and in the weights of
+trees a row is a row. Where p > 8,192 a window of rows would be too large, and the
+forest reads `low`, their random projection to 32 dimensions, in place of `raw`.
 """
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.member import MemberRows, Shape, arrange
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.window_forest_state import (
     DUE,
     GROWN,
     LEARNT,
+    RECENT_ROWS,
     START,
     TREES,
     ForestState,
     listed_classes,
+    new_split_space,
     new_state,
+    new_workspace,
     tried_features,
     units_per_row,
     words_per_node,
 )
 from rpnb.core.pooled.window_leaves import (
-    add_to_leaf,
-    find_leaf,
     find_leaves,
     learn_at_leaves,
+    learn_in_tree,
     score_leaves,
 )
-from rpnb.core.pooled.window_trees import grow
+from rpnb.core.pooled.window_trees import grow, refine_leaves
 
 OUTPUTS = ("forest_slow", "forest_fast")
 MERGEABLE = False
@@ -60,25 +62,34 @@ def grow_classes(
     number = np.full(state.active.shape[0] + 1, -1, np.int64)
     known = np.flatnonzero(source >= 0)
     number[source[known]] = known  # the last entry is for −1, no class
-    trees, leaves, listed = state.leaf_class.shape
     S = listed_classes(M)
-    leaf_class = np.full((trees, leaves, S), -1, np.int32)
-    leaf_class[:, :, :listed] = number[state.leaf_class]
-    leaf_count = np.zeros((trees, leaves, 2, S))
-    leaf_count[..., :listed] = state.leaf_count
-    copies = {name: array.copy() for name, array in state._asdict().items()}
-    return ForestState(**copies)._replace(
+
+    def listed(classes: WordArray) -> WordArray:
+        trees, leaves, before = classes.shape
+        arranged = np.full((trees, leaves, S), -1, np.int32)
+        arranged[:, :, :before] = number[classes]
+        return arranged
+
+    def counted(counts: FloatArray) -> FloatArray:
+        trees, leaves, before = counts.shape
+        arranged = np.zeros((trees, leaves, S))
+        arranged[:, :, :before] = counts
+        return arranged
+
+    return copy_state(state)._replace(
         active=active.copy(),
         class_weight=arrange(state.class_weight, source, 0.0),
         window_class=number[state.window_class],
-        leaf_class=leaf_class,
-        leaf_count=leaf_count,
+        slow_class=listed(state.slow_class),
+        slow_count=counted(state.slow_count),
+        fast_class=listed(state.fast_class),
+        fast_count=counted(state.fast_count),
     )
 
 
 def score_rows(state: ForestState, rows: MemberRows, scores: FloatArray) -> None:
     """Write the scores of each row into `scores` (n, 2, M)."""
-    _score_rows(state, _kept_columns(state, rows), scores)
+    _score_rows(state, _read(state, rows), scores)
 
 
 def learn_rows(
@@ -89,9 +100,9 @@ def learn_rows(
     scores: FloatArray,
 ) -> None:
     """Score each row, then learn it unless its class is −1, in order."""
-    X = _kept_columns(state, rows)
+    X = _read(state, rows)
     p = X.shape[1]
-    units = units_per_row(p, state.order.shape[0]) if p > 0 else 0
+    units = units_per_row(p, state.order.shape[0])
     _learn_rows(
         state, X, y, weight, scores, units, tried_features(p), words_per_node(p)
     )
@@ -108,7 +119,7 @@ def merge(states: list[ForestState]) -> ForestState:
     trees = [state.log_weight.sum(axis=0) for state in states]
     # −weight ascending is weight descending; a stable sort keeps ties in order.
     ranked = [np.argsort(-weights, kind="stable") for weights in trees]
-    merged = ForestState(*(array.copy() for array in first))
+    merged = copy_state(first)
     for j in range(TREES):
         side = j % len(states)
         tree = ranked[side][j // len(states)]
@@ -119,31 +130,42 @@ def merge(states: list[ForestState]) -> ForestState:
         centre = source.log_weight.mean(axis=1)
         merged.log_weight[:, j] = source.log_weight[:, tree] - centre
         for other in (*states[:side], *states[side + 1 :]):
-            _learn_window(merged, j, other)
+            learnt = int(other.clock[LEARNT])
+            first_kept = max(0, learnt - other.window.shape[0])
+            learn_in_tree(merged, j, other, first_kept, learnt, True)
     merged.place[:] = np.arange(TREES + 1)
     merged.active[:] = np.any([state.active for state in states], axis=0)
     merged.class_weight[:] = sum(state.class_weight for state in states)
     merged.total_weight[:] = sum(state.total_weight for state in states)
     _merge_windows(merged, states)
+    merged.recent[:] = -1
     merged.clock[GROWN] = sum(state.clock[GROWN] for state in states)
     merged.clock[START] = -1
     return merged
 
 
 _TREE_ARRAYS = (
+    "tree_number",
+    "n_nodes",
+    "n_leaves",
     "feature",
     "threshold",
     "child",
-    "leaf_class",
-    "leaf_count",
-    "leaf_total",
+    "slow_class",
+    "slow_count",
+    "slow_total",
+    "origin",
+    "fast_class",
+    "fast_count",
+    "fast_total",
 )
 
 
-def _kept_columns(state: ForestState, rows: MemberRows) -> FloatArray:
-    """Return the rows as the forest reads them; without columns if they are not kept."""
-    n = rows.raw.shape[0]
-    return rows.raw if rows.raw.shape[1] == state.window.shape[1] else np.empty((n, 0))
+def _read(state: ForestState, rows: MemberRows) -> FloatArray:
+    """Return the columns that the forest reads."""
+    if state.window.shape[1] == rows.raw.shape[1]:
+        return rows.raw
+    return rows.low.astype(np.float64)
 
 
 def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
@@ -152,9 +174,7 @@ def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
     lengths = [min(int(state.clock[LEARNT]), R) for state in states]
     # Rows by age: the last of each state, then the last but one of each, …
     ages = [
-        (age, -side)
-        for side, length in enumerate(lengths)
-        for age in range(length)
+        (age, -side) for side, length in enumerate(lengths) for age in range(length)
     ]
     newest = sorted(ages)[:R]
     for i, (age, side) in enumerate(reversed(newest)):
@@ -168,37 +188,12 @@ def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
 
 
 @compiled
-def _learn_window(state: ForestState, k: int, other: ForestState) -> None:
-    """Let the tree at place k learn the rows in the window of another forest."""
-    R = other.window.shape[0]
-    learnt = other.clock[LEARNT]
-    for i in range(max(0, learnt - R), learnt):
-        at = i % R
-        leaf = find_leaf(
-            state.feature, state.threshold, state.child, k, other.window[at]
-        )
-        add_to_leaf(
-            state.leaf_class,
-            state.leaf_count,
-            state.leaf_total,
-            k,
-            leaf,
-            other.window_class[at],
-            other.window_weight[at],
-        )
-
-
-@compiled
 def _score_rows(state: ForestState, X: FloatArray, scores: FloatArray) -> None:
-    T = TREES
-    leaves = np.empty(T, np.int64)
-    weights = np.empty(T)
-    powers = np.empty(T, np.int64)
-    power = np.empty(scores.shape[2], np.int32)
-    n_active = np.sum(state.active)
+    space = new_workspace(TREES, scores.shape[2])
+    n_active = int(np.count_nonzero(state.active))
     for i in range(X.shape[0]):
-        find_leaves(state, X[i], leaves)
-        score_leaves(state, leaves, n_active, weights, power, powers, scores[i])
+        find_leaves(state, X[i], space)
+        score_leaves(state, n_active, space, scores[i])
 
 
 @compiled
@@ -212,40 +207,33 @@ def _learn_rows(
     n_features: int,
     n_words: int,
 ) -> None:
-    T = TREES
-    leaves = np.empty(T, np.int64)
-    weights = np.empty(T)
-    powers = np.empty(T, np.int64)
-    power = np.empty(scores.shape[2], np.int32)
-    logs = np.empty(2 * T)
-    log_power = np.empty(2 * T, np.int32)
-    features = np.arange(X.shape[1])
-    counters = np.empty((4, (n_words + 3) // 4), np.uint64)
-    local = np.full(scores.shape[2], -1, np.int64)
-    moved = np.empty(state.order.shape[0], np.int64)
+    space = new_workspace(TREES, scores.shape[2])
+    split_space = new_split_space(scores.shape[2], X.shape[1], n_features, n_words)
+    moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
     wanted = scores.shape[0] > 0
     R = state.window.shape[0]
+    active = state.active
     clock = state.clock
-    n_active = np.sum(state.active)
+    n_active = int(np.count_nonzero(active))
     for i in range(X.shape[0]):
         c = y[i]
         if not wanted and c < 0:
             continue
-        find_leaves(state, X[i], leaves)
+        find_leaves(state, X[i], space)
         if wanted:
-            score_leaves(state, leaves, n_active, weights, power, powers, scores[i])
+            score_leaves(state, n_active, space, scores[i])
         if c < 0:
             continue
-        w = weight[i]
-        n_active += not state.active[c]
-        state.active[c] = True
-        learn_at_leaves(state, leaves, n_active, c, w, logs, log_power)
-        state.class_weight[c] += w
-        state.total_weight[0] += w
-        at = clock[LEARNT] % R
-        state.window[at] = X[i]
-        state.window_class[at] = c
-        state.window_weight[at] = w
+        number = clock[LEARNT]
         clock[LEARNT] += 1
-        if units > 0:
-            grow(state, units, features, n_features, counters, local, moved)
+        state.window[number % R] = X[i]
+        state.window_class[number % R] = c
+        state.window_weight[number % R] = weight[i]
+        n_active += not active[c]
+        active[c] = True
+        learn_at_leaves(state, n_active, c, weight[i], number, space)
+        state.class_weight[c] += weight[i]
+        state.total_weight[0] += weight[i]
+        if np.any(space.surprised):
+            refine_leaves(state, space, moved, split_space)
+        grow(state, units, n_features, moved, split_space)

@@ -1,17 +1,17 @@
-"""Leaves of a window forest: where a row ends up, what is counted there, the scores.
+r"""Leaves of a window forest: where a row ends up, what is counted there, the scores.
 
-Leaf l of tree j has slow counts C, the weight of each class since the tree was grown,
-and fast counts c, halved at each visit before the new row is added, so that they know
-the last few rows only. With π_c = (n_c + ½)/(Σn + M'/2), M' active classes:
+Leaf l of tree j has slow counts C, the weight of each class since the leaf began, and
+fast counts c, halved at each visit before the new row is added, so that they know the
+last few rows only. With π_c = (n_c + ½)/(Σn + M'/2), M' active classes:
 
-$$P_j(c) = \\frac{C_{jc} + π_c}{C_j + 1}, \\qquad
-  \\mathrm{score}_c = \\log\\Bigl(\\sum_j w_j P_j(c) + 10^{-4}\\Bigr), \\qquad
-  w = \\mathrm{softmax}(a), \\qquad
-  a_j ← 0.98\\,a_j + 0.1 \\log P_j(y)$$
+$$P_j(c) = \frac{C_{jc} + π_c}{C_j + 1}, \qquad
+  \mathrm{score}_c = \log\Bigl(\sum_j w_j P_j(c) + 10^{-4}\Bigr), \qquad
+  w = \mathrm{softmax}(a), \qquad
+  a_j ← 0.98\,a_j + 0.1 \log P_j(y)$$
 
-and the same for fast counts with weights of their own. Mixing trees with weights from
-their log loss, older losses fading, is the fixed-share idea of Herbster & Warmuth,
-"Tracking the best expert" (1998), in its simplest form.
+and the same for fast counts with weights of their own. Weighting by exponentials of the
+log loss, with older losses fading, follows Herbster & Warmuth, "Tracking the best
+expert" (1998); the fading is ours.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
-from rpnb.core.pooled.window_forest_state import ForestState
+from rpnb.core.pooled.window_forest_state import ForestState, Workspace
 
 SMOOTHING = 1e-4
 MEMORY = 0.98
@@ -54,18 +54,20 @@ _INVERSE_FACTORIALS = (
 @compiled_inline
 def find_leaf(
     feature: WordArray, threshold: FloatArray, child: WordArray, k: int, x: FloatArray
-) -> int:
-    """Return the leaf of the tree at place k to which x (p,) belongs."""
+) -> tuple[int, int]:
+    """Return the leaf, as a node, of x (p,) in the tree at place k, and its depth."""
     node = 0
+    depth = 0
     step = child[k, 0]
     while step >= 0:
         node = step + (0 if x[feature[k, node]] <= threshold[k, node] else 1)
         step = child[k, node]
-    return -1 - step
+        depth += 1
+    return node, depth
 
 
 @compiled_inline
-def add_to_leaf(
+def add_slow(
     classes: WordArray,
     counts: FloatArray,
     totals: FloatArray,
@@ -74,28 +76,59 @@ def add_to_leaf(
     y: int,
     weight: float,
 ) -> None:
-    """Count a row of class y and its weight at a leaf of the tree at place k."""
+    """Count the weight of a row of class y at a leaf of the tree at place k."""
+    S = classes.shape[2]
+    entry = 0
+    least = 0
+    while entry < S and classes[k, leaf, entry] >= 0 and classes[k, leaf, entry] != y:
+        if counts[k, leaf, entry] < counts[k, leaf, least]:
+            least = entry
+        entry += 1
+    if entry == S:
+        entry = least
+    if classes[k, leaf, entry] != y:
+        classes[k, leaf, entry] = y
+        counts[k, leaf, entry] = 0.0
+    counts[k, leaf, entry] += weight
+    totals[k, leaf] += weight
+
+
+@compiled_inline
+def add_fast(
+    classes: WordArray,
+    counts: FloatArray,
+    totals: FloatArray,
+    k: int,
+    leaf: int,
+    y: int,
+) -> None:
+    """Halve the fast counts at a grown leaf, then count a row of class y."""
     S = classes.shape[2]
     entry = -1
     end = 0
     least = 0
     while end < S and classes[k, leaf, end] >= 0:
-        fast = HALF * counts[k, leaf, 1, end]
-        counts[k, leaf, 1, end] = fast if fast > FORGOTTEN else 0.0
+        count = HALF * counts[k, leaf, end]
+        counts[k, leaf, end] = count if count > FORGOTTEN else 0.0
         if classes[k, leaf, end] == y:
             entry = end
-        if counts[k, leaf, 0, end] < counts[k, leaf, 0, least]:
+        if counts[k, leaf, end] < counts[k, leaf, least]:
             least = end
         end += 1
     if entry < 0:
         entry = end if end < S else least
         classes[k, leaf, entry] = y
-        counts[k, leaf, 0, entry] = 0.0
-        counts[k, leaf, 1, entry] = 0.0
-    counts[k, leaf, 0, entry] += weight
-    counts[k, leaf, 1, entry] += 1.0
-    totals[k, leaf, 0] += weight
-    totals[k, leaf, 1] = HALF * totals[k, leaf, 1] + 1.0
+        counts[k, leaf, entry] = 0.0
+    counts[k, leaf, entry] += 1.0
+    totals[k, leaf] = HALF * totals[k, leaf] + 1.0
+
+
+@compiled_inline
+def remember(recent: IntArray, k: int, leaf: int, row: int) -> None:
+    """Note the number of a row as the last one at a leaf."""
+    for i in range(recent.shape[2] - 1, 0, -1):
+        recent[k, leaf, i] = recent[k, leaf, i - 1]
+    recent[k, leaf, 0] = row
 
 
 @compiled
@@ -135,90 +168,172 @@ def fill_softmax(logs: FloatArray, weights: FloatArray, power: IntArray) -> None
 
 
 @compiled
-def find_leaves(state: ForestState, x: FloatArray, leaves: IntArray) -> None:
-    """Fill `leaves` (T,) with the leaf of x (p,) in each tree."""
+def find_leaves(state: ForestState, x: FloatArray, space: Workspace) -> None:
+    """Find the leaf of x (p,) in each tree: `space.nodes`, `depths` and `leaves`."""
     feature = state.feature
     threshold = state.threshold
     child = state.child
-    for j in range(leaves.shape[0]):
-        leaves[j] = find_leaf(feature, threshold, child, state.place[j], x)
+    place = state.place
+    nodes = space.nodes
+    depths = space.depths
+    leaves = space.leaves
+    for j in range(nodes.shape[0]):
+        nodes[j], depths[j] = find_leaf(feature, threshold, child, place[j], x)
+        leaves[j] = -1 - child[place[j], nodes[j]]
+
+
+@compiled_inline
+def _mix(
+    classes: WordArray,
+    counts: FloatArray,
+    k: int,
+    leaf: int,
+    share: float,
+    scores: FloatArray,
+) -> None:
+    """Add the counts at a leaf, times `share`, to the scores (M,) of their classes."""
+    for entry in range(classes.shape[2]):
+        c = classes[k, leaf, entry]
+        if c < 0:
+            break
+        scores[c] += share * counts[k, leaf, entry]
 
 
 @compiled
 def score_leaves(
-    state: ForestState,
-    leaves: IntArray,
-    n_active: int,
-    weights: FloatArray,
-    power: WordArray,
-    powers: IntArray,
-    scores: FloatArray,
+    state: ForestState, n_active: int, space: Workspace, scores: FloatArray
 ) -> None:
-    """Write both scores of each class into `scores` (2, M), for a row at `leaves`.
-
-    `weights` (T,), `power` (M,) and `powers` (T,) are working space.
-    """
-    classes = state.leaf_class
-    counts = state.leaf_count
-    totals = state.leaf_total
-    T = leaves.shape[0]
-    S = classes.shape[2]
-    M = scores.shape[1]
-    evidence = state.total_weight[0] + 0.5 * n_active
+    """Write both scores of each class into `scores` (2, M), for a row at its leaves."""
+    classes = state.slow_class
+    counts = state.slow_count
+    totals = state.slow_total
+    fast_classes = state.fast_class
+    fast_counts = state.fast_count
+    fast_totals = state.fast_total
+    origin = state.origin
+    place = state.place
+    leaves = space.leaves
+    weights = space.weights
+    class_weight = state.class_weight
+    evidence = state.total_weight[0] + 0.5 * max(n_active, 1)
     for kind in range(2):
-        fill_softmax(state.log_weight[kind], weights, powers)
+        fill_softmax(state.log_weight[kind], weights, space.weight_bits)
         out = scores[kind]
         out[:] = 0.0
         prior = 0.0
-        for j in range(T):
-            k = state.place[j]
+        for j in range(leaves.shape[0]):
+            k = place[j]
             leaf = leaves[j]
-            share = weights[j] / (totals[k, leaf, kind] + 1.0)
+            if kind == 0:
+                share = weights[j] / (totals[k, leaf] + 1.0)
+                _mix(classes, counts, k, leaf, share, out)
+            else:
+                leaf = origin[k, leaf]
+                share = weights[j] / (fast_totals[k, leaf] + 1.0)
+                _mix(fast_classes, fast_counts, k, leaf, share, out)
             prior += share
-            for entry in range(S):
-                c = classes[k, leaf, entry]
-                if c < 0:
-                    break
-                out[c] += share * counts[k, leaf, kind, entry]
         prior /= evidence
-        for c in range(M):
-            out[c] = out[c] + prior * (state.class_weight[c] + 0.5) + SMOOTHING
-        fill_logs(out, power)
+        for c in range(out.shape[0]):
+            out[c] = out[c] + prior * (class_weight[c] + 0.5) + SMOOTHING
+        fill_logs(out, space.score_bits)
+
+
+@compiled_inline
+def _count_of(
+    classes: WordArray, counts: FloatArray, k: int, leaf: int, y: int
+) -> float:
+    """Return the count of class y at a leaf, 0 if it is not listed."""
+    count = 0.0
+    for entry in range(classes.shape[2]):
+        if classes[k, leaf, entry] < 0:
+            break
+        if classes[k, leaf, entry] == y:
+            count = counts[k, leaf, entry]
+    return count
+
+
+@compiled_inline
+def _is_surprised(
+    classes: WordArray, counts: FloatArray, k: int, leaf: int, y: int
+) -> bool:
+    """Say whether a class other than y has the largest slow count at a leaf."""
+    top = 0
+    for entry in range(1, classes.shape[2]):
+        if classes[k, leaf, entry] < 0:
+            break
+        if counts[k, leaf, entry] > counts[k, leaf, top]:
+            top = entry
+    return bool(classes[k, leaf, top] >= 0 and classes[k, leaf, top] != y)
 
 
 @compiled
 def learn_at_leaves(
-    state: ForestState,
-    leaves: IntArray,
-    n_active: int,
-    y: int,
-    weight: float,
-    logs: FloatArray,
-    power: WordArray,
+    state: ForestState, n_active: int, y: int, weight: float, row: int, space: Workspace
 ) -> None:
-    """Let trees gain or lose weight by their probability of y, then count the row.
+    """Let each tree learn a row of class y at its leaf, and note who was surprised.
 
-    `logs` (2·T,) and `power` (2·T,) are working space.
+    Before it does, it gains or loses weight by the probability that it gave to y.
     """
-    classes = state.leaf_class
-    counts = state.leaf_count
-    totals = state.leaf_total
+    classes = state.slow_class
+    counts = state.slow_count
+    totals = state.slow_total
+    recent = state.recent
+    origin = state.origin
+    fast_classes = state.fast_class
+    fast_counts = state.fast_count
+    fast_totals = state.fast_total
+    place = state.place
+    logs = space.logs
+    leaves = space.leaves
+    surprised = space.surprised
     T = leaves.shape[0]
-    S = classes.shape[2]
     prior = (state.class_weight[y] + 0.5) / (state.total_weight[0] + 0.5 * n_active)
     for j in range(T):
-        k = state.place[j]
+        k = place[j]
         leaf = leaves[j]
-        slow = prior
-        fast = prior
-        for entry in range(S):
-            if classes[k, leaf, entry] == y:
-                slow += counts[k, leaf, 0, entry]
-                fast += counts[k, leaf, 1, entry]
-        logs[j] = slow / (totals[k, leaf, 0] + 1.0)
-        logs[T + j] = fast / (totals[k, leaf, 1] + 1.0)
-        add_to_leaf(classes, counts, totals, k, leaf, y, weight)
-    fill_logs(logs, power)
+        count = _count_of(classes, counts, k, leaf, y)
+        logs[j] = (count + prior) / (totals[k, leaf] + 1.0)
+        surprised[j] = _is_surprised(classes, counts, k, leaf, y)
+        add_slow(classes, counts, totals, k, leaf, y, weight)
+        remember(recent, k, leaf, row)
+        leaf = origin[k, leaf]
+        count = _count_of(fast_classes, fast_counts, k, leaf, y)
+        logs[T + j] = (count + prior) / (fast_totals[k, leaf] + 1.0)
+        add_fast(fast_classes, fast_counts, fast_totals, k, leaf, y)
+    fill_logs(logs, space.log_bits)
+    log_weight = state.log_weight
     for j in range(T):
-        state.log_weight[0, j] = MEMORY * state.log_weight[0, j] + RATE * logs[j]
-        state.log_weight[1, j] = MEMORY * state.log_weight[1, j] + RATE * logs[T + j]
+        log_weight[0, j] = MEMORY * log_weight[0, j] + RATE * logs[j]
+        log_weight[1, j] = MEMORY * log_weight[1, j] + RATE * logs[T + j]
+
+
+@compiled
+def learn_in_tree(
+    state: ForestState, k: int, rows: ForestState, first: int, end: int, past: bool
+) -> None:
+    """Let the tree at place k learn rows first … end − 1 of a forest's window.
+
+    They are remembered at their leaves if they are rows of the forest itself.
+    """
+    feature = state.feature
+    threshold = state.threshold
+    child = state.child
+    classes = state.slow_class
+    counts = state.slow_count
+    totals = state.slow_total
+    recent = state.recent
+    fast_classes = state.fast_class
+    fast_counts = state.fast_count
+    fast_totals = state.fast_total
+    window = rows.window
+    R = window.shape[0]
+    for number in range(first, end):
+        at = number % R
+        y = rows.window_class[at]
+        node, _ = find_leaf(feature, threshold, child, k, window[at])
+        leaf = -1 - child[k, node]
+        add_slow(classes, counts, totals, k, leaf, y, rows.window_weight[at])
+        if not past:
+            remember(recent, k, leaf, number)
+        leaf = state.origin[k, leaf]
+        add_fast(fast_classes, fast_counts, fast_totals, k, leaf, y)
