@@ -18,9 +18,9 @@ except ImportError as error:
         "rpnb.capymoa needs CapyMOA: pip install 'rpnb[capymoa]'"
     ) from error
 
-from rpnb.core.bayes.combining import Rule
+from rpnb.core.bayes.combining import Combiner
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.projection.matrices import Law
+from rpnb.core.projection.matrices import Distribution
 from rpnb.estimators import classifier
 
 __all__ = ["RPNBClassifier"]
@@ -64,8 +64,8 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
         schema: Schema,
         n_estimators: int = 200,
         n_components: int | Literal["auto"] = "auto",
-        projection: Law = "gaussian",
-        combiner: Rule = "log_sum",
+        projection: Distribution = "gaussian",
+        combiner: Combiner = "log_sum",
         update: Literal["mistakes", "all"] = "mistakes",
         prior_mean: float = 0.0,
         prior_variance: float = 1.0,

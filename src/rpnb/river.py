@@ -21,7 +21,7 @@ try:
 except ImportError as error:
     raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
 
-from rpnb.core.bayes.combining import Rule
+from rpnb.core.bayes.combining import Combiner
 from rpnb.core.projection.matrices import MatrixLaw
 from rpnb.estimators import classifier
 from rpnb.estimators.named_features import NamedFeatures
@@ -106,7 +106,7 @@ class RPNBClassifier(base.MiniBatchClassifier):
         n_estimators: int = 200,
         n_components: int | Literal["auto"] = "auto",
         projection: MatrixLaw = "gaussian",
-        combiner: Rule = "log_sum",
+        combiner: Combiner = "log_sum",
         update: Literal["mistakes", "all"] = "mistakes",
         batch_size: int | None = 1,
         prior_mean: float = 0.0,

@@ -9,7 +9,7 @@ from rpnb.cli import main, progress
 from rpnb.cli.progress import Display, duration, line
 from rpnb.study import run as running
 from rpnb.study.records import read
-from rpnb.study.run import Progress
+from rpnb.study.run import StudyProgress
 from rpnb.study.workers import Workers
 
 FAST = ["--datasets", "Iris", "--methods", "RPNB", "OGD", "--permutations", "2"]
@@ -174,8 +174,8 @@ class Terminal(io.StringIO):
         return True
 
 
-def at(done: int, phase: str = "running", left: float | None = 125.0) -> Progress:
-    return Progress(
+def at(done: int, phase: str = "running", left: float | None = 125.0) -> StudyProgress:
+    return StudyProgress(
         phase=phase,
         done=done,
         total=200,

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.evaluate import confusion as tally
-from rpnb.evaluate.confusion import Tally, Track
+from rpnb.evaluate.confusion import CountHistory, ErrorCounts
 from rpnb.evaluate.metrics import confusion_counts, error_rate
-from rpnb.evaluate.running import Rows
+from rpnb.evaluate.running import ScoredRows
 
 Cuts = list[int]
 
@@ -31,7 +31,7 @@ def _few_places(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_track_knows_the_counts_at_a_few_places_however_it_is_fed(
     numbers: list[int], where: Cuts
 ) -> None:
-    values, track = np.array(numbers), Track()
+    values, track = np.array(numbers), CountHistory()
     for part in parts(len(values), where):
         track.add(values[part], int(values[: part.stop].max()) + 1)
     places, counts = track.course()
@@ -52,12 +52,12 @@ def test_a_tally_counts_as_the_metrics_do_while_classes_join(
     rows: list[tuple[int, int]], where: Cuts, window: int
 ) -> None:
     truth, answers = (np.array(column) for column in zip(*rows, strict=True))
-    sums = Tally(window)
+    sums = ErrorCounts(window)
     M = 0
     for part in parts(len(rows), where):
         M = int(max(M, truth[part].max() + 1, answers[part].max() + 1))
         unused = np.zeros(len(truth[part]))
-        sums.add(Rows(truth[part], answers[part], unused > 0, unused), M)
+        sums.add(ScoredRows(truth[part], answers[part], unused > 0, unused), M)
     assert_array_equal(sums.counts, confusion_counts(truth, answers, M))
     assert sums.error == error_rate(sums.counts)
     wrong = truth != answers

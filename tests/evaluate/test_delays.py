@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.stream import simulate_qa
 
-from rpnb.evaluate.delays import Event, Waiting
+from rpnb.evaluate.delays import Event, WaitingRows
 
 
 class Late(NamedTuple):
@@ -36,7 +36,7 @@ def spelt(events: Iterable[Event]) -> list[tuple[str, int]]:
 
 
 def played(case: Late) -> list[tuple[str, int]]:
-    waiting, out = Waiting.none(), []
+    waiting, out = WaitingRows.none(), []
     moment, arrival = np.array(case.moment), np.array(case.moment) + case.delay
     for begin, end in pairwise(case.cuts):
         out += spelt(waiting.play(begin, moment[begin:end], arrival[begin:end]))
@@ -73,7 +73,7 @@ def test_a_delay_of_one_row_is_no_delay_and_two_rows_are() -> None:
 
 
 def test_rows_and_labels_that_meet_are_run_together() -> None:
-    events = Waiting.none().play(5, np.arange(5, 9), np.array([5, 6, 9, 8]))
+    events = WaitingRows.none().play(5, np.arange(5, 9), np.array([5, 6, 9, 8]))
     assert [(e.predict, e.learn, e.rows.tolist()) for e in events] == [
         (True, True, [5, 6]),
         (True, False, [7]),
@@ -82,7 +82,7 @@ def test_rows_and_labels_that_meet_are_run_together() -> None:
 
 
 def test_labels_that_never_come_are_not_kept() -> None:
-    waiting = Waiting.none()
+    waiting = WaitingRows.none()
     events = waiting.play(0, np.arange(3), np.array([np.inf, 7.0, np.inf]))
     assert spelt(events) == [("?", 0), ("?", 1), ("?", 2)]
     assert waiting.rows.tolist() == [1]
@@ -92,6 +92,6 @@ def test_labels_that_never_come_are_not_kept() -> None:
 
 def test_labels_that_came_with_the_last_row_of_a_call_are_learnt_in_it() -> None:
     # So that a checkpoint sees what had arrived, with any number of rows in a call.
-    waiting = Waiting.none()
+    waiting = WaitingRows.none()
     assert spelt(waiting.play(0, np.array([0]), np.array([0]))) == [("?", 0), ("!", 0)]
     assert len(waiting.rows) == 0

@@ -8,8 +8,14 @@ from numpy.testing import assert_allclose
 
 from evaluate import naive
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.evaluate.numbering import Numbering
-from rpnb.evaluate.running import METRICS, Metric, Rows, Running, log_losses
+from rpnb.evaluate.numbering import LabelIndex
+from rpnb.evaluate.running import (
+    METRICS,
+    Metric,
+    RunningMetrics,
+    ScoredRows,
+    log_losses,
+)
 
 
 class History(NamedTuple):
@@ -32,13 +38,15 @@ def histories(draw: st.DrawFn) -> History:
     return History(truth, answers, np.array(chance), sorted({*inner, n}))
 
 
-def rows_of(history: History, begin: int, end: int, numbering: Numbering) -> Rows:
+def rows_of(
+    history: History, begin: int, end: int, numbering: LabelIndex
+) -> ScoredRows:
     truth = numbering.of(history.truth)
     repeats = truth == np.concatenate([[-1], truth[:-1]])
     part = slice(begin, end)
     answers = numbering.of(history.answers)
     loss = log_losses(history.chance, len(truth))
-    return Rows(truth[part], answers[part], repeats[part], loss[part])
+    return ScoredRows(truth[part], answers[part], repeats[part], loss[part])
 
 
 @settings(max_examples=30)
@@ -46,8 +54,8 @@ def rows_of(history: History, begin: int, end: int, numbering: Numbering) -> Row
 def test_measures_are_those_of_the_whole_history(
     history: History, window: int, fading: float
 ) -> None:
-    running = Running(METRICS, window, fading)
-    numbering, begin = Numbering(), 0
+    running = RunningMetrics(METRICS, window, fading)
+    numbering, begin = LabelIndex(), 0
     for end in history.cuts:
         truth, answers, chance, _ = history
         seen = History(truth[:end], answers[:end], chance[:end], [])
@@ -81,11 +89,11 @@ def test_the_faded_error_follows_the_recursion_of_gama(alpha: float) -> None:
     rng = np.random.default_rng(0)
     wrong = rng.random(200) < np.repeat([0.1, 0.6], 100)
     names: list[Metric] = ["error"]
-    running = Running(names, 10, alpha)
+    running = RunningMetrics(names, 10, alpha)
     S = N = 0.0
     for mistake in wrong:
         truth, answer = np.array([0]), np.array([1 if mistake else 0])
-        rows = Rows(truth, answer, np.array([True]), np.array([0.0]))
+        rows = ScoredRows(truth, answer, np.array([True]), np.array([0.0]))
         running.add(rows, 2)
         S, N = float(mistake) + alpha * S, 1.0 + alpha * N
     assert_allclose(running.measure()["fading"]["error"], S / N, rtol=1e-12)
@@ -100,12 +108,12 @@ def test_losses_are_bounded_where_a_true_class_was_impossible() -> None:
 
 
 def test_labels_that_are_equal_are_one_class_whoever_gives_them() -> None:
-    numbering = Numbering()
+    numbering = LabelIndex()
     numbers = numbering.of([1, np.int64(1), 1.0, True, None, 0])
     assert numbers.tolist() == [0, 0, 0, 0, -1, 1]
     assert len(numbering) == 2
 
 
 def test_nothing_counted_is_not_a_number() -> None:
-    found = Running(["accuracy", "kappa"], 5, 0.9).measure()
+    found = RunningMetrics(["accuracy", "kappa"], 5, 0.9).measure()
     assert all(np.isnan(v) for values in found.values() for v in values.values())

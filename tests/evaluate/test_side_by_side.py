@@ -11,8 +11,8 @@ from numpy.testing import assert_array_equal
 
 from rpnb.baselines import make
 from rpnb.evaluate.metrics import confusion_counts
-from rpnb.evaluate.side_by_side import SideBySide
-from rpnb.files import Chunk, LabelledArrays
+from rpnb.evaluate.side_by_side import FileEvaluation
+from rpnb.files import LabelledArrays, LabelledChunk
 
 NAMES = ("OGD", "GaussianNB")
 
@@ -20,7 +20,7 @@ NAMES = ("OGD", "GaussianNB")
 def test_a_label_that_one_learner_alone_answers_is_in_all_tables() -> None:
     source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("abab")))
     seen = make("NoChange").partial_fit([[0.0]], ["z"])
-    contest = SideBySide(
+    contest = FileEvaluation(
         {"first": make("MajorityClass"), "second": seen}, {"last": make("NoChange")}
     )
     for chunk in source.chunks(2):
@@ -34,7 +34,7 @@ def test_a_label_that_one_learner_alone_answers_is_in_all_tables() -> None:
 
 def test_a_class_that_was_declared_is_a_label_once_it_is_answered() -> None:
     source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("bbaa")))
-    contest = SideBySide({"last": make("NoChange")}, {}, ["a", "b", "c"])
+    contest = FileEvaluation({"last": make("NoChange")}, {}, ["a", "b", "c"])
     answers = [contest.spelt(contest.take(chunk)[0]) for chunk in source.chunks(1)]
     assert answers == [["a"], ["b"], ["b"], ["a"]]
     assert contest.labels == ("b", "a")
@@ -50,7 +50,7 @@ def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
     X = rng.standard_normal((60, 3)) + numbers[:, None]
     (whole,) = LabelledArrays("arrays", X, y).chunks(60)
     names = (*NAMES, "MajorityClass")
-    contest = SideBySide(
+    contest = FileEvaluation(
         {name: make(name) for name in NAMES}, {names[2]: make(names[2])}
     )
     for start, stop in pairwise(sorted({0, *cuts, 60})):
@@ -70,7 +70,7 @@ def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
 
 def test_rows_are_let_go_once_they_are_learnt() -> None:
     # By counting references: a cycle would wait for the collector, and memory grow.
-    contest = SideBySide({"NB": make("GaussianNB")}, {"last": make("NoChange")})
+    contest = FileEvaluation({"NB": make("GaussianNB")}, {"last": make("NoChange")})
     rng = np.random.default_rng(0)
     kept = []
     gc.disable()
@@ -78,7 +78,7 @@ def test_rows_are_let_go_once_they_are_learnt() -> None:
         for _ in range(3):
             X, y = rng.standard_normal((8, 2)), rng.integers(0, 2, 8)
             kept.append(weakref.ref(X))
-            contest.take(Chunk(X, y, y, np.arange(8), None))
+            contest.take(LabelledChunk(X, y, y, np.arange(8), None))
             del X
         assert [reference() for reference in kept] == [None] * 3
     finally:

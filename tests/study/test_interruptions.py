@@ -16,7 +16,7 @@ import pytest
 from rpnb.study import text_tables as showing
 from rpnb.study.plan import make_plan
 from rpnb.study.records import read
-from rpnb.study.run import Progress, run
+from rpnb.study.run import StudyProgress, run
 from rpnb.study.workers import WorkersLostError
 
 NAMES, METHODS, PERMUTATIONS = ["Iris", "Monk-2", "Led7digit"], ["RPNB", "SCW"], 10
@@ -126,7 +126,7 @@ def test_a_worker_that_dies_is_told_and_what_finished_is_kept(tmp_path: Path) ->
     plan = make_plan(NAMES, METHODS, permutations=PERMUTATIONS, offline=True)
     path = tmp_path / "r.jsonl"
 
-    def murderous(progress: Progress) -> None:
+    def murderous(progress: StudyProgress) -> None:
         if progress.computed:
             for child in multiprocessing.active_children():
                 child.kill()

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from rpnb.datasets import paper
-from rpnb.report.tables import Table, to_csv, to_markdown, to_text
+from rpnb.report.tables import TextTable, to_csv, to_markdown, to_text
 from rpnb.study import agreement, tables
 from rpnb.study import text_tables as showing
 from rpnb.study.agreement import judge
 from rpnb.study.grouping import group
 from rpnb.study.methods import find
-from rpnb.study.records import Point, Record
+from rpnb.study.records import CurvePoint, RunRecord
 from rpnb.study.statistics import compare
 
 
@@ -26,9 +26,9 @@ def record(
     *,
     f1: float | None = None,
     source: str = "file",
-    curve: tuple[Point, ...] = (Point(100, 1, 1),),
-) -> Record:
-    return Record(
+    curve: tuple[CurvePoint, ...] = (CurvePoint(100, 1, 1),),
+) -> RunRecord:
+    return RunRecord(
         dataset=dataset,
         method=method,
         parameters="{}",
@@ -263,7 +263,7 @@ def test_the_papers_one_draw_counts_in_full_where_ours_is_drawn_anew() -> None:
     assert counts.standard_error == pytest.approx(sqrt(1.1 * counts.variance))
     # Where the draws hardly differ, nothing is taken away.
     still = [
-        record("GM", "OGD", r, 1e-5 * r, source="drawn", curve=(Point(100, 0, 0),))
+        record("GM", "OGD", r, 1e-5 * r, source="drawn", curve=(CurvePoint(100, 0, 0),))
         for r in range(10)
     ]
     (row, *_) = agreement.agreement(still, methods=["OGD"])
@@ -283,10 +283,10 @@ def test_draws_that_agree_by_luck_vary_as_much_as_samples_do(runs: int) -> None:
                 0.33 + 1e-5 * r,
                 source=source,
                 curve=(
-                    Point(25, 20, 0),
-                    Point(50, 30, 0),
-                    Point(75, 31, 0),
-                    Point(100, 32 + 2 * (r % 2), 0),
+                    CurvePoint(25, 20, 0),
+                    CurvePoint(50, 30, 0),
+                    CurvePoint(75, 31, 0),
+                    CurvePoint(100, 32 + 2 * (r % 2), 0),
                 ),
             )
             for r in range(runs)
@@ -400,7 +400,7 @@ def test_agreement_is_counted_by_method_and_figure() -> None:
     )
 
 
-TABLE = Table("Title", ("name", "n"), (("a|b", "1"), ("longer", "—")), ("Note.",))
+TABLE = TextTable("Title", ("name", "n"), (("a|b", "1"), ("longer", "—")), ("Note.",))
 
 
 def test_a_table_as_text_stands_in_columns() -> None:

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.cli import CommandError
     from rpnb.datasets import DatasetError
     from rpnb.datasets.catalogue import entries
-    from rpnb.report.tables import Table, to_text
+    from rpnb.report.tables import TextTable, to_text
     from rpnb.study.sources import data_folder, kind_now, require_folder
 
     try:
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     if missing:
         notes.append("Without a file there is no " + ", ".join(missing) + ".")
-    table = Table(
+    table = TextTable(
         f"The {len(rows)} datasets of the paper's Table 1",
         ("dataset", "p", "n", "M", "comes from", "licence"),
         tuple(rows),

@@ -11,7 +11,7 @@ from rpnb.cli.options import natural, positive
 
 if TYPE_CHECKING:
     from rpnb.study.plan import Plan
-    from rpnb.study.run import Outcome
+    from rpnb.study.run import StudyOutcome
 
 RESULTS = Path("results", "paper.jsonl")
 
@@ -142,7 +142,7 @@ def _count(things: Sequence[object], name: str) -> str:
     return f"{len(things)} {name}{'s' * (len(things) != 1)}"
 
 
-def _report_troubles(outcome: "Outcome") -> None:
+def _report_troubles(outcome: "StudyOutcome") -> None:
     for failure in outcome.failures:
         where = failure.dataset + (f", {failure.method}" if failure.method else "")
         sys.stderr.write(f"failed: {where}: {failure.message}\n")
@@ -153,7 +153,7 @@ def _report_troubles(outcome: "Outcome") -> None:
         sys.stderr.write(f"left out: {', '.join(names)}: {reason}\n")
 
 
-def _summarise(plan: "Plan", outcome: "Outcome", seconds: float) -> None:
+def _summarise(plan: "Plan", outcome: "StudyOutcome", seconds: float) -> None:
     from rpnb.cli.progress import duration
     from rpnb.report.tables import to_text
     from rpnb.study import agreement, tables
@@ -180,7 +180,7 @@ def _summarise(plan: "Plan", outcome: "Outcome", seconds: float) -> None:
 
 
 def _write_report(
-    plan: "Plan", outcome: "Outcome", arguments: argparse.Namespace
+    plan: "Plan", outcome: "StudyOutcome", arguments: argparse.Namespace
 ) -> Path:
     from rpnb.cli import CommandError
     from rpnb.study.page import write

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
-    from rpnb.study.run import Progress
+    from rpnb.study.run import StudyProgress
 
 # Seconds between two lines where there is no terminal, and between two renewals.
 LINE_EVERY = 10.0
@@ -67,7 +67,7 @@ class Display:
             self._stream.flush()
 
 
-def line(progress: "Progress", *, bar: bool) -> str:
+def line(progress: "StudyProgress", *, bar: bool) -> str:
     """Return one line on how far a study has come."""
     done, total = progress.done, progress.total
     share = done / total if total else 1.0

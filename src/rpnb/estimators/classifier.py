@@ -6,14 +6,14 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpnb.core.bayes.combining import Rule
+from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.state import LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.passes.engine import run
-from rpnb.core.projection.matrices import Law
+from rpnb.core.projection.matrices import Distribution
 from rpnb.estimators.checks.rows import check_row
 from rpnb.estimators.frozen import FrozenRPNB, freeze
-from rpnb.estimators.merging import Part, merged
+from rpnb.estimators.merging import MergeInput, merged
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.projected_bayes import UPDATES, ProjectedBayes
 
@@ -132,8 +132,8 @@ default="log_sum"
         n_estimators: int = 200,
         *,
         n_components: int | Literal["auto"] = "auto",
-        projection: Law = "gaussian",
-        combiner: Rule = "log_sum",
+        projection: Distribution = "gaussian",
+        combiner: Combiner = "log_sum",
         update: Literal["mistakes", "all"] = "mistakes",
         batch_size: int | None = 1,
         prior_mean: float = 0.0,
@@ -292,11 +292,11 @@ default="log_sum"
         return self
 
 
-def _part(name: str, model: Any) -> Part:
+def _part(name: str, model: Any) -> MergeInput:
     """Return what is merged of a model, which is called `name` in messages."""
     if not isinstance(model, RPNBClassifier):
         raise TypeError(f"{name} must be an RPNBClassifier, got {model!r}")
     if not model.__sklearn_is_fitted__():
         raise ValueError(f"{name} has not seen any data yet")
     features = getattr(model, "feature_names_in_", [])
-    return Part(name, model._state, model.classes_, features, model.forgetting)
+    return MergeInput(name, model._state, model.classes_, features, model.forgetting)

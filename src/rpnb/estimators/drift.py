@@ -16,7 +16,7 @@ from rpnb.estimators.checks.parameters import check_choice, check_integer, check
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.detectors import make_detector
 from rpnb.estimators.drift_state import (
-    Watched,
+    DriftState,
     arrange_watched,
     copy_watched,
     learn_to_alarms,
@@ -30,7 +30,7 @@ def _offers(method: str) -> Callable[["DriftAware"], bool]:
 
 
 @final
-class DriftAware(WeightedStreamClassifier[Watched]):
+class DriftAware(WeightedStreamClassifier[DriftState]):
     """A classifier that notices when its errors rise, and does something about it.
 
     Each row is predicted before it is learnt, and a drift detector is told whether the
@@ -153,7 +153,7 @@ class DriftAware(WeightedStreamClassifier[Watched]):
 
     # What a Learner says
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Watched:
+    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
         if not isinstance(self.model, StreamClassifier):
             raise TypeError(f"model must be a classifier of rpnb, got {self.model!r}")
         if getattr(self.model, "batch_size", 1) != 1:
@@ -175,16 +175,20 @@ class DriftAware(WeightedStreamClassifier[Watched]):
         known = np.zeros(classes.shape[0], np.bool_)
         known[declared] = True
         inner = learner._begin(p, classes, declared)
-        return Watched(learner, inner, detector, known)
+        return DriftState(learner, inner, detector, known)
 
     def _arrange(
-        self, state: Watched, source: IntArray, classes: LabelArray, declared: IntArray
-    ) -> Watched:
+        self,
+        state: DriftState,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> DriftState:
         return arrange_watched(state, source, classes, declared)
 
     def _learn(
         self,
-        state: Watched,
+        state: DriftState,
         X: NDArray[Any],
         y: IntArray,
         weight: FloatArray,
@@ -193,7 +197,7 @@ class DriftAware(WeightedStreamClassifier[Watched]):
         for _ in learn_to_alarms(state, X, y, weight, labels, self.warm):
             self._respond(state)
 
-    def _respond(self, state: Watched) -> None:
+    def _respond(self, state: DriftState) -> None:
         """Do what an alarm at the last row asks for."""
         state.drifts.append(state.n_seen - 1)
         state.detector = state.detector.clone()
@@ -218,14 +222,14 @@ class DriftAware(WeightedStreamClassifier[Watched]):
                 "takes all rows as equal"
             )
 
-    def _classify(self, state: Watched, X: NDArray[Any]) -> IntArray:
+    def _classify(self, state: DriftState, X: NDArray[Any]) -> IntArray:
         return state.learner._classify(state.inner, X)
 
-    def _tally(self, state: Watched) -> tuple[int, int]:
+    def _tally(self, state: DriftState) -> tuple[int, int]:
         updates = state.learner._tally(state.inner)[1]
         return state.n_seen, state.forgotten_updates + updates
 
-    def _copy(self, state: Watched) -> Watched:
+    def _copy(self, state: DriftState) -> DriftState:
         return copy_watched(state)
 
     # Files
@@ -244,7 +248,7 @@ class DriftAware(WeightedStreamClassifier[Watched]):
             "a DriftAware cannot be loaded, only the learner that learner_.save wrote"
         )
 
-    def _dump(self, state: Watched) -> NoReturn:
+    def _dump(self, state: DriftState) -> NoReturn:
         raise NotImplementedError
 
     def _restore(

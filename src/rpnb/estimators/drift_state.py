@@ -12,7 +12,7 @@ from scipy.sparse import issparse, vstack
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.detectors import Detector, first_alarm
-from rpnb.estimators.stream.learner import Learner
+from rpnb.estimators.stream.learner import StreamLearner
 
 # Rows learnt before their errors are looked at. What was learnt after an alarm has to
 # be undone, so pieces are short after one and grow while there is none.
@@ -21,7 +21,7 @@ _LONGEST = 4096
 
 
 @dataclass(slots=True)
-class Recent:
+class RecentRows:
     """The last rows seen, the oldest first."""
 
     X: Any
@@ -30,10 +30,10 @@ class Recent:
 
 
 @dataclass(slots=True)
-class Watched:
+class DriftState:
     """A learner's state, and what watches over it."""
 
-    learner: Learner[Any]
+    learner: StreamLearner[Any]
     """the learner's parameters; its state is `inner`"""
     inner: Any
     detector: Detector
@@ -43,10 +43,10 @@ class Watched:
     forgotten_updates: int = 0
     """updates of learners that were given up"""
     drifts: list[int] = field(default_factory=list)
-    recent: Recent | None = None
+    recent: RecentRows | None = None
 
 
-def copy_watched(state: Watched) -> Watched:
+def copy_watched(state: DriftState) -> DriftState:
     """Return a copy, free to be written to; rows held are never written to."""
     return replace(
         state,
@@ -58,8 +58,8 @@ def copy_watched(state: Watched) -> Watched:
 
 
 def arrange_watched(
-    state: Watched, source: IntArray, classes: LabelArray, declared: IntArray
-) -> Watched:
+    state: DriftState, source: IntArray, classes: LabelArray, declared: IntArray
+) -> DriftState:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
     old = source >= 0
     known = np.zeros(source.shape[0], np.bool_)
@@ -79,7 +79,7 @@ def arrange_watched(
 
 
 def learn_to_alarms(
-    state: Watched,
+    state: DriftState,
     X: NDArray[Any],
     y: IntArray,
     weight: FloatArray,
@@ -134,7 +134,7 @@ def errors_of(known: BoolArray, y: IntArray, labels: IntArray) -> Iterator[bool]
 
 
 def _remember(
-    state: Watched, X: Any, y: IntArray, weight: FloatArray, most: int
+    state: DriftState, X: Any, y: IntArray, weight: FloatArray, most: int
 ) -> None:
     """Keep the last rows, at most so many."""
     held = state.recent
@@ -145,4 +145,4 @@ def _remember(
         y = np.concatenate((held.y, y))
         weight = np.concatenate((held.weight, weight))
     # Copies: a view would keep all rows of the call.
-    state.recent = Recent(X[-most:].copy(), y[-most:].copy(), weight[-most:].copy())
+    state.recent = RecentRows(X[-most:].copy(), y[-most:].copy(), weight[-most:].copy())

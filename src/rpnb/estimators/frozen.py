@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.polynomials import Forms, evaluate_forms, make_forms
+from rpnb.core.bayes.polynomials import ClassPolynomials, evaluate_forms, make_forms
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
@@ -19,7 +19,7 @@ from rpnb.estimators.saving.files import ModelFileError, take_array
 
 
 @final
-class FrozenRPNB(ClassifierMixin, SavedEstimator[Forms]):  # type: ignore[misc]
+class FrozenRPNB(ClassifierMixin, SavedEstimator[ClassPolynomials]):  # type: ignore[misc]
     """A classifier that `RPNBClassifier.compile` made: it predicts and never learns.
 
     Under the rule "log_sum" the score of a class is a polynomial of degree two in the
@@ -113,19 +113,21 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[Forms]):  # type: ignore[misc]
 
     # What SavedEstimator asks for
 
-    def _dump(self, state: Forms) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _dump(
+        self, state: ClassPolynomials
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"temperature": self.temperature_}, state._asdict()
 
     def _restore(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> Forms:
+    ) -> ClassPolynomials:
         self.temperature_ = float(metadata["temperature"])
         if not self.temperature_ > 0.0:
             raise ModelFileError(
                 "the model file is damaged: its temperature is not above 0"
             )
         shapes = {"origin": (p,), "factors": (M, p * (p + 3) // 2), "constant": (M,)}
-        return Forms(
+        return ClassPolynomials(
             *(take_array(arrays, name, np.float64, shapes[name]) for name in shapes)
         )
 

@@ -8,7 +8,7 @@ from rpnb.core.bayes.model import Model, arrange_classes, grew_from, pool
 from rpnb.estimators.checks.labels import LabelArray, index_of, join_classes
 
 
-class Part(NamedTuple):
+class MergeInput(NamedTuple):
     """A model that others are merged with."""
 
     name: str
@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
 
 def merged(
-    mine: Part, other: Part, base: Part | None = None
+    mine: MergeInput, other: MergeInput, base: MergeInput | None = None
 ) -> tuple[Model, LabelArray]:
     """Return what both have learnt, and all classes; what is in the base counts once.
 
@@ -50,7 +50,7 @@ def merged(
     return states[0], classes
 
 
-def _check_alike(mine: Part, part: Part) -> None:
+def _check_alike(mine: MergeInput, part: MergeInput) -> None:
     """Refuse a model that looks at the data in another way than this one."""
     if not mine.state.projection.same_as(part.state.projection):
         raise ValueError(
@@ -68,7 +68,7 @@ def _check_alike(mine: Part, part: Part) -> None:
         )
 
 
-def _aligned(part: Part, classes: LabelArray) -> Model:
+def _aligned(part: MergeInput, classes: LabelArray) -> Model:
     """Return a copy of the state with the classes in this order."""
     index = index_of(part.classes)
     source = [index.get(label, -1) for label in classes.tolist()]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rpnb._version import __version__
-from rpnb.core.bayes.polynomials import Forms
+from rpnb.core.bayes.polynomials import ClassPolynomials
 from rpnb.estimators.checks.labels import LabelArray
 
 # The oldest version of the operators that has all of them for double precision.
@@ -19,7 +19,7 @@ _IR_VERSION = 8
 
 def write_onnx(
     path: str | PathLike[str],
-    forms: Forms,
+    forms: ClassPolynomials,
     classes: LabelArray,
     temperature: float,
     dtype: str,
@@ -39,7 +39,9 @@ def write_onnx(
         raise
 
 
-def make_onnx(forms: Forms, classes: LabelArray, temperature: float, dtype: str) -> Any:
+def make_onnx(
+    forms: ClassPolynomials, classes: LabelArray, temperature: float, dtype: str
+) -> Any:
     """Return the model as the onnx package holds it."""
     try:
         from onnx import TensorProto, checker, helper, numpy_helper

@@ -10,14 +10,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.densities import Prior
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model, new_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, follow_counts
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
-from rpnb.core.projection.matrices import LAWS, Law, down_space_dimension
+from rpnb.core.projection.matrices import (
+    DISTRIBUTIONS,
+    Distribution,
+    down_space_dimension,
+)
 from rpnb.core.projection.record import Projection, make_projection
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray
@@ -45,8 +49,8 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
 
     n_estimators: int
     n_components: int | Literal["auto"]
-    projection: Law
-    combiner: Rule
+    projection: Distribution
+    combiner: Combiner
     update: Literal["mistakes", "all"]
     batch_size: int | None
     prior_mean: float
@@ -77,8 +81,8 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
     def _unborn(self, p: int) -> Model:
         """Check the parameters and return a model that knows no class."""
         K = check_integer("n_estimators", self.n_estimators, 1)
-        law = check_choice("projection", self.projection, LAWS)
-        rule = check_choice("combiner", self.combiner, RULES)
+        law = check_choice("projection", self.projection, DISTRIBUTIONS)
+        rule = check_choice("combiner", self.combiner, COMBINERS)
         if isinstance(self.n_components, str):
             check_choice("n_components", self.n_components, ("auto",))
             q = down_space_dimension(p)

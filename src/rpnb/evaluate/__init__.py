@@ -12,11 +12,11 @@ from rpnb.evaluate.metrics import (
     macro_f1,
 )
 from rpnb.evaluate.prequential import prequential
-from rpnb.evaluate.result import Course, PrequentialResult
+from rpnb.evaluate.result import LearnerResult, PrequentialResult
 
 __all__ = [
     "ClassScores",
-    "Course",
+    "LearnerResult",
     "PrequentialResult",
     "accuracy",
     "balanced_accuracy",

@@ -7,13 +7,13 @@ import numpy as np
 from rpnb.core.kernels.arrays import BoolArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.running import Rows
+from rpnb.evaluate.running import ScoredRows
 
 #: Places along the stream that are remembered.
 _PLACES = 256
 
 
-class Track:
+class CountHistory:
     """How often each number had occurred, at places evenly along the stream.
 
     Places are multiples of a step that doubles whenever there would be too many, so
@@ -70,7 +70,7 @@ def _count(truth: IntArray, answers: IntArray, counts: IntArray) -> None:
         counts[truth[i], answers[i]] += 1
 
 
-class Tally:
+class ErrorCounts:
     """What a learner answered: counts by true class, mistakes along the stream.
 
     Parameters
@@ -82,12 +82,12 @@ class Tally:
     def __init__(self, window: int) -> None:
         self.counts: IntArray = np.zeros((0, 1), np.int64)
         """(M, M + 1) rows of each true class by answer, the last column for none"""
-        self.track = Track()
+        self.track = CountHistory()
         self._window = window
         self._last: BoolArray = np.zeros(0, np.bool_)
         self.mistakes = 0
 
-    def add(self, rows: Rows, M: int) -> None:
+    def add(self, rows: ScoredRows, M: int) -> None:
         """Take in more rows, whose numbers are below M."""
         truth, answers = rows.truth, rows.answers
         wrong = answers != truth

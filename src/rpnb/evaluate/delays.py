@@ -79,7 +79,7 @@ class Events:
 
 
 @dataclass
-class Waiting:
+class WaitingRows:
     """Rows whose labels have not arrived, as far as the stream was read.
 
     Attributes
@@ -94,7 +94,7 @@ class Waiting:
     arrival: TimeArray
 
     @classmethod
-    def none(cls) -> "Waiting":
+    def none(cls) -> "WaitingRows":
         """Return a record without rows."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 

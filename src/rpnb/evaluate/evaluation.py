@@ -9,14 +9,14 @@ import numpy as np
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
-from rpnb.evaluate.drivers.driver import Answers
+from rpnb.evaluate.drivers.driver import Predictions
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.numbering import Numbering
-from rpnb.evaluate.player import Kept, Player
-from rpnb.evaluate.running import Rows, log_losses
+from rpnb.evaluate.numbering import LabelIndex
+from rpnb.evaluate.player import Kept, Participant
+from rpnb.evaluate.running import ScoredRows, log_losses
 
 
-class Contest(Generic[Kept]):
+class Evaluation(Generic[Kept]):
     """Learners on one stream.
 
     Parameters
@@ -27,7 +27,9 @@ class Contest(Generic[Kept]):
         Of all labels, which their drivers have too.
     """
 
-    def __init__(self, players: Sequence[Player[Kept]], numbering: Numbering) -> None:
+    def __init__(
+        self, players: Sequence[Participant[Kept]], numbering: LabelIndex
+    ) -> None:
         self.players = list(players)
         self.numbering = numbering
         self._last = NO_ANSWER
@@ -38,7 +40,7 @@ class Contest(Generic[Kept]):
 
     def take(
         self, piece: Block, events: Events | None = None, kept: Sequence[Block] = ()
-    ) -> list[Answers]:
+    ) -> list[Predictions]:
         """Let every learner play the rows of a piece, and count what it answers.
 
         Parameters
@@ -63,7 +65,7 @@ class Contest(Generic[Kept]):
         for player, answers in zip(self.players, found, strict=True):
             given = answers.chance
             loss = unknown if given is None else log_losses(given, n)
-            player.record.add(Rows(truth, answers.numbers, repeats, loss), M)
+            player.record.add(ScoredRows(truth, answers.numbers, repeats, loss), M)
         return found
 
     def _repeats(self, truth: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

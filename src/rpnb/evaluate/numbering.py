@@ -12,7 +12,7 @@ from rpnb.evaluate.metrics import NO_ANSWER
 _NEAR = 256
 
 
-class Numbering:
+class LabelIndex:
     """Numbers for labels: truth and answers of all learners share one.
 
     Labels that are equal in Python have one number, whoever gave them: 1, 1.0 and a

@@ -9,21 +9,21 @@ import numpy as np
 
 from rpnb.evaluate.blocks import Block, gather
 from rpnb.evaluate.delays import Events
-from rpnb.evaluate.drivers.driver import Answers, Driver
-from rpnb.evaluate.running import Rows
+from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.running import ScoredRows
 
 
-class Record(Protocol):
+class Recorder(Protocol):
     """What is written down of a learner's answers."""
 
-    def add(self, rows: Rows, M: int) -> None:
+    def add(self, rows: ScoredRows, M: int) -> None:
         """Take in answered rows, whose numbers are below M."""
 
 
-Kept = TypeVar("Kept", bound=Record)
+Kept = TypeVar("Kept", bound=Recorder)
 
 
-class Player(Generic[Kept]):
+class Participant(Generic[Kept]):
     """A learner, what is kept of its answers, and what these have cost.
 
     Parameters
@@ -52,7 +52,7 @@ class Player(Generic[Kept]):
         """The learner."""
         return self.driver.model
 
-    def step(self, block: Block) -> Answers:
+    def step(self, block: Block) -> Predictions:
         """Predict each row of a block, then learn it; return the answers."""
         try:
             block = self.driver.prepare(block)
@@ -64,7 +64,7 @@ class Player(Generic[Kept]):
         self.seconds += time.perf_counter() - start
         return answers
 
-    def play(self, kept: Sequence[Block], events: Events) -> Answers:
+    def play(self, kept: Sequence[Block], events: Events) -> Predictions:
         """Predict and learn rows of the blocks kept; return all answers in order."""
         rows, places = np.unique(events.rows, return_inverse=True)
         try:

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
-from rpnb.evaluate.arrival_times import Timetable
+from rpnb.evaluate.arrival_times import ArrivalTimes
 from rpnb.evaluate.blocks import Block, blocks_of, table_of
-from rpnb.evaluate.delays import Waiting
+from rpnb.evaluate.delays import WaitingRows
 from rpnb.evaluate.drivers.selection import (
     check_learner,
     drive,
@@ -20,11 +20,11 @@ from rpnb.evaluate.drivers.selection import (
     is_river,
     named,
 )
-from rpnb.evaluate.evaluation import Contest
-from rpnb.evaluate.numbering import Numbering
+from rpnb.evaluate.evaluation import Evaluation
+from rpnb.evaluate.numbering import LabelIndex
 from rpnb.evaluate.result import PrequentialResult
-from rpnb.evaluate.running import METRICS, Metric, Running
-from rpnb.evaluate.traveller import Traveller
+from rpnb.evaluate.running import METRICS, Metric, RunningMetrics
+from rpnb.evaluate.traveller import TrackedParticipant
 
 # At how many places of a table a run is looked at, unless told otherwise; and every
 # how many rows of a stream whose length is not known.
@@ -150,7 +150,7 @@ def prequential(
     fading = check_real("fading", fading, 0.0, above=True, high=1.0)
     batch_size = check_integer("batch_size", batch_size, 1)
     check_choice("leftover", leftover, ("learn", "drop"))
-    timetable = Timetable(delay, arrival, moment)
+    timetable = ArrivalTimes(delay, arrival, moment)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     table = None if y is None else table_of(stream, y)
     n = None if table is None else len(table)
@@ -159,7 +159,7 @@ def prequential(
         every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
     every = check_integer("every", every, 1)
     told = _all_classes(given, declared, table)
-    numbering = Numbering()
+    numbering = LabelIndex()
     drivers = {
         name: drive(
             model,
@@ -175,11 +175,13 @@ def prequential(
     if references:
         drivers |= drive_references(numbering, declared, not timetable.immediate)
     players = [
-        Traveller(name, driver, Running(names, window, fading), keep=keep_answers)
+        TrackedParticipant(
+            name, driver, RunningMetrics(names, window, fading), keep=keep_answers
+        )
         for name, driver in drivers.items()
     ]
     blocks = blocks_of(stream) if table is None else [table]
-    contest = Contest(players, numbering)
+    contest = Evaluation(players, numbering)
     rows = _walk(contest, players, blocks, timetable, every, leftover == "learn")
     return PrequentialResult(
         courses={player.name: player.course() for player in players},
@@ -194,15 +196,15 @@ def prequential(
 
 
 def _walk(
-    contest: Contest[Running],
-    players: Sequence[Traveller],
+    contest: Evaluation[RunningMetrics],
+    players: Sequence[TrackedParticipant],
     stream: Iterable[Block],
-    timetable: Timetable,
+    timetable: ArrivalTimes,
     every: int,
     learn_leftover: bool,
 ) -> int:
     """Lead all learners along the stream, and return how many rows it has."""
-    waiting = Waiting.none()
+    waiting = WaitingRows.none()
     kept: list[Block] = []
     done, last_moment = 0, None
     for given in stream:
@@ -235,7 +237,7 @@ def _walk(
     return done
 
 
-def _needed(kept: Sequence[Block], waiting: Waiting) -> list[Block]:
+def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
     """Return the blocks with rows whose labels are still to come."""
     if len(waiting.rows) == 0:
         return []

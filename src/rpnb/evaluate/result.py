@@ -26,7 +26,7 @@ _REFERENCE_COLOURS = {"majority class": "0.45", "same as last": "0.7"}
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class LearnerResult:
     """One learner along the stream. Arrays have an entry for each checkpoint.
 
     Attributes
@@ -82,7 +82,7 @@ class PrequentialResult:
         As they were asked for.
     """
 
-    courses: Mapping[str, Course]
+    courses: Mapping[str, LearnerResult]
     models: Mapping[str, Any]
     rows: int
     classes: tuple[Hashable, ...]
@@ -91,7 +91,7 @@ class PrequentialResult:
     fading: float
     every: int
 
-    def __getitem__(self, name: str) -> Course:
+    def __getitem__(self, name: str) -> LearnerResult:
         return self.courses[check_choice("name", name, self.courses)]
 
     def __iter__(self) -> Iterator[str]:

@@ -41,7 +41,7 @@ LOSSES: tuple[Metric, ...] = ("error", "log_loss")
 _SMALLEST = float(np.finfo(np.float64).eps)
 
 
-class Rows(NamedTuple):
+class ScoredRows(NamedTuple):
     """What measures look at: rows with their truth and what was answered."""
 
     truth: IntArray
@@ -66,7 +66,7 @@ def log_losses(chance: FloatArray | None, n: int) -> FloatArray:
     return -np.log(np.fmax(chance, _SMALLEST))
 
 
-class Totals:
+class ConfusionTotals:
     """Sums over rows, with a weight for each; the classes may grow in number."""
 
     def __init__(self) -> None:
@@ -74,7 +74,9 @@ class Totals:
         self.repeats = 0.0
         self.loss = 0.0
 
-    def add(self, rows: Rows, M: int, weight: FloatArray | None, keep: float) -> None:
+    def add(
+        self, rows: ScoredRows, M: int, weight: FloatArray | None, keep: float
+    ) -> None:
         """Multiply what is there by `keep`, then add rows of M classes."""
         counts = _weighted_counts(rows, M, weight)
         known = len(self.counts)
@@ -113,7 +115,7 @@ class Totals:
         return values
 
 
-class Running:
+class RunningMetrics:
     """The measures of one learner along a stream, in memory that does not grow.
 
     Parameters
@@ -130,11 +132,11 @@ class Running:
         self._names = tuple(names)
         self._window = window
         self._fading = fading
-        self._all, self._faded = Totals(), Totals()
-        self._last: Rows | None = None
+        self._all, self._faded = ConfusionTotals(), ConfusionTotals()
+        self._last: ScoredRows | None = None
         self._M = 0
 
-    def add(self, rows: Rows, M: int) -> None:
+    def add(self, rows: ScoredRows, M: int) -> None:
         """Take in more rows, whose numbers are below M."""
         n = len(rows.truth)
         self._M = M
@@ -145,22 +147,22 @@ class Running:
 
     def measure(self) -> Mapping[Span, Mapping[Metric, float]]:
         """Return each measure over each span, as of now."""
-        recent = Totals()
+        recent = ConfusionTotals()
         if self._last is not None:
             recent.add(self._last, self._M, None, 1.0)
         spans = zip(SPANS, (self._all, recent, self._faded), strict=True)
         return {span: totals.measure(self._names) for span, totals in spans}
 
 
-def _last(window: int, before: Rows | None, rows: Rows) -> Rows:
+def _last(window: int, before: ScoredRows | None, rows: ScoredRows) -> ScoredRows:
     """Return the last rows of those before and those that follow."""
     if before is None:
-        before = Rows(*(part[:0] for part in rows))  # type: ignore[arg-type]
+        before = ScoredRows(*(part[:0] for part in rows))  # type: ignore[arg-type]
     both = [np.concatenate(pair)[-window:] for pair in zip(before, rows, strict=True)]
-    return Rows(*both)
+    return ScoredRows(*both)
 
 
-def _weighted_counts(rows: Rows, M: int, weight: FloatArray | None) -> Counts:
+def _weighted_counts(rows: ScoredRows, M: int, weight: FloatArray | None) -> Counts:
     if weight is None:
         return confusion_counts(rows.truth, rows.answers, M).astype(np.float64)
     column = np.where(rows.answers == metrics.NO_ANSWER, M, rows.answers)

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.evaluate.blocks import Block
-from rpnb.evaluate.confusion import Tally, Track
-from rpnb.evaluate.drivers.driver import Answers
-from rpnb.evaluate.drivers.native import OwnDriver
-from rpnb.evaluate.evaluation import Contest
-from rpnb.evaluate.numbering import Numbering
-from rpnb.evaluate.player import Player
+from rpnb.evaluate.confusion import CountHistory, ErrorCounts
+from rpnb.evaluate.drivers.driver import Predictions
+from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.evaluate.evaluation import Evaluation
+from rpnb.evaluate.numbering import LabelIndex
+from rpnb.evaluate.player import Participant
 
 
-class Rows(Protocol):
+class RowChunk(Protocol):
     """What the pass looks at: a `rpnb.files.Chunk`."""
 
     @property
@@ -34,7 +34,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class RunFacts:
     """What is known of a pass besides its counts."""
 
     source: str
@@ -48,7 +48,7 @@ class Facts:
     written: tuple[str, ...]
 
 
-class SideBySide:
+class FileEvaluation:
     """Learners of this package that go through one stream together.
 
     Parameters
@@ -73,16 +73,16 @@ class SideBySide:
         chances: bool = False,
     ) -> None:
         declared = None if classes is None else np.asarray(classes)
-        self._numbering = Numbering()
+        self._numbering = LabelIndex()
         # Of each code that has occurred; an earlier run may have seen others.
         self._numbers: IntArray = np.zeros(0, np.int64)
-        self.balance = Track()
+        self.balance = CountHistory()
         """how often each label had occurred, along the stream"""
         players = []
         for name, model in {**models, **references}.items():
             reference = name not in models
             asked = chances and not reference and hasattr(model, "predict_proba")
-            driver = OwnDriver(
+            driver = NativeDriver(
                 model,
                 self._numbering,
                 "answer" if asked else "none",
@@ -90,11 +90,13 @@ class SideBySide:
                 late=False,
                 blind=reference,
             )
-            players.append(Player(name, driver, Tally(window), reference=reference))
-        self._contest = Contest(players, self._numbering)
+            players.append(
+                Participant(name, driver, ErrorCounts(window), reference=reference)
+            )
+        self._contest = Evaluation(players, self._numbering)
 
     @property
-    def players(self) -> Sequence[Player[Tally]]:
+    def players(self) -> Sequence[Participant[ErrorCounts]]:
         """The learners, then the references."""
         return self._contest.players
 
@@ -119,7 +121,7 @@ class SideBySide:
         frequent = np.argsort(-totals, kind="stable")
         return [int(number) for number in frequent if totals[number] > 0]
 
-    def take(self, rows: Rows) -> list[Answers]:
+    def take(self, rows: RowChunk) -> list[Predictions]:
         """Let every learner predict, then learn, the rows; return what they answered.
 
         Parameters
@@ -135,11 +137,11 @@ class SideBySide:
         self.balance.add(truth, len(self._numbering))
         return found
 
-    def spelt(self, answers: Answers) -> list[Any]:
+    def spelt(self, answers: Predictions) -> list[Any]:
         """Return the labels of answers, None for no answer."""
         return self._numbering.spelt(answers.numbers)
 
-    def _truth(self, rows: Rows) -> IntArray:
+    def _truth(self, rows: RowChunk) -> IntArray:
         """Return the numbers of labels; each code is looked up when it first occurs."""
         new = int(rows.codes.max()) + 1 - self._numbers.shape[0]
         if new > 0:

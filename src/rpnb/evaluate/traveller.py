@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.evaluate.drivers.driver import Answers, Driver
+from rpnb.evaluate.drivers.driver import Driver, Predictions
 from rpnb.evaluate.drivers.selection import size_of
-from rpnb.evaluate.player import Player
-from rpnb.evaluate.result import Course
-from rpnb.evaluate.running import SPANS, Metric, Running, Span
+from rpnb.evaluate.player import Participant
+from rpnb.evaluate.result import LearnerResult
+from rpnb.evaluate.running import SPANS, Metric, RunningMetrics, Span
 
 
-class Note(NamedTuple):
+class Checkpoint(NamedTuple):
     """Where a learner stands at a checkpoint."""
 
     updates: int
@@ -21,7 +21,7 @@ class Note(NamedTuple):
     measures: Mapping[Span, Mapping[Metric, float]]
 
 
-class Traveller(Player[Running]):
+class TrackedParticipant(Participant[RunningMetrics]):
     """A player that writes down where it stands at checkpoints.
 
     Parameters
@@ -31,13 +31,13 @@ class Traveller(Player[Running]):
     """
 
     def __init__(
-        self, name: str, driver: Driver, record: Running, *, keep: bool
+        self, name: str, driver: Driver, record: RunningMetrics, *, keep: bool
     ) -> None:
         super().__init__(name, driver, record)
         self._answers: list[Any] | None = [] if keep else None
-        self._notes: dict[int, Note] = {}
+        self._notes: dict[int, Checkpoint] = {}
 
-    def keep(self, answers: Answers) -> None:
+    def keep(self, answers: Predictions) -> None:
         """Keep the labels of answers, if that is wanted."""
         if self._answers is not None:
             self._answers += self.driver.numbering.spelt(answers.numbers)
@@ -45,7 +45,7 @@ class Traveller(Player[Running]):
     def note(self, row: int) -> None:
         """Write down where the learner stands after so many rows."""
         updates = self.driver.updates()
-        self._notes[row] = Note(updates, self.seconds, self.record.measure())
+        self._notes[row] = Checkpoint(updates, self.seconds, self.record.measure())
 
     def finish(self, row: int) -> None:
         """Learn what is held back, and write down where the learner ends."""
@@ -54,7 +54,7 @@ class Traveller(Player[Running]):
         self.seconds += time.perf_counter() - start
         self.note(row)
 
-    def course(self) -> Course:
+    def course(self) -> LearnerResult:
         """Return the learner's way along the stream."""
         notes = list(self._notes.values())
         figures = {
@@ -64,7 +64,7 @@ class Traveller(Player[Running]):
             }
             for span in SPANS
         }
-        return Course(
+        return LearnerResult(
             name=self.name,
             rows=np.array(list(self._notes)),
             updates=np.array([note.updates for note in notes]),

@@ -16,7 +16,7 @@ class FileError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LabelledChunk:
     """Rows of a file, in their order, ready for a learner.
 
     Attributes
@@ -41,7 +41,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ReadOptions:
     """How the columns of a file become features and labels.
 
     Attributes

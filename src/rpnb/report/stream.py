@@ -7,10 +7,10 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.evaluate.confusion import Tally
+from rpnb.evaluate.confusion import ErrorCounts
 from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.player import Player
-from rpnb.evaluate.side_by_side import Facts, SideBySide
+from rpnb.evaluate.player import Participant
+from rpnb.evaluate.side_by_side import FileEvaluation, RunFacts
 from rpnb.report.charts.balance import MOST, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.svg import inline
@@ -30,7 +30,7 @@ _CONTENTS = {
 }
 
 
-def stream_page(contest: SideBySide, facts: Facts, command: str) -> str:
+def stream_page(contest: FileEvaluation, facts: RunFacts, command: str) -> str:
     """Return the report as one HTML text that needs nothing else."""
     learners = [player for player in contest.players if not player.reference]
     order = contest.sorted_labels()
@@ -57,7 +57,7 @@ def stream_page(contest: SideBySide, facts: Facts, command: str) -> str:
     return frame(f"rpnb: {facts.source}", lead, _CONTENTS, sections)
 
 
-def _summary(contest: SideBySide, facts: Facts) -> Html:
+def _summary(contest: FileEvaluation, facts: RunFacts) -> Html:
     lines = []
     for player in contest.players:
         tally = player.record
@@ -82,7 +82,7 @@ def _summary(contest: SideBySide, facts: Facts) -> Html:
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
 
 
-def _curves(contest: SideBySide) -> Html:
+def _curves(contest: FileEvaluation) -> Html:
     names = [player.name for player in contest.players]
     panels = []
     measures: tuple[tuple[Measure, str], ...] = (
@@ -96,7 +96,7 @@ def _curves(contest: SideBySide) -> Html:
     return section("curves", "Learning curves", tag("div", *panels, class_="pair"))
 
 
-def _curve(player: Player[Tally], measure: Measure) -> Curve:
+def _curve(player: Participant[ErrorCounts], measure: Measure) -> Curve:
     places, counts = player.record.track.course()
     mistakes = counts[:, 1]
     if measure == "window":
@@ -119,7 +119,7 @@ def _parts(places: IntArray) -> tuple[FloatArray, IntArray]:
     return np.concatenate(([0], places[at])).astype(np.float64), at
 
 
-def _balance(contest: SideBySide) -> Html:
+def _balance(contest: FileEvaluation) -> Html:
     places, counts = contest.balance.course()
     edges, at = _parts(places)
     zeros = np.zeros((1, counts.shape[1]), np.int64)
@@ -140,7 +140,7 @@ def _balance(contest: SideBySide) -> Html:
     return section("balance", "Class balance", shown_at_half)
 
 
-def _scores(contest: SideBySide, player: Player[Tally]) -> Html:
+def _scores(contest: FileEvaluation, player: Participant[ErrorCounts]) -> Html:
     counts = player.record.counts
     scores = class_scores(counts)
     lines = []
@@ -158,7 +158,7 @@ def _scores(contest: SideBySide, player: Player[Tally]) -> Html:
 
 
 def _confusion(
-    contest: SideBySide, player: Player[Tally], order: Sequence[int]
+    contest: FileEvaluation, player: Participant[ErrorCounts], order: Sequence[int]
 ) -> Html:
     counts = player.record.counts
     frequent = set(contest.occurring()[:_CLASSES])
@@ -190,7 +190,7 @@ def _heat(cells: Sequence[int]) -> Iterator[Html]:
         yield tag("td", f"{cell:,}", style=style)
 
 
-def _making(contest: SideBySide, facts: Facts, command: str) -> Html:
+def _making(contest: FileEvaluation, facts: RunFacts, command: str) -> Html:
     order = "that of the file" if facts.order == "file" else f"random, {facts.order}"
     found = {
         "Version": f"rpnb {__version__}",

@@ -11,7 +11,7 @@ DASH = "—"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Cells as they are to be shown.
 
     Attributes
@@ -35,7 +35,7 @@ class Table:
         return self.align or "l".ljust(len(self.header), "r")
 
 
-def to_text(table: Table) -> str:
+def to_text(table: TextTable) -> str:
     """Return a table for a terminal, in columns parted by blanks."""
     lines = [table.header, *table.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -54,7 +54,7 @@ def _padded(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
     return "  ".join(padded).rstrip()
 
 
-def to_markdown(table: Table) -> str:
+def to_markdown(table: TextTable) -> str:
     """Return a table as Markdown, its title in front and its notes behind."""
     marks = ["---" if letter == "l" else "---:" for letter in table.alignment()]
     lines = [table.header, marks, *table.rows]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
 from rpnb.study.grouping import Runs, datasets_of, group, mean_and_variance
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 
 Verdict: TypeAlias = Literal[
     "agrees within 2", "agrees within 3", "differs", "not judged", "missing"
@@ -70,7 +70,7 @@ class Agreement:
 
 
 def agreement(
-    records: Iterable[Record],
+    records: Iterable[RunRecord],
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
 ) -> list[Agreement]:
@@ -151,7 +151,7 @@ def _standard_error(
     return sqrt(theirs + second / runs)
 
 
-def _sampling_variance(cell: Sequence[Record]) -> float:
+def _sampling_variance(cell: Sequence[RunRecord]) -> float:
     """Return e(1 − e)/n, the variance of a share of n rows drawn independently.
 
     The rate e is that of the second half of the stream. Earlier mistakes are in part
@@ -260,7 +260,11 @@ _STAYS: Mapping[tuple[str, str], str] = {
 
 
 def _reason(
-    dataset: str, method: str, figure: Figure, cell: Sequence[Record], verdict: Verdict
+    dataset: str,
+    method: str,
+    figure: Figure,
+    cell: Sequence[RunRecord],
+    verdict: Verdict,
 ) -> str | None:
     shape = next(s for s in paper.table_1() if s.dataset == dataset)
     if figure == "f1" and method == "OnlineBagging" and shape.M > 2:

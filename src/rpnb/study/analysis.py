@@ -12,14 +12,14 @@ from rpnb.study import tables
 from rpnb.study.agreement import Agreement, agreement
 from rpnb.study.grouping import Runs, datasets_of, group, methods_of
 from rpnb.study.methods import order_of
-from rpnb.study.records import Record
-from rpnb.study.tables import Count, Ranking, Result, Shape, Updates
+from rpnb.study.records import RunRecord
+from rpnb.study.tables import DatasetRow, OutcomeCount, Ranking, ResultRow, UpdatesRow
 
 MEASURES: tuple[tables.Measure, ...] = ("error", "f1")
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class StudyAnalysis:
     """All numbers of a report.
 
     Attributes
@@ -38,14 +38,14 @@ class Content:
     runs: Runs
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
-    shapes: tuple[Shape, ...]
-    results: Mapping[tables.Measure, tuple[Result, ...]]
-    counts: Mapping[tables.Measure, tuple[Count, ...]]
-    updates: tuple[Updates, ...]
+    shapes: tuple[DatasetRow, ...]
+    results: Mapping[tables.Measure, tuple[ResultRow, ...]]
+    counts: Mapping[tables.Measure, tuple[OutcomeCount, ...]]
+    updates: tuple[UpdatesRow, ...]
     rankings: Mapping[tables.Measure, Ranking | None]
     agreements: tuple[Agreement, ...]
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[RunRecord]:
         """Return all records, by dataset, method and permutation."""
         return [record for cell in self.runs.values() for record in cell]
 
@@ -55,7 +55,9 @@ class Content:
         return [curve(cell, measure) for cell in cells if cell]
 
 
-def gather(records: Iterable[Record], datasets: Sequence[str] | None = None) -> Content:
+def analyse(
+    records: Iterable[RunRecord], datasets: Sequence[str] | None = None
+) -> StudyAnalysis:
     """Compute what a report of these records shows.
 
     Parameters
@@ -80,7 +82,7 @@ def gather(records: Iterable[Record], datasets: Sequence[str] | None = None) -> 
         measure: tuple(tables.results(held, measure, names, methods))
         for measure in MEASURES
     }
-    return Content(
+    return StudyAnalysis(
         runs=runs,
         datasets=tuple(names),
         methods=tuple(methods),
@@ -95,7 +97,7 @@ def gather(records: Iterable[Record], datasets: Sequence[str] | None = None) -> 
     )
 
 
-def curve(records: Sequence[Record], measure: Measure) -> Curve:
+def curve(records: Sequence[RunRecord], measure: Measure) -> Curve:
     """Return the curve of the runs of one method on one dataset.
 
     The places of the first run count; another run that stopped elsewhere is read
@@ -108,7 +110,7 @@ def curve(records: Sequence[Record], measure: Measure) -> Curve:
     return Curve(records[0].method, rows, values.mean(axis=0), deviation, len(records))
 
 
-def _values(record: Record, rows: FloatArray, measure: Measure) -> FloatArray:
+def _values(record: RunRecord, rows: FloatArray, measure: Measure) -> FloatArray:
     own = np.array([0] + [point.row for point in record.curve], dtype=np.float64)
     counts = [
         point.mistakes if measure == "error" else point.updates

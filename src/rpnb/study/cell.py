@@ -15,10 +15,10 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import DatasetError
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.study.methods import Learner, Method, find, make, parameters_of
+from rpnb.study.methods import Method, StudyLearner, find, make, parameters_of
 from rpnb.study.plan import content_of, learner_seed, permutation
-from rpnb.study.records import Key, Point, Record
-from rpnb.study.sources import Request, load
+from rpnb.study.records import CurvePoint, RunKey, RunRecord
+from rpnb.study.sources import DatasetRequest, load
 
 # At how many places of its stream a run says where it stands.
 CHECKPOINTS = 50
@@ -27,7 +27,7 @@ _KEPT = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class DatasetSummary:
     """What must be known of a dataset before its runs can be told apart."""
 
     content: str
@@ -37,10 +37,10 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RunTask:
     """A run to be done."""
 
-    request: Request
+    request: DatasetRequest
     method: str
     permutation: int
     content: str
@@ -48,9 +48,9 @@ class Task:
     """of the study"""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RunKey:
         """The key that the run's record will have."""
-        return Key(
+        return RunKey(
             dataset=self.request.dataset,
             method=self.method,
             parameters=_parameters(self.method),
@@ -63,7 +63,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RunFailure:
     """Why a dataset, or a method on a dataset, has no result."""
 
     dataset: str
@@ -84,7 +84,7 @@ class _Rows:
 
 
 @lru_cache(maxsize=_KEPT)
-def _rows(request: Request) -> _Rows:
+def _rows(request: DatasetRequest) -> _Rows:
     dataset, source = load(request)
     labels, numbers = np.unique(dataset.y, return_inverse=True)
     content = content_of(dataset.X, dataset.y)
@@ -96,34 +96,34 @@ def _parameters(method: str) -> str:
     return parameters_of(find(method))
 
 
-def survey(request: Request) -> Survey | Failure:
+def survey(request: DatasetRequest) -> DatasetSummary | RunFailure:
     """Load a dataset, to be kept for its runs, and return what it is."""
     try:
         rows = _rows(request)
     except DatasetError as error:
-        return Failure(request.dataset, None, str(error))
+        return RunFailure(request.dataset, None, str(error))
     except Exception as error:  # whatever it is, the other datasets go on
-        return Failure(request.dataset, None, f"{type(error).__name__}: {error}")
+        return RunFailure(request.dataset, None, f"{type(error).__name__}: {error}")
     n, p = rows.X.shape
-    return Survey(rows.content, n, p, rows.M)
+    return DatasetSummary(rows.content, n, p, rows.M)
 
 
-def run_task(task: Task) -> Record | Failure:
+def run_task(task: RunTask) -> RunRecord | RunFailure:
     """Do a run and return its record."""
     dataset, method = task.request.dataset, find(task.method)
     try:
         rows = _rows(task.request)
         if rows.content != task.content:
             message = "the rows changed while the study was running"
-            return Failure(dataset, None, message)
+            return RunFailure(dataset, None, message)
         return _record(task, method, rows)
     except DatasetError as error:
-        return Failure(dataset, None, str(error))
+        return RunFailure(dataset, None, str(error))
     except Exception as error:  # a learner's fault must not end the other runs
-        return Failure(dataset, task.method, f"{type(error).__name__}: {error}")
+        return RunFailure(dataset, task.method, f"{type(error).__name__}: {error}")
 
 
-def _record(task: Task, method: Method, rows: _Rows) -> Record:
+def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     (n, p), key = rows.X.shape, task.key
     order = permutation(key.seed, key.dataset, key.permutation, n)
     X, y = rows.X[order], rows.y[order]
@@ -134,7 +134,7 @@ def _record(task: Task, method: Method, rows: _Rows) -> Record:
     seconds = time.perf_counter() - start
     counts = confusion_counts(y, answers, rows.M)
     mistakes = np.cumsum(answers != y)
-    return Record(
+    return RunRecord(
         **key._asdict(),
         n=n,
         p=p,
@@ -144,7 +144,7 @@ def _record(task: Task, method: Method, rows: _Rows) -> Record:
         updates=updates[-1],
         seconds=round(seconds, 6),
         curve=tuple(
-            Point(row, int(mistakes[row - 1]), changes)
+            CurvePoint(row, int(mistakes[row - 1]), changes)
             for row, changes in zip(places, updates, strict=True)
         ),
         source=rows.source,
@@ -152,7 +152,7 @@ def _record(task: Task, method: Method, rows: _Rows) -> Record:
 
 
 def stream(
-    learner: Learner, X: FloatArray, y: IntArray, M: int
+    learner: StudyLearner, X: FloatArray, y: IntArray, M: int
 ) -> tuple[IntArray, Sequence[int], Sequence[int]]:
     """Let a learner predict, then learn, each of the rows, once.
 

@@ -7,13 +7,13 @@ from typing import TypeAlias
 
 from rpnb.datasets import paper
 from rpnb.study.methods import order_of
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 
 #: By dataset and method, in the order of the permutations.
-Runs: TypeAlias = Mapping[tuple[str, str], Sequence[Record]]
+Runs: TypeAlias = Mapping[tuple[str, str], Sequence[RunRecord]]
 
 
-def group(records: Iterable[Record]) -> Runs:
+def group(records: Iterable[RunRecord]) -> Runs:
     """Return the runs of each dataset and method, in the order of permutations.
 
     Raises
@@ -21,7 +21,7 @@ def group(records: Iterable[Record]) -> Runs:
     ValueError
         If a permutation has two different records: they are of different studies.
     """
-    cells: defaultdict[tuple[str, str], dict[int, Record]] = defaultdict(dict)
+    cells: defaultdict[tuple[str, str], dict[int, RunRecord]] = defaultdict(dict)
     for record in records:
         cell = cells[record.dataset, record.method]
         other = cell.setdefault(record.permutation, record)

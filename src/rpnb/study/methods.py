@@ -32,7 +32,7 @@ class MethodUnavailableError(ValueError):
     """A method's learner is not part of this version."""
 
 
-class Learner(Protocol):
+class StudyLearner(Protocol):
     """What a study asks of a learner."""
 
     @property
@@ -132,7 +132,7 @@ def find(name: str) -> Method:
     return by_key[key]
 
 
-def make(method: Method, seed: int | None = None) -> Learner:
+def make(method: Method, seed: int | None = None) -> StudyLearner:
     """Return a new learner; `seed` is its random_state, if it has one.
 
     Raises
@@ -140,7 +140,7 @@ def make(method: Method, seed: int | None = None) -> Learner:
     MethodUnavailableError
         If the learner is not part of this version.
     """
-    learner: Learner
+    learner: StudyLearner
     if method.learner == "RPNB":
         learner = RPNBClassifier(**method.parameters)
     else:

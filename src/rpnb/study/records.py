@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """Where a stream stood after some rows."""
 
     row: int
@@ -16,7 +16,7 @@ class Point(NamedTuple):
     updates: int
 
 
-class Key(NamedTuple):
+class RunKey(NamedTuple):
     """What makes two runs the same run: it is never computed twice."""
 
     dataset: str
@@ -30,7 +30,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RunRecord:
     """The result of one method on one permutation of one dataset."""
 
     dataset: str
@@ -58,7 +58,7 @@ class Record:
     """rows that changed the model, as the method counts them"""
     seconds: float
     """time of the run, data and permutation at hand"""
-    curve: tuple[Point, ...]
+    curve: tuple[CurvePoint, ...]
     """where the run stood at about fifty places of the stream, its end included"""
     seed: int = 0
     """seed of the study: permutations and learners' seeds follow from it"""
@@ -66,17 +66,17 @@ class Record:
     """how the rows were had: "by rule", "file", "drawn with seed 0", "OpenML 15"."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RunKey:
         """What makes this run the same as another."""
-        return Key(*(getattr(self, name) for name in Key._fields))
+        return RunKey(*(getattr(self, name) for name in RunKey._fields))
 
 
-def to_json(record: Record) -> str:
+def to_json(record: RunRecord) -> str:
     """Return a record as one line of JSON."""
     return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
 
 
-def from_json(line: str) -> Record:
+def from_json(line: str) -> RunRecord:
     """Return the record that a line of JSON holds; what it does not know is left out.
 
     Raises
@@ -85,12 +85,12 @@ def from_json(line: str) -> Record:
         If the line does not hold a whole record.
     """
     values: dict[str, Any] = json.loads(line)
-    values["curve"] = tuple(Point(*point) for point in values["curve"])
-    known = {field.name for field in fields(Record)}
-    return Record(**{name: value for name, value in values.items() if name in known})
+    values["curve"] = tuple(CurvePoint(*point) for point in values["curve"])
+    known = {field.name for field in fields(RunRecord)}
+    return RunRecord(**{name: value for name, value in values.items() if name in known})
 
 
-def append(path: Path, records: Iterable[Record]) -> None:
+def append(path: Path, records: Iterable[RunRecord]) -> None:
     """Add records at the end of a file, whole lines only, and flush them to the disk.
 
     One write a record: another process that appends at the same time, or a sudden end,
@@ -114,7 +114,7 @@ def _ends_with_newline(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-def read(path: Path) -> Iterator[Record]:
+def read(path: Path) -> Iterator[RunRecord]:
     """Yield the records of a file; a line cut off by a sudden end is passed over.
 
     A line that holds a whole record counts even if its newline is missing.

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rpnb.datasets import describe
-from rpnb.study.cell import Failure, Survey, Task, run_task, survey
+from rpnb.study.cell import DatasetSummary, RunFailure, RunTask, run_task, survey
 from rpnb.study.methods import MethodUnavailableError, cost, find, make
 from rpnb.study.plan import Plan, draw_seed
-from rpnb.study.records import Key, Record, append, read
-from rpnb.study.sources import Request, is_drawn
-from rpnb.study.timing import Cell, Clock
+from rpnb.study.records import RunKey, RunRecord, append, read
+from rpnb.study.sources import DatasetRequest, is_drawn
+from rpnb.study.timing import Cell, RemainingTime
 from rpnb.study.workers import Interrupted, Workers
 
 try:
@@ -39,7 +39,7 @@ class ResultsBusyError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StudyProgress:
     """How far a run has come."""
 
     phase: str
@@ -61,7 +61,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StudyOutcome:
     """What there is after a run.
 
     Attributes
@@ -78,8 +78,8 @@ class Outcome:
         Whether the user stopped the run.
     """
 
-    records: tuple[Record, ...]
-    failures: tuple[Failure, ...]
+    records: tuple[RunRecord, ...]
+    failures: tuple[RunFailure, ...]
     unavailable: tuple[tuple[str, str], ...]
     computed: int
     interrupted: bool
@@ -90,8 +90,8 @@ def run(
     path: Path,
     *,
     jobs: int | None = None,
-    watch: Callable[[Progress], None] = lambda _: None,
-) -> Outcome:
+    watch: Callable[[StudyProgress], None] = lambda _: None,
+) -> StudyOutcome:
     """Compute what is missing of a plan, and return all its records.
 
     Parameters
@@ -123,7 +123,7 @@ def run(
             study.run(jobs)
         except Interrupted:
             interrupted = True
-    return Outcome(
+    return StudyOutcome(
         records=study.records(),
         failures=tuple(dict.fromkeys(study.failures)),
         unavailable=unavailable,
@@ -156,20 +156,20 @@ class _Study:
         plan: Plan,
         path: Path,
         methods: Sequence[str],
-        watch: Callable[[Progress], None],
+        watch: Callable[[StudyProgress], None],
     ) -> None:
         self.plan, self.path, self.methods, self.watch = plan, path, methods, watch
-        self.surveys: dict[str, Survey] = {}
-        self.contents: dict[Request, str] = {}
+        self.surveys: dict[str, DatasetSummary] = {}
+        self.contents: dict[DatasetRequest, str] = {}
         self.drawn = {
             name
             for name in plan.datasets
             if is_drawn(describe(name), plan.data, plan.offline)
         }
-        self.known: dict[Key, Record] = {}
-        self.failures: list[Failure] = []
+        self.known: dict[RunKey, RunRecord] = {}
+        self.failures: list[RunFailure] = []
         self.computed = 0
-        self.clock = Clock(self._cost)
+        self.clock = RemainingTime(self._cost)
 
     def run(self, jobs: int) -> None:
         """Do all that there is to do."""
@@ -193,7 +193,7 @@ class _Study:
         for batch in workers.each(survey, requests):
             for request, result in batch:
                 latest = request.dataset
-                if isinstance(result, Failure):
+                if isinstance(result, RunFailure):
                     self.failures.append(result)
                 else:
                     self.surveys[latest] = result
@@ -214,14 +214,14 @@ class _Study:
         start, total, latest = time.monotonic(), len(keys), ""
         for batch in workers.each(run_task, tasks):
             results = [result for _, result in batch]
-            records = [result for result in results if isinstance(result, Record)]
+            records = [result for result in results if isinstance(result, RunRecord)]
             if records:
                 append(self.path, records)
             for record in records:
                 self.known[record.key] = record
                 self.clock.see(record)
             self.computed += len(records)
-            self.failures += [r for r in results if isinstance(r, Failure)]
+            self.failures += [r for r in results if isinstance(r, RunFailure)]
             pending.subtract(_cell(task) for task, _ in batch)
             pending = +pending
             if batch:
@@ -230,12 +230,12 @@ class _Study:
             done = total - pending.total()
             self._tell("running", done, total, pending, start, left, latest)
 
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[RunRecord, ...]:
         """Return the records of the plan that there are, in its order."""
         found = [self.known.get(task.key) for task in self._tasks()]
         return tuple(record for record in found if record is not None)
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Iterator[RunTask]:
         plan = self.plan
         for name in plan.datasets:
             for method in self.methods:
@@ -243,14 +243,14 @@ class _Study:
                     request = self._request(name, r)
                     if request in self.contents:
                         content = self.contents[request]
-                        yield Task(request, method, r, content, plan.seed)
+                        yield RunTask(request, method, r, content, plan.seed)
 
-    def _request(self, name: str, r: int) -> Request:
+    def _request(self, name: str, r: int) -> DatasetRequest:
         plan = self.plan
         seed = draw_seed(plan.seed, name, r) if name in self.drawn else 0
-        return Request(name, plan.reading, plan.data, seed, plan.offline)
+        return DatasetRequest(name, plan.reading, plan.data, seed, plan.offline)
 
-    def _turn(self, task: Task) -> tuple[float, float]:
+    def _turn(self, task: RunTask) -> tuple[float, float]:
         """Return what sorts runs: long ones by length, short ones by dataset.
 
         Short runs of many datasets in turn would have workers read these again and
@@ -275,7 +275,7 @@ class _Study:
     ) -> None:
         cells = len(self.surveys) * len(self.methods)
         self.watch(
-            Progress(
+            StudyProgress(
                 phase=phase,
                 done=done,
                 total=total,
@@ -290,7 +290,7 @@ class _Study:
         )
 
 
-def _cell(task: Task) -> Cell:
+def _cell(task: RunTask) -> Cell:
     return task.request.dataset, task.method
 
 

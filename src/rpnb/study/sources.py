@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["by rule", "file", "drawn", "OpenML", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DatasetRequest:
     """All that loading a dataset for a study depends on."""
 
     dataset: str
@@ -78,7 +78,7 @@ def is_drawn(entry: Entry, data: Path | None, offline: bool) -> bool:
     return kind_now(entry, folder) == "drawn"
 
 
-def load(request: Request) -> tuple[datasets.Dataset, str]:
+def load(request: DatasetRequest) -> tuple[datasets.Dataset, str]:
     """Load a dataset, and say in a few words how its rows were had."""
     entry = datasets.describe(request.dataset)
     if request.offline and not is_offline(entry, request.data):

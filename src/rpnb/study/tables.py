@@ -18,7 +18,7 @@ from rpnb.study.grouping import (
     methods_of,
 )
 from rpnb.study.methods import REFERENCES, order_of
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 from rpnb.study.statistics import Better, Friedman, Pair, compare, friedman, pairwise
 
 Measure: TypeAlias = Literal["error", "f1"]
@@ -30,7 +30,7 @@ UPDATES_ON = ("GM", "Conn Bench Vowel")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DatasetRow:
     """A row of Table 1, beside what was loaded."""
 
     dataset: str
@@ -44,7 +44,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultRow:
     """A cell of Table 2 or 3: ours and the printed one."""
 
     dataset: str
@@ -61,7 +61,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class OutcomeCount:
     """A bar of Figure 1 or 2: RPNB against a method over the datasets."""
 
     method: str
@@ -76,7 +76,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Updates:
+class UpdatesRow:
     """A bar of Figure 3: how often a method changed its model."""
 
     dataset: str
@@ -125,8 +125,8 @@ class Ranking:
 
 
 def shapes(
-    records: Iterable[Record], datasets: Sequence[str] | None = None
-) -> list[Shape]:
+    records: Iterable[RunRecord], datasets: Sequence[str] | None = None
+) -> list[DatasetRow]:
     """Return Table 1 for the given datasets, by default those with records."""
     runs = group(records)
     printed = {shape.dataset: shape for shape in paper.table_1()}
@@ -136,7 +136,7 @@ def shapes(
         cell = next((cell for (d, _), cell in runs.items() if d == name), ())
         ours = cell[0] if cell else None
         table.append(
-            Shape(
+            DatasetRow(
                 name,
                 paper_p=there.p if there else None,
                 paper_n=there.n if there else None,
@@ -150,7 +150,7 @@ def shapes(
     return table
 
 
-def _source_of(cell: Sequence[Record]) -> str | None:
+def _source_of(cell: Sequence[RunRecord]) -> str | None:
     sources = list(dict.fromkeys(record.source for record in cell))
     if len(sources) > 1:  # each permutation has a draw of its own
         return f"{sources[0]}, …: one draw a permutation"
@@ -158,11 +158,11 @@ def _source_of(cell: Sequence[Record]) -> str | None:
 
 
 def results(
-    records: Iterable[Record],
+    records: Iterable[RunRecord],
     measure: Measure,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-) -> list[Result]:
+) -> list[ResultRow]:
     """Return Table 2 (error) or 3 (F1), dataset by dataset.
 
     By default for the datasets and methods that have records.
@@ -183,11 +183,11 @@ def _result(
     name: str,
     method: str,
     measure: Measure,
-    printed: paper.Result | None,
-) -> Result:
+    printed: paper.PrintedResult | None,
+) -> ResultRow:
     cell = runs.get((name, method), ())
     mean, spread = mean_and_variance([getattr(run, measure) for run in cell])
-    return Result(
+    return ResultRow(
         name,
         method,
         mean,
@@ -215,7 +215,7 @@ def versus_rpnb(
 
 
 def _printed(
-    result: paper.Result | None, measure: Measure
+    result: paper.PrintedResult | None, measure: Measure
 ) -> tuple[float | None, float | None, Comparison | None]:
     if result is None:
         return None, None, None
@@ -224,7 +224,7 @@ def _printed(
     return result.f1_mean, result.f1_var, result.f1_vs_rpnb
 
 
-def counts(cells: Sequence[Result]) -> list[Count]:
+def counts(cells: Sequence[ResultRow]) -> list[OutcomeCount]:
     """Return Figure 1 or 2 from the cells of Table 2 or 3."""
     table = []
     for method in dict.fromkeys(cell.method for cell in cells):
@@ -234,7 +234,7 @@ def counts(cells: Sequence[Result]) -> list[Count]:
         own = [c.versus_rpnb for c in tested]
         printed = [c.paper_versus_rpnb for c in tested if c.paper_versus_rpnb]
         table.append(
-            Count(
+            OutcomeCount(
                 method,
                 wins=own.count("worse"),
                 ties=own.count("equal"),
@@ -248,10 +248,10 @@ def counts(cells: Sequence[Result]) -> list[Count]:
 
 
 def updates(
-    records: Iterable[Record],
+    records: Iterable[RunRecord],
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-) -> list[Updates]:
+) -> list[UpdatesRow]:
     """Return Figure 3: how often models changed on GM and on Conn Bench Vowel.
 
     Of these two, those among the given datasets, by default among those with records.
@@ -266,11 +266,11 @@ def updates(
             cell = runs.get((name, method), ())
             mean, spread = mean_and_variance([float(run.updates) for run in cell])
             known = printed.get((name, method))
-            table.append(Updates(name, method, mean, spread, len(cell), known))
+            table.append(UpdatesRow(name, method, mean, spread, len(cell), known))
     return table
 
 
-def ranking(cells: Sequence[Result], measure: Measure) -> Ranking | None:
+def ranking(cells: Sequence[ResultRow], measure: Measure) -> Ranking | None:
     """Compare all methods but the references across datasets, from Table 2 or 3.
 
     Only datasets on which every method has records count; None if there are fewer than

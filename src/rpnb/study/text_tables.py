@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rpnb.datasets.paper import Comparison
-from rpnb.report.tables import DASH, Table, to_csv, to_markdown, to_text
+from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown, to_text
 from rpnb.study import agreement, tables
 from rpnb.study.agreement import Agreement, Figure, Verdict
 from rpnb.study.methods import notes_on
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 from rpnb.study.statistics import LEVEL, can_reject
 from rpnb.study.tables import Measure
 
@@ -30,9 +30,9 @@ def _number(value: float | None, spec: str) -> str:
     return DASH if value is None else format(value, spec)
 
 
-def show_shapes(rows: Sequence[tables.Shape]) -> Table:
+def show_shapes(rows: Sequence[tables.DatasetRow]) -> TextTable:
     """Lay out Table 1."""
-    return Table(
+    return TextTable(
         "Table 1. Datasets: features p, rows n, classes M",
         ("dataset", "p", "n", "M", "p paper", "n paper", "M paper", "rows from"),
         tuple(
@@ -51,8 +51,8 @@ def show_shapes(rows: Sequence[tables.Shape]) -> Table:
 
 
 def show_results(
-    cells: Sequence[tables.Result], measure: Measure, *, variances: bool = True
-) -> Table:
+    cells: Sequence[tables.ResultRow], measure: Measure, *, variances: bool = True
+) -> TextTable:
     """Lay out Table 2 or 3, a line of ours above a line of the paper's."""
     methods = list(dict.fromkeys(cell.method for cell in cells))
     rows = []
@@ -69,7 +69,7 @@ def show_results(
     what = "mean (variance)" if variances else "mean"
     runs = sorted({cell.runs for cell in cells if cell.runs}) or [0]
     over = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    return Table(
+    return TextTable(
         f"Table {number}. {MEASURES[measure].capitalize()}: {what} over {over} "
         f"permutation{'s' * (runs != [1])}, the paper's over 10",
         ("dataset", "", *methods),
@@ -86,7 +86,7 @@ def _without_empty_arrows(column: Sequence[str]) -> tuple[str, ...]:
     return tuple(column)
 
 
-def _warnings(cells: Sequence[tables.Result]) -> tuple[str, ...]:
+def _warnings(cells: Sequence[tables.ResultRow]) -> tuple[str, ...]:
     """Say so where our runs are too few for any test to reject."""
     if can_reject(max((cell.runs for cell in cells), default=0)):
         return ()
@@ -107,10 +107,10 @@ def _shown(
     return f"{text} {_ARROWS.get(versus, ' ')}"
 
 
-def show_counts(cells: Sequence[tables.Result], measure: Measure) -> Table:
+def show_counts(cells: Sequence[tables.ResultRow], measure: Measure) -> TextTable:
     """Lay out Figure 1 or 2 from the cells of Table 2 or 3."""
     figure = 1 if measure == "error" else 2
-    return Table(
+    return TextTable(
         f"Figure {figure}. Datasets on which RPNB wins, ties, loses: "
         f"{MEASURES[measure]}",
         ("RPNB against", "wins", "ties", "losses", "paper: wins", "ties", "losses"),
@@ -131,9 +131,9 @@ def show_counts(cells: Sequence[tables.Result], measure: Measure) -> Table:
     )
 
 
-def show_updates(rows: Sequence[tables.Updates]) -> Table:
+def show_updates(rows: Sequence[tables.UpdatesRow]) -> TextTable:
     """Lay out Figure 3."""
-    return Table(
+    return TextTable(
         "Figure 3. How often the model was changed: mean over the permutations",
         ("dataset", "method", "updates", "variance", "paper"),
         tuple(
@@ -150,12 +150,12 @@ def show_updates(rows: Sequence[tables.Updates]) -> Table:
     )
 
 
-def show_ranking(ranking: tables.Ranking | None, measure: Measure) -> Table:
+def show_ranking(ranking: tables.Ranking | None, measure: Measure) -> TextTable:
     """Lay out average ranks, and RPNB against each method over the datasets."""
     title = f"Average ranks by {MEASURES[measure]}"
     header = ("method", "rank", "wins", "ties", "losses", "p", "p (Holm)")
     if ranking is None:
-        return Table(title, header, (), ("Needs two methods on two datasets.",))
+        return TextTable(title, header, (), ("Needs two methods on two datasets.",))
     test = ranking.friedman
     rows = [
         (
@@ -166,7 +166,7 @@ def show_ranking(ranking: tables.Ranking | None, measure: Measure) -> Table:
         )
         for row in ranking.ranks()
     ]
-    return Table(
+    return TextTable(
         f"{title}, {test.N} datasets",
         header,
         tuple(rows),
@@ -181,7 +181,7 @@ def show_ranking(ranking: tables.Ranking | None, measure: Measure) -> Table:
     )
 
 
-def show_agreement(rows: Sequence[Agreement]) -> Table:
+def show_agreement(rows: Sequence[Agreement]) -> TextTable:
     """Lay out each printed figure beside ours; reasons are numbered below."""
     reasons = list(dict.fromkeys(row.reason for row in rows if row.reason))
     lines = []
@@ -201,7 +201,7 @@ def show_agreement(rows: Sequence[Agreement]) -> Table:
                 f"[{reasons.index(row.reason) + 1}]" if row.reason else "",
             )
         )
-    return Table(
+    return TextTable(
         "Agreement with the printed figures",
         (
             *("dataset", "method", "figure", "paper", "ours", "difference"),
@@ -213,7 +213,7 @@ def show_agreement(rows: Sequence[Agreement]) -> Table:
     )
 
 
-def show_agreement_counts(rows: Sequence[Agreement]) -> Table:
+def show_agreement_counts(rows: Sequence[Agreement]) -> TextTable:
     """Lay out how many figures agree, by method and figure."""
     found = {row.verdict for row in rows}
     columns = [verdict for verdict in get_args(Verdict) if verdict in found]
@@ -236,7 +236,7 @@ def show_agreement_counts(rows: Sequence[Agreement]) -> Table:
     if "differs" in found:
         columns.insert(columns.index("differs") + 1, "known why")
     columns.append("r.m.s.")
-    return Table(
+    return TextTable(
         "The paper's figures and ours, by their distance in standard errors",
         ("figure", "method", *columns),
         tuple(lines),
@@ -249,7 +249,7 @@ def _rms(rows: Sequence[Agreement]) -> str:
 
 
 def write_tables(
-    records: Iterable[Record],
+    records: Iterable[RunRecord],
     directory: Path,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
@@ -284,10 +284,10 @@ def write_tables(
 
 
 def lay_out(
-    records: Sequence[Record],
+    records: Sequence[RunRecord],
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-) -> tuple[list[Table], dict[str, Sequence[Any]]]:
+) -> tuple[list[TextTable], dict[str, Sequence[Any]]]:
     """Return all tables, laid out and as numbers by name."""
     shapes = tables.shapes(records, datasets)
     updates = tables.updates(records, datasets, methods)

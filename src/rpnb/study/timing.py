@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 
 Cell = tuple[str, str]
 
@@ -26,7 +26,7 @@ class _Mean:
 
 
 @dataclass(slots=True)
-class Clock:
+class RemainingTime:
     """Seconds to expect of a run.
 
     The mean of runs of the same method on the same dataset; without one, the rough cost
@@ -43,7 +43,7 @@ class Clock:
         default_factory=lambda: defaultdict(_Mean)
     )
 
-    def see(self, record: Record) -> None:
+    def see(self, record: RunRecord) -> None:
         """Learn from a run that is done."""
         cell = (record.dataset, record.method)
         self._means[cell].add(record.seconds)

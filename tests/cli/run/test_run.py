@@ -353,9 +353,9 @@ def test_a_model_of_another_origin_is_not_gone_on_with(
 
 
 def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) -> None:
-    from rpnb.files import LabelledFile, Options
+    from rpnb.files import LabelledFile, ReadOptions
 
-    with LabelledFile(str(path), Options(target="kind")) as file:
+    with LabelledFile(str(path), ReadOptions(target="kind")) as file:
         chunks = list(file.chunks(100))
     assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows()[0])
     assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])

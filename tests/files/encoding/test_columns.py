@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from rpnb.files.encoding.columns import Encoder
+from rpnb.files.encoding.columns import ColumnEncoder
 from rpnb.files.encoding.labels import Book, first_seen
-from rpnb.files.records import FileError, Options
+from rpnb.files.records import FileError, ReadOptions
 
 KINDS: Any = {"number": "number", "word": "category"}
 Row = tuple[float | None, str | None, str]
@@ -53,9 +53,9 @@ def slowly(rows: list[Row]) -> Any:
     return np.array(X)
 
 
-def encoder(categorical: str = "codes", **known: Any) -> Encoder:
-    options = Options(target="label", missing="mean", categorical=categorical)
-    return Encoder("file", KINDS, options, known)
+def encoder(categorical: str = "codes", **known: Any) -> ColumnEncoder:
+    options = ReadOptions(target="label", missing="mean", categorical=categorical)
+    return ColumnEncoder("file", KINDS, options, known)
 
 
 def cut(rows: list[Row], data: st.DataObject) -> list[list[Row]]:
@@ -65,7 +65,7 @@ def cut(rows: list[Row], data: st.DataObject) -> list[list[Row]]:
     return [part for part in parts if part]
 
 
-def feed(machine: Encoder, parts: list[list[Row]], first: int = 1) -> list[Any]:
+def feed(machine: ColumnEncoder, parts: list[list[Row]], first: int = 1) -> list[Any]:
     chunks = []
     for part in parts:
         numbers = np.arange(first, first + len(part))
@@ -159,7 +159,7 @@ def test_first_seen_is_the_order_of_a_dictionary(codes: list[int]) -> None:
 
 
 def test_labels_of_another_kind_are_refused_where_they_begin() -> None:
-    machine = Encoder("file", {"x": "number"}, Options(target="y"))
+    machine = ColumnEncoder("file", {"x": "number"}, ReadOptions(target="y"))
     machine.encode(pa.record_batch({"x": [1.0], "y": [1]}), np.array([1]))
     with pytest.raises(FileError, match="row 2, column y: the labels are text here"):
         machine.encode(pa.record_batch({"x": [1.0], "y": ["a"]}), np.array([2]))

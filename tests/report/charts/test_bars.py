@@ -1,6 +1,6 @@
 import pytest
 
-from rpnb.report.charts.bars import Amount, Outcomes, amount_bars, outcome_bars
+from rpnb.report.charts.bars import MeanBar, Outcomes, amount_bars, outcome_bars
 from rpnb.report.charts.deviations import Deviation, deviation_strip
 from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
 from rpnb.report.charts.ranks import critical_difference_diagram, groups
@@ -57,7 +57,7 @@ def test_losses_are_hatched() -> None:
 
 
 def test_bars_of_updates_show_the_mean_the_spread_and_the_printed_value() -> None:
-    amounts = [Amount("RPNB", 30.0, 2.0, 29.6), Amount("OGD", 240.0, 0.0, None)]
+    amounts = [MeanBar("RPNB", 30.0, 2.0, 29.6), MeanBar("OGD", 240.0, 0.0, None)]
     drawing = amount_bars("updates", amounts, "updates", ["RPNB", "OGD"])
     rpnb, ogd = (
         next(a for a in drawing.marks if isinstance(a, Area) and a.role == role)
@@ -77,7 +77,7 @@ def test_bars_of_updates_show_the_mean_the_spread_and_the_printed_value() -> Non
 
 
 def test_a_bar_of_nothing_is_drawn() -> None:
-    drawing = amount_bars("updates", [Amount("PA", 0.0, 0.0, None)], "updates", ["PA"])
+    drawing = amount_bars("updates", [MeanBar("PA", 0.0, 0.0, None)], "updates", ["PA"])
     assert "0.0" in _texts(drawing)
 
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from rpnb.report.charts.curves import curve_panel
 from rpnb.report.charts.drawing import Area, Drawing, Label, Line
 from rpnb.study.analysis import curve
-from rpnb.study.records import Point
+from rpnb.study.records import CurvePoint
 from study.report_records import make_record
 
 
@@ -17,8 +17,12 @@ def _lines(drawing: Drawing, role: str) -> list[Line]:
 
 def test_a_curve_is_the_mean_over_the_permutations() -> None:
     runs = [
-        replace(make_record(n=100), curve=(Point(50, 10, 20), Point(100, 12, 40))),
-        replace(make_record(n=100), curve=(Point(50, 20, 30), Point(100, 24, 44))),
+        replace(
+            make_record(n=100), curve=(CurvePoint(50, 10, 20), CurvePoint(100, 12, 40))
+        ),
+        replace(
+            make_record(n=100), curve=(CurvePoint(50, 20, 30), CurvePoint(100, 24, 44))
+        ),
     ]
     error = curve(runs, "error")
     assert_allclose(error.mean, [0.3, 0.18])
@@ -30,8 +34,12 @@ def test_a_curve_is_the_mean_over_the_permutations() -> None:
 
 def test_runs_that_stopped_elsewhere_are_read_between_their_places() -> None:
     runs = [
-        replace(make_record(n=100), curve=(Point(50, 10, 10), Point(100, 10, 10))),
-        replace(make_record(n=100), curve=(Point(40, 8, 8), Point(100, 20, 20))),
+        replace(
+            make_record(n=100), curve=(CurvePoint(50, 10, 10), CurvePoint(100, 10, 10))
+        ),
+        replace(
+            make_record(n=100), curve=(CurvePoint(40, 8, 8), CurvePoint(100, 20, 20))
+        ),
     ]
     assert_allclose(curve(runs, "updates").mean, [10.0, 15.0])
 
@@ -67,7 +75,7 @@ def test_every_method_is_named_at_the_end_of_its_line() -> None:
 
 
 def test_a_stream_of_one_row_has_a_panel() -> None:
-    run = replace(make_record(n=1, places=1), curve=(Point(1, 1, 1),))
+    run = replace(make_record(n=1, places=1), curve=(CurvePoint(1, 1, 1),))
     for measure in ("error", "updates"):
         panel = curve_panel("x", [curve([run], measure)], measure, ["RPNB"])
         assert panel.marks

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rpnb.study.analysis import gather
+from rpnb.study.analysis import analyse
 from rpnb.study.page import files, write
 from rpnb.study.page.files import curves_csv
 from study.report_records import like_the_paper, make_record
@@ -46,7 +46,7 @@ def test_the_points_of_the_curves_are_in_a_file() -> None:
         make_record("Iris", "RPNB", r, error=error, n=150, places=3)
         for r, error in enumerate((0.2, 0.4))
     ]
-    rows = list(csv.DictReader(curves_csv(gather(records)).splitlines()))
+    rows = list(csv.DictReader(curves_csv(analyse(records)).splitlines()))
     assert [row["row"] for row in rows] == ["50", "100", "150"]
     assert float(rows[-1]["error_mean"]) == pytest.approx(0.3)
     assert float(rows[-1]["updates_mean"]) == pytest.approx(45.0)

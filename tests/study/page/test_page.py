@@ -8,12 +8,12 @@ import pytest
 from rpnb.datasets import paper
 from rpnb.report.charts.drawing import Dot
 from rpnb.report.tables import DASH
-from rpnb.study.analysis import gather
+from rpnb.study.analysis import analyse
 from rpnb.study.page import write
 from rpnb.study.page.figures import draw
 from rpnb.study.page.page import page
 from rpnb.study.page.verdicts import LOOKS, kind
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 from study.report_records import like_the_paper, make_record
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -53,8 +53,8 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
-def show(records: list[Record], command: str | None = None) -> str:
-    content = gather(records)
+def show(records: list[RunRecord], command: str | None = None) -> str:
+    content = analyse(records)
     return page(content, draw(content), command)
 
 
@@ -69,12 +69,12 @@ def words(markup: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def full() -> list[Record]:
+def full() -> list[RunRecord]:
     return like_the_paper()
 
 
 @pytest.fixture(scope="module")
-def text(full: list[Record]) -> str:
+def text(full: list[RunRecord]) -> str:
     return show(full, "rpnb paper")
 
 
@@ -166,9 +166,9 @@ def test_arrows_say_who_is_better() -> None:
 
 
 def test_the_grid_has_a_sign_for_each_printed_figure(
-    full: list[Record], text: str
+    full: list[RunRecord], text: str
 ) -> None:
-    content = gather(full)
+    content = analyse(full)
     shown = section(text, "summary")
     for name, look in LOOKS.items():
         count = sum(
@@ -180,9 +180,9 @@ def test_the_grid_has_a_sign_for_each_printed_figure(
 
 
 def test_the_counts_of_verdicts_are_those_of_the_agreements(
-    full: list[Record], text: str
+    full: list[RunRecord], text: str
 ) -> None:
-    content = gather(full)
+    content = analyse(full)
     shown = section(text, "summary")
     tiles = dict(re.findall(r'<li class="(\w+)"><b>.*?</span> (\d+)</b>', shown))
     for name in ("close", "differs"):
@@ -235,7 +235,7 @@ def test_our_wins_and_losses_are_those_of_the_records() -> None:
 
 def test_each_strip_shows_the_deviations_of_its_own_measure() -> None:
     records = [make_record("Iris", "RPNB", r, error=0.0727, f1=0.5) for r in range(3)]
-    content = gather(records)
+    content = analyse(records)
     charts = draw(content)
     for measure in ("error", "f1"):
         marks = charts[f"deviations_{measure}"].marks
@@ -260,7 +260,7 @@ def test_a_verdict_looks_as_its_distance_says(z: float, name: str) -> None:
     record = make_record("Zoo", "AROW", error=printed.error_mean + apart, n=101)
     (mine,) = (
         each
-        for each in gather([record]).agreements
+        for each in analyse([record]).agreements
         if (each.method, each.figure) == ("AROW", "error")
     )
     assert mine.z == pytest.approx(z)
@@ -342,7 +342,7 @@ def test_a_dataset_that_the_paper_does_not_have() -> None:
 
 
 def test_a_dataset_that_was_asked_for_but_not_run_has_rows_of_dashes() -> None:
-    content = gather([make_record("Zoo", "RPNB", n=101)], ["Iris", "Zoo"])
+    content = analyse([make_record("Zoo", "RPNB", n=101)], ["Iris", "Zoo"])
     charts = draw(content)
     assert "error/zoo" in charts
     assert "error/iris" not in charts
@@ -380,6 +380,6 @@ def test_the_same_records_give_the_same_bytes_in_any_order(tmp_path: Path) -> No
 
 def test_no_records_and_mixed_studies_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one run"):
-        gather([])
+        analyse([])
     with pytest.raises(ValueError, match="one study"):
-        gather([make_record(version="1"), make_record(version="2")])
+        analyse([make_record(version="1"), make_record(version="2")])

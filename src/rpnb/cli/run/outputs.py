@@ -65,7 +65,7 @@ class Outputs:
             raise CommandError(f"cannot be written: {error}") from error
 
 
-class Predictions:
+class PredictionsFile:
     """A CSV file with a line a row: its number, the truth, what was answered.
 
     Parameters

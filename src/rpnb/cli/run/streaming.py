@@ -17,18 +17,18 @@ from rpnb.cli.learners import (
 )
 from rpnb.cli.progress import Display
 from rpnb.cli.run.interrupts import Interrupt
-from rpnb.cli.run.outputs import Outputs, Predictions
+from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
 from rpnb.evaluate.drivers.selection import REFERENCES
-from rpnb.evaluate.side_by_side import Facts, SideBySide
+from rpnb.evaluate.side_by_side import FileEvaluation, RunFacts
 from rpnb.files import (
-    Chunk,
     FileError,
     LabelledArrays,
+    LabelledChunk,
     LabelledFile,
-    Options,
     ReadAhead,
+    ReadOptions,
 )
 
 #: The entry of a model file that says how labels and categories were read.
@@ -95,7 +95,7 @@ def _open(
     path = arguments.file
     if path != "-" and not Path(path).exists() and arguments.target is None:
         return _dataset(arguments, path)
-    options = Options(
+    options = ReadOptions(
         target=arguments.target,
         drop=tuple(arguments.drop),
         as_category=tuple(arguments.as_category),
@@ -131,7 +131,7 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
 class _Ahead:
     """A chunk, and how far the file had been read then."""
 
-    chunk: Chunk
+    chunk: LabelledChunk
     share: float | None
 
 
@@ -147,12 +147,12 @@ class _Pass:
     ) -> None:
         self._arguments, self._models, self._source = arguments, models, source
         self._outputs = outputs
-        self.contest: SideBySide | None = None
+        self.contest: FileEvaluation | None = None
         self._mark: Any = None
         self._p = 0
         self._start = time.monotonic()
         self._seconds = 0.0
-        self._predictions: Predictions | None = None
+        self._predictions: PredictionsFile | None = None
         self._chances = bool(arguments.predictions) and not arguments.no_probabilities
         self._display = Display(sys.stderr, line)
 
@@ -177,7 +177,7 @@ class _Pass:
             self._display.close()
         self._seconds = time.monotonic() - self._start
 
-    def _take(self, chunk: Chunk) -> None:
+    def _take(self, chunk: LabelledChunk) -> None:
         if self.contest is None:
             self.contest = self._begin(chunk)
         try:
@@ -193,7 +193,7 @@ class _Pass:
             chances = [each.chance for each in kept]
             self._predictions.write(chunk.rows, chunk.y, labels, chances)
 
-    def _begin(self, first: Chunk) -> SideBySide:
+    def _begin(self, first: LabelledChunk) -> FileEvaluation:
         if not isinstance(first.X, _dense()):
             for name, model in self._models.items():
                 if not model.__sklearn_tags__().input_tags.sparse:
@@ -207,7 +207,7 @@ class _Pass:
                 for model in self._models.values()
             ]
             file = self._outputs.open(self._arguments.predictions)
-            self._predictions = Predictions(file, list(self._models), chances)
+            self._predictions = PredictionsFile(file, list(self._models), chances)
         classes = self._source.declared
         if self._arguments.classes:
             classes = _as_labels(self._arguments.classes, first.y.dtype.kind)
@@ -216,11 +216,11 @@ class _Pass:
         self._warm_up(first, classes)
         window = self._arguments.window
         references = {name: learner() for name, learner in REFERENCES.items()}
-        return SideBySide(
+        return FileEvaluation(
             self._models, references, classes, window, chances=self._chances
         )
 
-    def _warm_up(self, first: Chunk, classes: Any) -> None:
+    def _warm_up(self, first: LabelledChunk, classes: Any) -> None:
         """Have the learners' code compiled or read before their time is taken."""
         from sklearn.base import clone
 
@@ -272,10 +272,10 @@ class _Pass:
             )
             self._outputs.open(self._arguments.report).write(page)
 
-    def _facts(self, interrupted: bool) -> Facts:
+    def _facts(self, interrupted: bool) -> RunFacts:
         arguments = self._arguments
         written = (arguments.predictions, arguments.save, arguments.report)
-        return Facts(
+        return RunFacts(
             source=self._source.name,
             p=self._p,
             order="file" if arguments.shuffle is None else f"seed {arguments.shuffle}",

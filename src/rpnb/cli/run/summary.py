@@ -8,11 +8,11 @@ import numpy as np
 from rpnb._version import __version__
 from rpnb.cli.progress import duration
 from rpnb.cli.run.stream_progress import memory
-from rpnb.evaluate.confusion import Tally
+from rpnb.evaluate.confusion import ErrorCounts
 from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.player import Player
-from rpnb.evaluate.side_by_side import Facts, SideBySide
-from rpnb.report.tables import Table, to_text
+from rpnb.evaluate.player import Participant
+from rpnb.evaluate.side_by_side import FileEvaluation, RunFacts
+from rpnb.report.tables import TextTable, to_text
 
 # Which of its forms a learner was run in, as the study's tables say it.
 _DENSITIES = {
@@ -23,7 +23,7 @@ _DENSITIES = {
 }
 
 
-def as_table(contest: SideBySide, facts: Facts) -> str:
+def as_table(contest: FileEvaluation, facts: RunFacts) -> str:
     """Return the results for people."""
     order = (
         "in the order of the file"
@@ -62,7 +62,7 @@ def as_table(contest: SideBySide, facts: Facts) -> str:
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
     notes += [f"written: {path}" for path in facts.written]
-    table = Table(
+    table = TextTable(
         f"{facts.source}: {contest.rows:,} rows, {facts.p} features, "
         f"{classes} classes, {order}",
         ("learner", "error", f"last {facts.window:,}", "macro F1", "updates", "rows/s"),
@@ -72,7 +72,7 @@ def as_table(contest: SideBySide, facts: Facts) -> str:
     return to_text(table)
 
 
-def as_json(contest: SideBySide, facts: Facts) -> str:
+def as_json(contest: FileEvaluation, facts: RunFacts) -> str:
     """Return the results as one JSON object on a line."""
     order = contest.sorted_labels()
     megabytes = memory(peak=True)
@@ -100,7 +100,7 @@ def as_json(contest: SideBySide, facts: Facts) -> str:
     )
 
 
-def _learner(player: Player[Tally], order: list[int]) -> dict[str, Any]:
+def _learner(player: Participant[ErrorCounts], order: list[int]) -> dict[str, Any]:
     tally = player.record
     scores = class_scores(tally.counts)
     parameters: Any = player.model

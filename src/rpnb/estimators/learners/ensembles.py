@@ -7,11 +7,11 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, pass_bagging
 from rpnb.core.trees.boosting import pass_boosting
-from rpnb.core.trees.records import Rules
+from rpnb.core.trees.records import TreeParameters
 from rpnb.estimators.learners.tree_ensemble import (
     Base,
     Density,
-    Ensemble,
+    EnsembleState,
     Leaf,
     TreeEnsemble,
 )
@@ -73,7 +73,7 @@ class OnlineBagging(TreeEnsemble):
 
     def _run(
         self,
-        state: Ensemble,
+        state: EnsembleState,
         X: FloatArray,
         y: IntArray,
         weight: FloatArray,
@@ -127,14 +127,14 @@ class OnlineBoosting(TreeEnsemble):
         self.pure = pure
         self.random_state = random_state
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> TreeParameters:
         if not isinstance(self.pure, bool):
             raise TypeError(f"pure must be True or False, got {self.pure!r}")
         return super()._rules()
 
     def _run(
         self,
-        state: Ensemble,
+        state: EnsembleState,
         X: FloatArray,
         y: IntArray,
         weight: FloatArray,

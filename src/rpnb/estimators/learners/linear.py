@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import as_rows
-from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, Rule, rule
+from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, LinearAlgorithm, rule
 from rpnb.core.linear.kernel import linear_pass, linear_scores
 from rpnb.core.linear.state import (
     ROUNDS,
@@ -37,7 +37,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 class LinearLearner(NamedTuple):
     """A rule and its state."""
 
-    rule: Rule
+    rule: LinearAlgorithm
     state: LinearState
 
 

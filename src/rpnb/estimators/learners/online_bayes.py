@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.online_bayes import (
-    Ellipsoids,
+    ClassCovariances,
     insert_ellipsoid,
     new_ellipsoids,
     pass_online_bayes,
@@ -28,14 +28,16 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
-class _Learner:
-    classes: Ellipsoids
+class OnlineBayesState:
+    """What the learner keeps."""
+
+    classes: ClassCovariances
     seen: int = 0
     updates: int = 0
 
 
 @final
-class OnlineBayes(WeightedStreamClassifier[_Learner]):
+class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     """Bayes classifier with mean and full covariance for each class, learnt online.
 
     In the manner of the online Bayes classifier of Nguyen et al. (DICTA 2016): the
@@ -67,7 +69,7 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
 
     def _pass(
         self,
-        state: _Learner,
+        state: OnlineBayesState,
         X: NDArray[Any],
         y: IntArray,
         weight: FloatArray,
@@ -90,17 +92,19 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
                 state.updates += updates
         return scores
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> _Learner:
+    def _begin(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> OnlineBayesState:
         check_choice("update", self.update, tuple(_UPDATES))
-        return _Learner(new_ellipsoids(classes.shape[0], p))
+        return OnlineBayesState(new_ellipsoids(classes.shape[0], p))
 
     def _arrange(
         self,
-        state: _Learner,
+        state: OnlineBayesState,
         source: IntArray,
         classes: LabelArray,
         declared: IntArray,
-    ) -> _Learner:
+    ) -> OnlineBayesState:
         state = self._copy(state)
         for m in np.flatnonzero(source < 0).tolist():
             state.classes = insert_ellipsoid(state.classes, m)
@@ -108,7 +112,7 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
 
     def _learn(
         self,
-        state: _Learner,
+        state: OnlineBayesState,
         X: NDArray[Any],
         y: IntArray,
         weight: FloatArray,
@@ -118,24 +122,28 @@ class OnlineBayes(WeightedStreamClassifier[_Learner]):
             labels = np.empty(y.shape[0], np.int64)
         self._pass(state, X, y, weight, _UPDATES[self.update], labels)
 
-    def _classify(self, state: _Learner, X: NDArray[Any]) -> IntArray:
+    def _classify(self, state: OnlineBayesState, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
         self._pass(state, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
         return labels
 
-    def _tally(self, state: _Learner) -> tuple[int, int]:
+    def _tally(self, state: OnlineBayesState) -> tuple[int, int]:
         return state.seen, state.updates
 
-    def _copy(self, state: _Learner) -> _Learner:
-        return replace(state, classes=Ellipsoids(*(a.copy() for a in state.classes)))
+    def _copy(self, state: OnlineBayesState) -> OnlineBayesState:
+        return replace(
+            state, classes=ClassCovariances(*(a.copy() for a in state.classes))
+        )
 
-    def _dump(self, state: _Learner) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _dump(
+        self, state: OnlineBayesState
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"seen": state.seen, "updates": state.updates}, state.classes._asdict()
 
     def _restore(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> _Learner:
+    ) -> OnlineBayesState:
         blank = new_ellipsoids(M, p)
         for name, part in blank._asdict().items():
             part[...] = take_array(arrays, name, np.float64, part.shape)
-        return _Learner(blank, int(metadata["seen"]), int(metadata["updates"]))
+        return OnlineBayesState(blank, int(metadata["seen"]), int(metadata["updates"]))

@@ -22,14 +22,14 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.saving.estimator import State
 from rpnb.estimators.stream.late_classes import classes_before, learn_class_by_class
-from rpnb.estimators.stream.learner import Learner
+from rpnb.estimators.stream.learner import StreamLearner
 from rpnb.estimators.stream.lessons import check_lesson
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
 
 
-class StreamClassifier(ClassifierMixin, Learner[State]):  # type: ignore[misc]
+class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[misc]
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
 
     # Learning

@@ -11,8 +11,8 @@ import numpy as np
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, encode, join_classes
 from rpnb.estimators.checks.weights import weight_of
-from rpnb.estimators.stream.learner import Learner
-from rpnb.estimators.stream.lessons import Lesson
+from rpnb.estimators.stream.learner import StreamLearner
+from rpnb.estimators.stream.lessons import LabelledRows
 
 _NONE_DECLARED = np.zeros(0, np.int64)
 
@@ -29,7 +29,7 @@ def classes_before(
     return known if known.shape[0] > 0 else labels[:1]
 
 
-def learn_class_by_class(learner: Learner[Any], lesson: Lesson) -> IntArray:
+def learn_class_by_class(learner: StreamLearner[Any], lesson: LabelledRows) -> IntArray:
     """Let a learner predict and learn all rows, and take new classes in on the way.
 
     A row of a new class is predicted before the class joins. Returns the numbers of the
@@ -63,7 +63,7 @@ def learn_class_by_class(learner: Learner[Any], lesson: Lesson) -> IntArray:
     return predicted
 
 
-def _join(learner: Learner[Any], label: LabelArray, predicted: IntArray) -> None:
+def _join(learner: StreamLearner[Any], label: LabelArray, predicted: IntArray) -> None:
     """Let one more class in; give classes predicted so far their new numbers."""
     before = learner.classes_
     classes = join_classes(before, label, "y")

@@ -18,7 +18,7 @@ from rpnb.estimators.checks.labels import LabelArray, index_of
 from rpnb.estimators.saving.estimator import SavedEstimator, State
 
 
-class Learner(SavedEstimator[State]):
+class StreamLearner(SavedEstimator[State]):
     """Abstract: the functions that a classifier of a stream is made of."""
 
     _takes_sparse = False

@@ -13,7 +13,7 @@ from rpnb.estimators.checks.weights import check_weight
 _EQUAL_WEIGHTS = np.ones(1)
 
 
-class Lesson(NamedTuple):
+class LabelledRows(NamedTuple):
     """What a learner is given in one call."""
 
     rows: Any
@@ -26,7 +26,7 @@ class Lesson(NamedTuple):
 
 def check_lesson(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, sparse: bool
-) -> Lesson:
+) -> LabelledRows:
     """Return rows of positive weight, or say what is wrong with what was given.
 
     Nothing is compared with what the estimator knows.
@@ -39,9 +39,9 @@ def check_lesson(
             "must be as many (inconsistent numbers of samples)"
         )
     if sample_weight is None:
-        return Lesson(rows, labels, _EQUAL_WEIGHTS)
+        return LabelledRows(rows, labels, _EQUAL_WEIGHTS)
     weight = check_weight(sample_weight, labels.shape[0])
     if weight.all():
-        return Lesson(rows, labels, weight)
+        return LabelledRows(rows, labels, weight)
     kept = weight > 0.0
-    return Lesson(rows[kept], labels[kept], weight[kept])
+    return LabelledRows(rows[kept], labels[kept], weight[kept])

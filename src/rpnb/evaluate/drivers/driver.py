@@ -18,7 +18,7 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, Table, join, join_labels
 from rpnb.evaluate.delays import Event, Events
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.numbering import Numbering
+from rpnb.evaluate.numbering import LabelIndex
 
 _NOTHING = np.zeros(0, np.int64)
 
@@ -26,7 +26,7 @@ _NOTHING = np.zeros(0, np.int64)
 Chances: TypeAlias = Literal["none", "truth", "answer"]
 
 
-class Answers(NamedTuple):
+class Predictions(NamedTuple):
     """What a learner says of rows."""
 
     numbers: IntArray
@@ -48,20 +48,20 @@ class Driver(ABC):
         Which probabilities are asked for.
     """
 
-    def __init__(self, model: Any, numbering: Numbering, chances: Chances) -> None:
+    def __init__(self, model: Any, numbering: LabelIndex, chances: Chances) -> None:
         self.model = model
         self.numbering = numbering
         self.chances = chances
 
     @abstractmethod
-    def predict(self, block: Block) -> Answers:
+    def predict(self, block: Block) -> Predictions:
         """Answer rows with the model as it stands. Labels serve for chances only."""
 
     @abstractmethod
     def learn(self, block: Block) -> None:
         """Learn rows, one after the other."""
 
-    def predict_then_learn(self, block: Block) -> Answers:
+    def predict_then_learn(self, block: Block) -> Predictions:
         """Predict each row, learn it, and go on to the next."""
         parts = []
         for row in range(block.start, block.stop):
@@ -70,12 +70,12 @@ class Driver(ABC):
             self.learn(one)
         return join_answers(parts)
 
-    def play(self, block: Block, events: Events) -> Answers:
+    def play(self, block: Block, events: Events) -> Predictions:
         """Predict and learn rows of a block, which events count from its first."""
         parts = [self.play_one(block.take(event.rows), event) for event in events]
         return join_answers([part for part in parts if part is not None])
 
-    def play_one(self, block: Block, event: Event) -> Answers | None:
+    def play_one(self, block: Block, event: Event) -> Predictions | None:
         """Do with all rows of a block what an event says; None if that asks nothing."""
         if not event.predict:
             self.learn(block)
@@ -114,7 +114,7 @@ class BatchDriver(Driver):
     def __init__(
         self,
         model: Any,
-        numbering: Numbering,
+        numbering: LabelIndex,
         chances: Chances,
         *,
         classes: LabelArray | None,
@@ -127,7 +127,7 @@ class BatchDriver(Driver):
         self._learnt = 0
         self._begun = hasattr(model, "classes_")
 
-    def predict(self, block: Block) -> Answers:
+    def predict(self, block: Block) -> Predictions:
         """Answer rows by `predict`; in silence before the first is learnt."""
         if not self._begun:
             return silence(block, self.chances)
@@ -136,14 +136,14 @@ class BatchDriver(Driver):
         if self.chances != "none":
             asked = block.y if self.chances == "truth" else labels
             chance = chances_of(self.model, block.X, asked)
-        return Answers(self.numbering.of(labels), chance)
+        return Predictions(self.numbering.of(labels), chance)
 
     def learn(self, block: Block) -> None:
         """Hold rows, and learn those of each full batch by `partial_fit`."""
         for begin, end in self._cuts(block):
             self._hold(block.part(begin, end))
 
-    def predict_then_learn(self, block: Block) -> Answers:
+    def predict_then_learn(self, block: Block) -> Predictions:
         """Predict up to a batch's end, learn it, and go on."""
         parts = []
         for begin, end in self._cuts(block):
@@ -187,7 +187,7 @@ class BatchDriver(Driver):
 class RiverDriver(Driver):
     """Drives River's classifiers, row by row."""
 
-    def __init__(self, model: Any, numbering: Numbering, chances: Chances) -> None:
+    def __init__(self, model: Any, numbering: LabelIndex, chances: Chances) -> None:
         super().__init__(model, numbering, chances)
         self._learnt = 0
 
@@ -195,7 +195,7 @@ class RiverDriver(Driver):
         """Return rows as dicts."""
         return replace(block, X=block.records)
 
-    def predict(self, block: Block) -> Answers:
+    def predict(self, block: Block) -> Predictions:
         """Answer rows by `predict_one`."""
         rows, chance = block.X, None
         labels = [self.model.predict_one(x) for x in rows]
@@ -204,7 +204,7 @@ class RiverDriver(Driver):
             given = [self.model.predict_proba_one(x) for x in rows]
             pairs = zip(given, asked, strict=True)
             chance = np.array([p.get(y, 0.0) for p, y in pairs], dtype=np.float64)
-        return Answers(self.numbering.of(labels), chance)
+        return Predictions(self.numbering.of(labels), chance)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `learn_one`."""
@@ -212,7 +212,7 @@ class RiverDriver(Driver):
             self.model.learn_one(x, y)
             self._learnt += 1
 
-    def predict_then_learn(self, block: Block) -> Answers:
+    def predict_then_learn(self, block: Block) -> Predictions:
         """Call `predict_one`, then `learn_one`, for each row."""
         if self.chances != "none":
             return super().predict_then_learn(block)
@@ -221,17 +221,17 @@ class RiverDriver(Driver):
             labels.append(self.model.predict_one(x))
             self.model.learn_one(x, y)
         self._learnt += len(block)
-        return Answers(self.numbering.of(labels), None)
+        return Predictions(self.numbering.of(labels), None)
 
     def updates(self) -> int:
         """Return how many rows were learnt."""
         return self._learnt
 
 
-def silence(block: Block, chances: Chances) -> Answers:
+def silence(block: Block, chances: Chances) -> Predictions:
     """Return no answer to any row."""
     none = np.full(len(block), NO_ANSWER)
-    return Answers(none, None if chances == "none" else np.zeros(len(block)))
+    return Predictions(none, None if chances == "none" else np.zeros(len(block)))
 
 
 def chances_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
@@ -243,11 +243,11 @@ def chances_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
     return np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
 
 
-def join_answers(parts: Sequence[Answers]) -> Answers:
+def join_answers(parts: Sequence[Predictions]) -> Predictions:
     """Return answers of several calls as one."""
     if len(parts) == 1:
         return parts[0]
     numbers = np.concatenate([_NOTHING, *(part.numbers for part in parts)])
     if not parts or parts[0].chance is None:
-        return Answers(numbers, None)
-    return Answers(numbers, np.concatenate([part.chance for part in parts]))
+        return Predictions(numbers, None)
+    return Predictions(numbers, np.concatenate([part.chance for part in parts]))

@@ -17,16 +17,16 @@ from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
-    Answers,
     Chances,
     Driver,
+    Predictions,
     chances_of,
     join_answers,
     silence,
 )
 from rpnb.evaluate.drivers.stepping import chances_too
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.numbering import Numbering
+from rpnb.evaluate.numbering import LabelIndex
 
 # Edges of so many runs of events, on which checking their rows once is worth while.
 _MANY = 4
@@ -35,7 +35,7 @@ _UNMET = -2
 
 
 @final
-class OwnDriver(Driver):
+class NativeDriver(Driver):
     """Drives the learners of this package, whose answers no cut changes.
 
     Parameters
@@ -53,7 +53,7 @@ class OwnDriver(Driver):
     def __init__(
         self,
         model: StreamClassifier[Any],
-        numbering: Numbering,
+        numbering: LabelIndex,
         chances: Chances,
         *,
         classes: LabelArray | None,
@@ -81,7 +81,7 @@ class OwnDriver(Driver):
             return replace(block, X=np.zeros((len(block), 1)), checked=True)
         return block.tabled
 
-    def predict(self, block: Block) -> Answers:
+    def predict(self, block: Block) -> Predictions:
         """Answer rows by `predict`; in silence before the first is learnt."""
         if not self._begun:
             return silence(block, self.chances)
@@ -89,13 +89,13 @@ class OwnDriver(Driver):
         if self.chances != "none":
             asked = block.y if self.chances == "truth" else labels
             chance = chances_of(self.model, block.X, asked)
-        return Answers(self.numbering.of(labels), chance)
+        return Predictions(self.numbering.of(labels), chance)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `partial_fit`."""
         self.model.partial_fit(block.X, block.y, self._declared())
 
-    def predict_then_learn(self, block: Block) -> Answers:
+    def predict_then_learn(self, block: Block) -> Predictions:
         """Predict, then learn, a whole block in one call."""
         if not self._begun and (self._late or self.chances == "truth"):
             first = block.part(block.start, block.start + 1)
@@ -109,8 +109,8 @@ class OwnDriver(Driver):
             labels, chance = chances_too(
                 self.model, block.X, block.y, self._declared(), self.chances
             )
-            return Answers(self.numbering.of(labels), chance)
-        return Answers(self._answered(block), None)
+            return Predictions(self.numbering.of(labels), chance)
+        return Predictions(self._answered(block), None)
 
     def _answered(self, block: Block) -> IntArray:
         own = None
@@ -122,7 +122,7 @@ class OwnDriver(Driver):
         rows = CheckedRows(self.model, block.X, checked=block.checked)
         return self._translated(rows.predict_then_learn(own))
 
-    def play(self, block: Block, events: Events) -> Answers:
+    def play(self, block: Block, events: Events) -> Predictions:
         """Predict and learn rows of a block, in one call where they alternate."""
         edges = events.edges()
         if len(edges) < _MANY or self.chances != "none":
@@ -131,7 +131,7 @@ class OwnDriver(Driver):
         while done < len(events):
             if self._begun and self._classes is None:
                 part = self._play_known(block, events[done:])
-                parts.append(Answers(part[1], None))
+                parts.append(Predictions(part[1], None))
                 done += part[0]
             if done < len(events):
                 # What brings the first class, or a new one, goes the long way.

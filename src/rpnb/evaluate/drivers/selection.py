@@ -11,8 +11,8 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.learners.references import MajorityClass, NoChange
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate.drivers.driver import BatchDriver, Chances, Driver, RiverDriver
-from rpnb.evaluate.drivers.native import OwnDriver
-from rpnb.evaluate.numbering import Numbering
+from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.evaluate.numbering import LabelIndex
 
 #: The references that stand beside the learners in every table.
 REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
@@ -93,7 +93,7 @@ def _last_step(model: Any) -> Any:
 
 def drive(
     model: Any,
-    numbering: Numbering,
+    numbering: LabelIndex,
     *,
     chances: bool,
     declared: LabelArray | None,
@@ -130,18 +130,18 @@ def drive(
         )
     size = getattr(own, "batch_size", 1)
     if size == 1:
-        return OwnDriver(own, numbering, asked, classes=declared, late=late)
+        return NativeDriver(own, numbering, asked, classes=declared, late=late)
     # A mini-batch must not end where a call happens to.
     size = batch_size if size is None else size
     return BatchDriver(own, numbering, asked, classes=declared, batch_size=size)
 
 
 def drive_references(
-    numbering: Numbering, declared: LabelArray | None, late: bool
+    numbering: LabelIndex, declared: LabelArray | None, late: bool
 ) -> dict[str, Driver]:
     """Return drivers of the references, which look at labels only."""
     return {
-        name: OwnDriver(
+        name: NativeDriver(
             learner(), numbering, "none", classes=declared, late=late, blind=True
         )
         for name, learner in REFERENCES.items()

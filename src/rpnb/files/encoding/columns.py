@@ -15,7 +15,7 @@ from rpnb.files.encoding.buffers import Buffers
 from rpnb.files.encoding.labels import Book
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arrow import Kind, as_array, is_text
-from rpnb.files.records import Chunk, FileError, Options
+from rpnb.files.records import FileError, LabelledChunk, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ _LARGEST = 1e150
 NO_VALUE = ""
 
 
-class Mark(NamedTuple):
+class EncoderPosition(NamedTuple):
     """How far the books and sums of an encoder had come."""
 
     labels: int
@@ -35,7 +35,7 @@ class Mark(NamedTuple):
     sums: FloatArray
 
 
-class Encoder:
+class ColumnEncoder:
     """Turns batches of columns into chunks for a learner.
 
     Parameters
@@ -54,7 +54,7 @@ class Encoder:
         self,
         name: str,
         kinds: Mapping[str, Kind],
-        options: Options,
+        options: ReadOptions,
         categories: Mapping[str, list[str]] | None = None,
     ) -> None:
         import pyarrow as pa
@@ -83,7 +83,7 @@ class Encoder:
                 names.append(column)
         return names
 
-    def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> Chunk:
+    def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> LabelledChunk:
         """Return the rows of a batch, which have these numbers in the file."""
         y, codes = self.targets.take(batch.column(self._options.target), rows)
         X = self._buffers.empty(batch.num_rows, len(self.feature_names()))
@@ -106,7 +106,7 @@ class Encoder:
         # NaN spreads through both; no temporary array is needed.
         if X.size and not max(X.max(), -X.min()) <= _LARGEST:
             self._refuse(X, rows)
-        return Chunk(X, y, codes, rows, self._mark())
+        return LabelledChunk(X, y, codes, rows, self._mark())
 
     def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
         if values.type != self._double:
@@ -220,12 +220,12 @@ class Encoder:
 
     # Going on
 
-    def _mark(self) -> Mark:
+    def _mark(self) -> EncoderPosition:
         books = tuple(len(book) for book in self._books.values())
         counts, sums = self._counts.copy(), self._sums.copy()
-        return Mark(len(self.targets.book), books, counts, sums)
+        return EncoderPosition(len(self.targets.book), books, counts, sums)
 
-    def to_json(self, mark: Mark) -> dict[str, Any]:
+    def to_json(self, mark: EncoderPosition) -> dict[str, Any]:
         """Return what was known at the end of the chunk with this mark."""
         pairs = zip(self._books.items(), mark.categories, strict=True)
         return {

@@ -34,7 +34,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class MeanBar:
     """A mean over permutations, its spread, and what the paper prints, if it does."""
 
     method: str
@@ -109,7 +109,7 @@ def _stack(
 
 
 def amount_bars(
-    title: str, amounts: Sequence[Amount], unit: str, methods: Sequence[str]
+    title: str, amounts: Sequence[MeanBar], unit: str, methods: Sequence[str]
 ) -> Drawing:
     """Draw a bar a method with its value, its spread, and the printed value."""
     bar, gap, top, left, right = 18.0, 13.0, 8.0, 112.0, 66.0

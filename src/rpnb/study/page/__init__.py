@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rpnb.study.analysis import gather
+from rpnb.study.analysis import analyse
 from rpnb.study.page.figures import draw
 from rpnb.study.page.files import write_files
 from rpnb.study.page.page import page
-from rpnb.study.records import Record
+from rpnb.study.records import RunRecord
 
 __all__ = ["write"]
 
 
 def write(
-    records: Iterable[Record],
+    records: Iterable[RunRecord],
     directory: Path,
     *,
     datasets: Sequence[str] | None = None,
@@ -42,7 +42,7 @@ def write(
     ValueError
         If there are no records, or records of different studies.
     """
-    content = gather(records, datasets)
+    content = analyse(records, datasets)
     charts = draw(content)
     write_files(content, charts, directory)
     path = directory / "report.html"

@@ -7,8 +7,8 @@ from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, section, slug, table, tag
-from rpnb.report.tables import DASH, Table
-from rpnb.study.analysis import Content
+from rpnb.report.tables import DASH, TextTable
+from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.page.figures import CURVES, name
 from rpnb.study.page.tabulation import agreement_table, note_list
 from rpnb.study.statistics import can_reject
@@ -24,7 +24,7 @@ from rpnb.study.text_tables import (
 Charts: TypeAlias = Mapping[str, Drawing]
 
 
-def outcomes(content: Content, charts: Charts, measure: Measure) -> Html:
+def outcomes(content: StudyAnalysis, charts: Charts, measure: Measure) -> Html:
     """Return Figure 1 (error) or 2 (F1)."""
     number = {"error": 1, "f1": 2}[measure]
     title = f"Figure {number}: wins, ties and losses by {MEASURES[measure]}"
@@ -46,7 +46,7 @@ def outcomes(content: Content, charts: Charts, measure: Measure) -> Html:
     return section(f"figure-{number}", title, _shown(drawing, caption, numbers))
 
 
-def updates(content: Content, charts: Charts) -> Html:
+def updates(content: StudyAnalysis, charts: Charts) -> Html:
     """Return Figure 3."""
     panels = []
     for dataset in UPDATES_ON:
@@ -73,7 +73,7 @@ def updates(content: Content, charts: Charts) -> Html:
     )
 
 
-def ranks(content: Content, charts: Charts) -> Html:
+def ranks(content: StudyAnalysis, charts: Charts) -> Html:
     """Return the critical-difference diagrams."""
     parts = []
     for measure, words in MEASURES.items():
@@ -96,7 +96,7 @@ def ranks(content: Content, charts: Charts) -> Html:
     )
 
 
-def curves(content: Content, charts: Charts) -> Html:
+def curves(content: StudyAnalysis, charts: Charts) -> Html:
     """Return the learning curves of all datasets."""
     runs = {len(cell) for cell in content.runs.values()}
     over = " to ".join(dict.fromkeys((str(min(runs)), str(max(runs)))))
@@ -117,7 +117,7 @@ def curves(content: Content, charts: Charts) -> Html:
     return section("curves", "Learning curves", tag("p", text), jumps, *panels)
 
 
-def _curves(content: Content, charts: Charts, dataset: str) -> Html:
+def _curves(content: StudyAnalysis, charts: Charts, dataset: str) -> Html:
     there = [charts[key] for w in CURVES if (key := name(w, dataset)) in charts]
     about = f"{DASH} not run"
     if there:
@@ -128,7 +128,7 @@ def _curves(content: Content, charts: Charts, dataset: str) -> Html:
     return tag("figure", heading, pair, id=f"curves-{slug(dataset)}")
 
 
-def agreement(content: Content, charts: Charts) -> Html:
+def agreement(content: StudyAnalysis, charts: Charts) -> Html:
     """Return the agreement with the paper, figure by figure."""
     strips = []
     for measure, words in MEASURES.items():
@@ -154,13 +154,13 @@ def agreement(content: Content, charts: Charts) -> Html:
     )
 
 
-def _shown(drawing: Drawing | None, caption: str, numbers: Table) -> Html:
+def _shown(drawing: Drawing | None, caption: str, numbers: TextTable) -> Html:
     if drawing is None:
         return tag("p", f"{DASH} {caption}")
     return figure(Html(inline(drawing)), caption, _numbers(numbers))
 
 
-def _numbers(shown: Table) -> Html:
+def _numbers(shown: TextTable) -> Html:
     """Return the numbers behind a chart, folded away."""
     body = tag("tbody", *(_line(cells, shown.alignment()) for cells in shown.rows))
     notes = " ".join((f"{shown.title}.", *shown.notes))

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from rpnb.report.charts.bars import Amount, Outcomes, amount_bars, outcome_bars
+from rpnb.report.charts.bars import MeanBar, Outcomes, amount_bars, outcome_bars
 from rpnb.report.charts.curves import Measure, curve_panel
 from rpnb.report.charts.deviations import Deviation, deviation_strip
 from rpnb.report.charts.drawing import Drawing, beside
 from rpnb.report.charts.ranks import critical_difference_diagram
 from rpnb.report.html import slug
-from rpnb.study.analysis import Content
-from rpnb.study.tables import UPDATES_ON, Count
+from rpnb.study.analysis import StudyAnalysis
+from rpnb.study.tables import UPDATES_ON, OutcomeCount
 from rpnb.study.tables import Measure as Score
 from rpnb.study.text_tables import MEASURES
 
@@ -18,7 +18,7 @@ from rpnb.study.text_tables import MEASURES
 CURVES: tuple[Measure, ...] = ("error", "updates")
 
 
-def draw(content: Content) -> dict[str, Drawing]:
+def draw(content: StudyAnalysis) -> dict[str, Drawing]:
     """Return all charts that there are numbers for, by name."""
     found: dict[str, Drawing | None] = {
         "figure_1": _outcomes(content, "error"),
@@ -40,7 +40,9 @@ def name(chart: str, dataset: str) -> str:
     return f"{chart}/{slug(dataset)}"
 
 
-def in_files(content: Content, charts: Mapping[str, Drawing]) -> dict[str, Drawing]:
+def in_files(
+    content: StudyAnalysis, charts: Mapping[str, Drawing]
+) -> dict[str, Drawing]:
     """Return charts by the names of their files: those of a kind share one."""
     files = {key: drawing for key, drawing in charts.items() if "/" not in key}
     halves = [name("figure_3", dataset) for dataset in UPDATES_ON]
@@ -55,7 +57,7 @@ def in_files(content: Content, charts: Mapping[str, Drawing]) -> dict[str, Drawi
     return files
 
 
-def _outcomes(content: Content, measure: Score) -> Drawing | None:
+def _outcomes(content: StudyAnalysis, measure: Score) -> Drawing | None:
     """Return Figure 1 (error) or 2 (F1); None if RPNB was compared with no method."""
     counts = content.counts[measure]
     if not counts:
@@ -65,7 +67,7 @@ def _outcomes(content: Content, measure: Score) -> Drawing | None:
     return outcome_bars(title, rivals)
 
 
-def _bars(count: Count) -> Sequence[Outcomes]:
+def _bars(count: OutcomeCount) -> Sequence[Outcomes]:
     ours = Outcomes("ours", count.wins, count.ties, count.losses)
     printed = (count.paper_wins, count.paper_ties, count.paper_losses)
     wins, ties, losses = printed
@@ -74,10 +76,10 @@ def _bars(count: Count) -> Sequence[Outcomes]:
     return [ours, Outcomes("paper", wins, ties, losses)]
 
 
-def _updates(content: Content, dataset: str) -> Drawing | None:
+def _updates(content: StudyAnalysis, dataset: str) -> Drawing | None:
     """Return a half of Figure 3; None if no method ran on its dataset."""
     amounts = [
-        Amount(u.method, u.mean, sqrt(u.variance or 0.0), u.paper)
+        MeanBar(u.method, u.mean, sqrt(u.variance or 0.0), u.paper)
         for u in content.updates
         if u.dataset == dataset and u.mean is not None
     ]
@@ -87,7 +89,7 @@ def _updates(content: Content, dataset: str) -> Drawing | None:
     return amount_bars(title, amounts, "updates of the model", content.methods)
 
 
-def _deviations(content: Content, measure: Score) -> Drawing | None:
+def _deviations(content: StudyAnalysis, measure: Score) -> Drawing | None:
     """Return how far our means lie from the printed ones; None if none is judged."""
     deviations = [
         Deviation(each.method, each.dataset, each.z)
@@ -103,7 +105,7 @@ def _deviations(content: Content, measure: Score) -> Drawing | None:
     return deviation_strip(title, deviations, content.methods)
 
 
-def _ranks(content: Content, measure: Score) -> Drawing | None:
+def _ranks(content: StudyAnalysis, measure: Score) -> Drawing | None:
     """Return the critical-difference diagram; None if there are too few datasets."""
     ranking = content.rankings[measure]
     if ranking is None:
@@ -120,7 +122,7 @@ def _ranks(content: Content, measure: Score) -> Drawing | None:
     )
 
 
-def _curves(content: Content, dataset: str, measure: Measure) -> Drawing | None:
+def _curves(content: StudyAnalysis, dataset: str, measure: Measure) -> Drawing | None:
     """Return a panel of learning curves; None if no method ran on the dataset."""
     curves = content.curves(dataset, measure)
     if not curves:

@@ -8,13 +8,13 @@ from pathlib import Path
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.png import is_available, png
 from rpnb.report.charts.svg import standalone
-from rpnb.study.analysis import Content
+from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.page.figures import in_files
 from rpnb.study.text_tables import write_tables
 
 
 def write_files(
-    content: Content, charts: Mapping[str, Drawing], directory: Path
+    content: StudyAnalysis, charts: Mapping[str, Drawing], directory: Path
 ) -> list[Path]:
     """Write tables as CSV and Markdown, charts as SVG and, with matplotlib, as PNG.
 
@@ -52,7 +52,7 @@ def write_bytes(files: Mapping[str, bytes], directory: Path) -> list[Path]:
     return written
 
 
-def curves_csv(content: Content) -> str:
+def curves_csv(content: StudyAnalysis) -> str:
     """Return the points of all learning curves."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.page import frame
-from rpnb.study.analysis import Content
+from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.page.chart_sections import agreement, curves, outcomes, ranks, updates
 from rpnb.study.page.provenance import how_it_was_made
 from rpnb.study.page.summary import lead, summary
@@ -28,7 +28,7 @@ _CONTENTS = {
 
 
 def page(
-    content: Content, charts: Mapping[str, Drawing], command: str | None = None
+    content: StudyAnalysis, charts: Mapping[str, Drawing], command: str | None = None
 ) -> str:
     """Return the report as one HTML text that needs nothing else."""
     sections = (

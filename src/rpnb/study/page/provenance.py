@@ -6,11 +6,11 @@ from rpnb.datasets import UnknownDatasetError, describe
 from rpnb.datasets.catalogue import Entry
 from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, join, row, section, table, tag
-from rpnb.study.analysis import Content
-from rpnb.study.records import Record
+from rpnb.study.analysis import StudyAnalysis
+from rpnb.study.records import RunRecord
 
 
-def how_it_was_made(content: Content, command: str | None) -> Html:
+def how_it_was_made(content: StudyAnalysis, command: str | None) -> Html:
     """Return versions, command, permutations, readings, sources and parameters."""
     records = content.records()
     facts = dict(_facts(content, records, command))
@@ -25,7 +25,7 @@ def how_it_was_made(content: Content, command: str | None) -> Html:
 
 
 def _facts(
-    content: Content, records: list[Record], command: str | None
+    content: StudyAnalysis, records: list[RunRecord], command: str | None
 ) -> Iterator[tuple[str, str]]:
     yield "Version", "rpnb " + _several(record.version for record in records)
     if command is not None:
@@ -58,7 +58,7 @@ def _facts(
     yield "Stand-ins", _stand_ins(content)
 
 
-def _stand_ins(content: Content) -> Html | str:
+def _stand_ins(content: StudyAnalysis) -> Html | str:
     drawn = [name for name in content.datasets if _is_drawn(content, name)]
     if not drawn:
         return "None: no dataset was drawn by a generator."
@@ -70,12 +70,12 @@ def _stand_ins(content: Content) -> Html | str:
     return tag("ul", *items)
 
 
-def _is_drawn(content: Content, dataset: str) -> bool:
+def _is_drawn(content: StudyAnalysis, dataset: str) -> bool:
     shape = next(s for s in content.shapes if s.dataset == dataset)
     return (shape.source or "").startswith("drawn")
 
 
-def _methods(content: Content) -> Html:
+def _methods(content: StudyAnalysis) -> Html:
     lines = []
     for method in content.methods:
         cells = [cell for (_, name), cell in content.runs.items() if name == method]
@@ -97,7 +97,7 @@ def _methods(content: Content) -> Html:
     return table(caption, head, [tag("tbody", *lines)], label="Methods", align="lrrl")
 
 
-def _datasets(content: Content) -> Html:
+def _datasets(content: StudyAnalysis) -> Html:
     lines = []
     for shape in content.shapes:
         entry = _entry(shape.dataset)

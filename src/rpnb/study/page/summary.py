@@ -7,7 +7,7 @@ from rpnb.datasets import paper
 from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, join, section, slug, tag
 from rpnb.study.agreement import Agreement
-from rpnb.study.analysis import Content
+from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.page.verdicts import LOOKS, kind, notes, sign
 from rpnb.study.tables import Measure
 from rpnb.study.text_tables import MEASURES
@@ -17,7 +17,7 @@ _JUDGED = ("close", "near", "explained", "differs")
 _SHORT = {"error": "error", "f1": "F1", "updates": "updates"}
 
 
-def summary(content: Content) -> Html:
+def summary(content: StudyAnalysis) -> Html:
     """Return the summary: counts, a grid of verdicts, and all that differs."""
     letters = notes(content.agreements)
     return section(
@@ -31,7 +31,7 @@ def summary(content: Content) -> Html:
     )
 
 
-def lead(content: Content) -> Html:
+def lead(content: StudyAnalysis) -> Html:
     """Return the sentences below the page's title."""
     tally = Counter(map(kind, content.agreements))
     judged = sum(tally[name] for name in _JUDGED)
@@ -67,7 +67,7 @@ def _tiles(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:
     return tag("ul", *tiles, class_="tiles")
 
 
-def _verdict_on_wins(content: Content) -> str:
+def _verdict_on_wins(content: StudyAnalysis) -> str:
     counts = [c for c in content.counts["error"] if c.paper_wins is not None]
     if not counts:
         return "RPNB was compared with no benchmark here."
@@ -84,7 +84,7 @@ def _verdict_on_wins(content: Content) -> str:
     )
 
 
-def _grid(content: Content, measure: Measure, letters: Mapping[str, str]) -> Html:
+def _grid(content: StudyAnalysis, measure: Measure, letters: Mapping[str, str]) -> Html:
     cells = {
         (each.dataset, each.method): each
         for each in content.agreements

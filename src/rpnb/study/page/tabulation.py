@@ -7,10 +7,10 @@ from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, join, row, section, slug, table, tag
 from rpnb.report.tables import DASH
 from rpnb.study.agreement import Agreement
-from rpnb.study.analysis import Content
+from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.methods import notes_on
 from rpnb.study.page.verdicts import LOOKS, badge, kind, notes
-from rpnb.study.tables import BETTER, Measure, Result, Shape
+from rpnb.study.tables import BETTER, DatasetRow, Measure, ResultRow
 from rpnb.study.text_tables import MEASURES
 
 ARROWS: Mapping[str | None, str] = {"worse": "↑", "better": "↓", "equal": "", None: ""}
@@ -20,7 +20,7 @@ _ARROW_WORDS: Mapping[str | None, str] = {
 }
 
 
-def table_1(content: Content) -> Html:
+def table_1(content: StudyAnalysis) -> Html:
     """Return Table 1: shapes as printed and as loaded, and where rows came from."""
     head = ("Dataset", "Features p", "Rows n", "Classes M", "Rows from")
     body = tag("tbody", *map(_shape, content.shapes))
@@ -32,7 +32,7 @@ def table_1(content: Content) -> Html:
     return section("table-1", "Table 1: the datasets", inner)
 
 
-def _shape(shape: Shape) -> Html:
+def _shape(shape: DatasetRow) -> Html:
     pairs = (
         (shape.p, shape.paper_p),
         (shape.n, shape.paper_n),
@@ -48,7 +48,7 @@ def _beside(ours: int | None, printed: int | None) -> str:
     return shown if printed in (None, ours) else f"{shown} ({number(printed)})"
 
 
-def table_2_or_3(content: Content, measure: Measure) -> Html:
+def table_2_or_3(content: StudyAnalysis, measure: Measure) -> Html:
     """Return Table 2 (error) or 3 (F1): mean and variance, ours above the paper's."""
     place = {"error": 2, "f1": 3}[measure]
     cells = {(r.dataset, r.method): r for r in content.results[measure]}
@@ -75,14 +75,14 @@ def table_2_or_3(content: Content, measure: Measure) -> Html:
     return section(f"table-{place}", f"Table {place}: {MEASURES[measure]}", inner)
 
 
-def _best(cells: Iterable[Result], measure: Measure) -> float | None:
+def _best(cells: Iterable[ResultRow], measure: Measure) -> float | None:
     means = [round(each.mean, 4) for each in cells if each.mean is not None]
     if len(means) < 2:
         return None
     return min(means) if BETTER[measure] == "low" else max(means)
 
 
-def _result(cell: Result, best: float | None) -> Html:
+def _result(cell: ResultRow, best: float | None) -> Html:
     bold = best is not None and cell.mean is not None and round(cell.mean, 4) == best
     ours = _pair(cell.mean, cell.variance, cell.versus_rpnb)
     printed = _pair(cell.paper_mean, cell.paper_variance, cell.paper_versus_rpnb)
@@ -99,7 +99,7 @@ def _pair(mean: float | None, variance: float | None, versus: str | None) -> Htm
     return join((f"{mean:.4f}", arrow, tag("i", spread)))
 
 
-def agreement_table(content: Content) -> Html:
+def agreement_table(content: StudyAnalysis) -> Html:
     """Return each printed figure beside ours, a group of rows a dataset."""
     letters = notes(content.agreements)
     head = (
@@ -148,7 +148,7 @@ def _number(value: float | None, digits: int, *, signed: bool = False) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def note_list(content: Content) -> Html:
+def note_list(content: StudyAnalysis) -> Html:
     """Return the reasons behind the letters."""
     items = (
         tag(

@@ -9,7 +9,7 @@ from rpnb.study.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class VerdictStyle:
     """A verdict as a reader sees it."""
 
     style: str
@@ -19,13 +19,13 @@ class Look:
 
 
 #: From agreement to disagreement, then what cannot be judged.
-LOOKS: Mapping[str, Look] = {
-    "close": Look("close", "✓", "agrees: at most 2 standard errors apart"),
-    "near": Look("near", "≈", "agrees: 2 to 3 standard errors apart"),
-    "explained": Look("explained", "a", "differs, for a known reason"),
-    "differs": Look("differs", "≠", "differs, for no known reason"),
-    "unjudged": Look("unjudged", "?", "not judged: no variance"),
-    "missing": Look("missing", "–", "missing: not run"),
+LOOKS: Mapping[str, VerdictStyle] = {
+    "close": VerdictStyle("close", "✓", "agrees: at most 2 standard errors apart"),
+    "near": VerdictStyle("near", "≈", "agrees: 2 to 3 standard errors apart"),
+    "explained": VerdictStyle("explained", "a", "differs, for a known reason"),
+    "differs": VerdictStyle("differs", "≠", "differs, for no known reason"),
+    "unjudged": VerdictStyle("unjudged", "?", "not judged: no variance"),
+    "missing": VerdictStyle("missing", "–", "missing: not run"),
 }
 
 _KINDS = {
