@@ -37,7 +37,7 @@ class LabelIndex:
     def of(self, labels: Iterable[Hashable] | LabelArray) -> IntArray:
         """Return the number of each label; None is no answer.
 
-        >>> numbering = Numbering()
+        >>> numbering = LabelIndex()
         >>> numbering.of(["cat", "dog", None, "cat"])
         array([ 0,  1, -1,  0])
         """
