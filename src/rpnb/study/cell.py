@@ -1,4 +1,7 @@
-"""One run: a method on one permutation of one dataset. This is what workers do."""
+"""One run of a study: a method on one permutation of one dataset.
+
+Worker processes call `survey` and `run_task`.
+"""
 
 import time
 from collections.abc import Sequence
@@ -20,15 +23,15 @@ from rpnb.study.plan import content_of, learner_seed, permutation
 from rpnb.study.records import CurvePoint, RunKey, RunRecord
 from rpnb.study.sources import DatasetRequest, load
 
-# At how many places of its stream a run says where it stands.
+# Number of points of a run's learning curve.
 CHECKPOINTS = 50
-# How many datasets a worker keeps; work comes roughly dataset by dataset.
+# Datasets that a worker keeps in memory; tasks come roughly dataset by dataset.
 _KEPT = 6
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetSummary:
-    """What must be known of a dataset before its runs can be told apart."""
+    """Fingerprint and shape of a dataset."""
 
     content: str
     n: int
@@ -38,7 +41,7 @@ class DatasetSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """A run to be done."""
+    """A run that is still to be computed."""
 
     request: DatasetRequest
     method: str
@@ -49,7 +52,7 @@ class RunTask:
 
     @property
     def key(self) -> RunKey:
-        """The key that the run's record will have."""
+        """The key of the run's record."""
         return RunKey(
             dataset=self.request.dataset,
             method=self.method,
@@ -68,13 +71,13 @@ class RunFailure:
 
     dataset: str
     method: str | None
-    """None where the dataset itself cannot be had"""
+    """None if the dataset itself is not available"""
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A dataset with its classes numbered in the order of their labels as text."""
+    """A dataset whose classes are numbered in the order of their labels as text."""
 
     X: FloatArray
     y: IntArray
@@ -97,19 +100,19 @@ def _parameters(method: str) -> str:
 
 
 def survey(request: DatasetRequest) -> DatasetSummary | RunFailure:
-    """Load a dataset, to be kept for its runs, and return what it is."""
+    """Load a dataset and return its fingerprint and shape; its rows are kept."""
     try:
         rows = _rows(request)
     except DatasetError as error:
         return RunFailure(request.dataset, None, str(error))
-    except Exception as error:  # whatever it is, the other datasets go on
+    except Exception as error:  # the study continues with the other datasets
         return RunFailure(request.dataset, None, f"{type(error).__name__}: {error}")
     n, p = rows.X.shape
     return DatasetSummary(rows.content, n, p, rows.M)
 
 
 def run_task(task: RunTask) -> RunRecord | RunFailure:
-    """Do a run and return its record."""
+    """Compute a run and return its record, or why it failed."""
     dataset, method = task.request.dataset, find(task.method)
     try:
         rows = _rows(task.request)
@@ -119,7 +122,7 @@ def run_task(task: RunTask) -> RunRecord | RunFailure:
         return _record(task, method, rows)
     except DatasetError as error:
         return RunFailure(dataset, None, str(error))
-    except Exception as error:  # a learner's fault must not end the other runs
+    except Exception as error:  # the study continues with the other runs
         return RunFailure(dataset, task.method, f"{type(error).__name__}: {error}")
 
 
@@ -130,10 +133,10 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     seed = learner_seed(key.seed, key.dataset, key.permutation, key.method)
     _warm_up(method.name, rows.M == 2, p)
     start = time.perf_counter()
-    answers, places, updates = stream(make(method, seed), X, y, rows.M)
+    predictions, places, updates = stream(make(method, seed), X, y, rows.M)
     seconds = time.perf_counter() - start
-    counts = confusion_counts(y, answers, rows.M)
-    mistakes = np.cumsum(answers != y)
+    counts = confusion_counts(y, predictions, rows.M)
+    mistakes = np.cumsum(predictions != y)
     return RunRecord(
         **key._asdict(),
         n=n,
@@ -154,29 +157,29 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
 def stream(
     learner: StudyLearner, X: FloatArray, y: IntArray, M: int
 ) -> tuple[IntArray, Sequence[int], Sequence[int]]:
-    """Let a learner predict, then learn, each of the rows, once.
+    """Predict and then learn each row of a stream, once.
 
     Returns
     -------
     tuple
-        The answers (n,), the places of the stream where the run was looked at, and
-        how many rows had changed the model at each of them.
+        The predictions (n,), the rows after which the run was measured, and the
+        number of updates of the model at each of them.
     """
     n = len(y)
-    answers = np.empty(n, np.int64)
+    predictions = np.empty(n, np.int64)
     places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()
     classes = np.arange(M)
     updates = []
     for begin, end in pairwise(places):
         declared = classes if begin == 0 else None
         predicted = learner.predict_then_learn(X[begin:end], y[begin:end], declared)
-        answers[begin:end] = _numbers(predicted)
+        predictions[begin:end] = _numbers(predicted)
         updates.append(int(learner.n_updates_))
-    return answers, places[1:], updates
+    return predictions, places[1:], updates
 
 
 def _numbers(predicted: NDArray[Any]) -> IntArray:
-    """Return answers as numbers; None, for want of any class, is no answer."""
+    """Return predictions as class numbers; None becomes `NO_ANSWER`."""
     if predicted.dtype != object:
         return predicted
     return np.array([NO_ANSWER if label is None else label for label in predicted])
@@ -184,7 +187,7 @@ def _numbers(predicted: NDArray[Any]) -> IntArray:
 
 @cache
 def _warm_up(method: str, two_classes: bool, p: int) -> None:
-    """Have a learner's code compiled or read before its time is taken."""
+    """Compile a learner's code, or load it, before its time is measured."""
     M = 2 if two_classes else 3
     X = np.random.default_rng(0).standard_normal((8, p))
     stream(make(find(method), seed=0), X, np.arange(8) % M, M)
