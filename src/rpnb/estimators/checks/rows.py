@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.sparse import check_sparse_form, is_canonical
 
 # Beyond this a square may overflow, and with it every statistic. A number of double
@@ -32,16 +33,20 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and X.size > 0:
         rows: NDArray[Any] = X
     else:
+        refuse_masked(X, "X")
         if sparse:
             _check_form(X)
-        rows = check_array(
-            X,
-            dtype="numeric",
-            estimator=estimator,
-            input_name="X",
-            ensure_all_finite=False,
-            accept_sparse="csr" if sparse else False,
-        )
+        try:
+            rows = check_array(
+                X,
+                dtype="numeric",
+                estimator=estimator,
+                input_name="X",
+                ensure_all_finite=False,
+                accept_sparse="csr" if sparse else False,
+            )
+        except OverflowError as error:
+            raise ValueError(f"X must hold numbers of 64 bits: {error}") from error
         if issparse(rows):
             return _check_sparse(estimator, rows)
         if rows.dtype.kind not in "fiub":
