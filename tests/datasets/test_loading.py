@@ -99,7 +99,7 @@ def test_an_unavailable_dataset_says_how_to_get_it(tmp_path: Path) -> None:
         load("Zoo", source="file")
     with pytest.raises(DatasetUnavailableError, match="GM has no file"):
         load("GM", source="file", data=tmp_path)
-    with pytest.raises(DatasetUnavailableError, match="available with source='generated'"):
+    with pytest.raises(DatasetUnavailableError, match="with source='generated'"):
         load("Zoo", source="generated")
     with pytest.raises(DatasetUnavailableError, match="available with source='openml'"):
         load("GM", source="openml")
