@@ -257,9 +257,7 @@ def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with path.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(
-            ResultsBusyError, match=r"r\.jsonl: another process"
-        ):
+        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another process"):
             here(small_plan(), path)
     assert here(small_plan(permutations=1), path).computed == 8
 
