@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
 from rpnb.evaluate.result import RunFacts
-from rpnb.report.charts.balance import MOST, balance_panel
+from rpnb.report.charts.balance import MAX_BANDS, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, join, row, section, table, tag
@@ -133,7 +133,7 @@ def _balance(evaluation: Evaluation) -> Html:
     zeros = np.zeros((1, counts.shape[1]), np.int64)
     parts = np.diff(np.concatenate([zeros, counts[at]]), axis=0)
     frequent = evaluation.frequent_labels()
-    shown, rest = frequent[:MOST], frequent[MOST:]
+    shown, rest = frequent[:MAX_BANDS], frequent[MAX_BANDS:]
     columns = [parts[:, k] for k in shown]
     names = [str(labels[k]) for k in shown]
     if rest:
