@@ -80,12 +80,16 @@ def test_looking_at_a_run_on_its_way_does_not_change_it(method: str, n: int) -> 
     data = datasets.load("Monk-2")
     order = permutation(0, "Monk-2", 0, 432)[:n]
     X, y = data.X[order], (data.y[order] == "1").astype(np.int64)
-    answers, places, updates = stream(make(find(method), 0), X, y, 2)
+    result = stream(make(find(method), 0), X, y, 2)
     model = make(find(method), 0)
-    assert_array_equal(answers, model.predict_then_learn(X, y, [0, 1]))
-    assert updates[-1] == model.n_updates_
-    assert places[-1] == n
-    assert len(places) == min(n, 50)
+    predicted = model.predict_then_learn(X, y, [0, 1])
+    assert_array_equal(result.confusion.counts, confusion_counts(y, predicted, 2))
+    assert result.checkpoints[-1].updates == model.n_updates_
+    assert result.checkpoints[-1].row == n
+    assert len(result.checkpoints) == min(n, 50)
+    for checkpoint in result.checkpoints:
+        wrong = predicted[: checkpoint.row] != y[: checkpoint.row]
+        assert checkpoint.mistakes == np.count_nonzero(wrong)
 
 
 def test_every_method_gets_the_same_rows_in_the_same_order(
