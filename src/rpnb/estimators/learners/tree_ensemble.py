@@ -1,6 +1,7 @@
 """What ensembles of trees share as estimators: state, votes, and files."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -49,6 +50,16 @@ _LEAVES = {
 }
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
+
+
+#: What model files call the records of a forest, whatever the code calls them.
+_NAMES_IN_FILES: Mapping[type, str] = {
+    Nodes: "Nodes",
+    LeafCounts: "Counts",
+    LeafMoments: "Observed",
+    LeafDensities: "Laws",
+    MemberAccuracy: "Record",
+}
 
 
 @dataclass(slots=True)
@@ -191,7 +202,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         arrays = {"splits": state.forest.splits}
         for group in (state.forest.nodes, *state.forest.leaves, state.record):
             for name, part in group._asdict().items():
-                arrays[f"{type(group).__name__}.{name}"] = part
+                arrays[f"{_NAMES_IN_FILES[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
     def _restore(
@@ -226,7 +237,7 @@ def _take(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
     """Return the arrays of a file that belong to a record like this, with L rows."""
-    group = type(like).__name__
+    group = _NAMES_IN_FILES[type(like)]
     return [
         take_array(
             arrays,
