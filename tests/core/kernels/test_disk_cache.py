@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import pytest
 from numba import config
+from numba.core.caching import IndexDataCacheFile
 
 from rpnb.core.kernels import disk_cache
 from rpnb.core.kernels.compiled import compiled
@@ -88,12 +89,15 @@ def test_processes_that_write_at_the_same_time_do_not_mix_up_signatures(
     (folder / "callee.py").write_text(CALLEE.format(1))
     one, other = (load(folder, "callee", compiled) for _ in range(2))
     with monkeypatch.context() as patch:
-        files = one._cache._cache_file
-        write = files._save_data
-        patch.setattr(other._cache._cache_file, "_load_index", dict)
-        patch.setattr(
-            files, "_save_data", lambda name, data: (other(1), write(name, data))
-        )
+        write: Any = IndexDataCacheFile._save_data
+
+        def meanwhile(files: Any, name: str, data: Any) -> None:
+            patch.setattr(IndexDataCacheFile, "_save_data", write)
+            patch.setattr(IndexDataCacheFile, "_load_index", lambda _files: {})
+            other(1)
+            write(files, name, data)
+
+        patch.setattr(IndexDataCacheFile, "_save_data", meanwhile)
         one(1.0)
     again = load(folder, "callee", compiled)
     assert [type(again(x)) for x in (1, 1.0)] == [int, float]

@@ -60,14 +60,15 @@ class _Files(IndexDataCacheFile):
 
     def save(self, key: object, data: object) -> None:
         """Write the compiled code for a signature."""
-        index = self._load_index()
+        files: Any = super()
+        index = files._load_index()
         if not index:
             self._remove_stale()
         version = hashlib.sha256(repr((self._source_stamp, key)).encode())
         name = self._data_name_pattern.replace("{number:d}", version.hexdigest()[:16])
-        self._save_data(name, data)
+        files._save_data(name, data)
         index[key] = name
-        self._save_index(index)
+        files._save_index(index)
 
     def _remove_stale(self) -> None:
         for path in Path(self._cache_path).glob(
@@ -81,10 +82,11 @@ class KernelCache(FunctionCache):
     """The cache of one kernel; stale as soon as any source of the core has changed."""
 
     def __init__(self, function: Any) -> None:
-        super().__init__(function)
+        super().__init__(function)  # type: ignore[no-untyped-call]
         own = self._impl.locator.get_source_stamp()
         base = self._impl.filename_base
-        self._cache_file = _Files(self._cache_path, base, (own, *stamp()))
+        files: Any = _Files
+        self._cache_file = files(self._cache_path, base, (own, *stamp()))
 
 
 @cache
