@@ -96,7 +96,7 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
             temperature=temperature,
             random_state=random_seed,
         )
-        self._model._start(
+        self._model._initialise(
             schema.get_num_attributes(), np.arange(schema.get_num_classes())
         )
 

@@ -17,15 +17,15 @@ from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.detectors import make_detector
 from rpnb.estimators.drift_state import (
     DriftState,
-    arrange_watched,
-    copy_watched,
-    learn_to_alarms,
+    copy_drift_state,
+    learn_until_alarms,
+    rearrange_drift_classes,
 )
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 
-def _offers(method: str) -> Callable[["DriftAware"], bool]:
+def _model_has(method: str) -> Callable[["DriftAware"], bool]:
     return lambda self: hasattr(self.model, method)
 
 
@@ -100,26 +100,26 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     # What the learner can do
 
     @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "_takes_sparse", False)
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return getattr(self.model, "_accepts_sparse", False)
 
     @property
-    def _class_by_class(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "_class_by_class", False)
+    def _requires_seen_classes(self) -> bool:  # type: ignore[override]
+        return getattr(self.model, "_requires_seen_classes", False)
 
-    @available_if(_offers("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
         return self._estimator().predict_proba(rows)
 
-    @available_if(_offers("predict_log_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_model_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
         rows = self._rows_to_predict(X)
         return self._estimator().predict_log_proba(rows)
 
-    @available_if(_offers("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_model_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
@@ -148,12 +148,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         learner.n_features_in_ = self.n_features_in_
         learner._set_classes(self.classes_)
         learner._state = self._state.inner
-        learner._note_parameters()
+        learner._record_parameters()
         return learner
 
-    # What a Learner says
+    # Functions of a StreamLearner
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
+    def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
         if not isinstance(self.model, StreamClassifier):
             raise TypeError(f"model must be a classifier of rpnb, got {self.model!r}")
         if getattr(self.model, "batch_size", 1) != 1:
@@ -174,17 +174,17 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         learner: StreamClassifier[Any] = clone(self.model)
         known = np.zeros(classes.shape[0], np.bool_)
         known[declared] = True
-        inner = learner._begin(p, classes, declared)
+        inner = learner._new_state(p, classes, declared)
         return DriftState(learner, inner, detector, known)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: DriftState,
         source: IntArray,
         classes: LabelArray,
         declared: IntArray,
     ) -> DriftState:
-        return arrange_watched(state, source, classes, declared)
+        return rearrange_drift_classes(state, source, classes, declared)
 
     def _learn(
         self,
@@ -194,10 +194,10 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        for _ in learn_to_alarms(state, X, y, weight, labels, self.warm):
-            self._respond(state)
+        for _ in learn_until_alarms(state, X, y, weight, labels, self.warm):
+            self._react_to_alarm(state)
 
-    def _respond(self, state: DriftState) -> None:
+    def _react_to_alarm(self, state: DriftState) -> None:
         """Do what an alarm at the last row asks for."""
         state.drifts.append(state.n_seen - 1)
         state.detector = state.detector.clone()
@@ -205,15 +205,15 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             fade_all(state.inner, float(self.factor))
             return
         learner = state.learner
-        updates = self._tally(state)[1]
+        updates = self._row_counts(state)[1]
         declared = np.flatnonzero(state.known)
-        state.inner = learner._renew(
+        state.inner = learner._reset_state(
             state.inner, self.n_features_in_, self.classes_, declared
         )
         if state.recent is not None:
             recent = state.recent
             learner._learn(state.inner, recent.X, recent.y, recent.weight, None)
-        state.forgotten_updates = updates - learner._tally(state.inner)[1]
+        state.forgotten_updates = updates - learner._row_counts(state.inner)[1]
 
     def _check_weights_matter(self) -> None:
         if not isinstance(self.model, WeightedStreamClassifier):
@@ -225,12 +225,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     def _classify(self, state: DriftState, X: NDArray[Any]) -> IntArray:
         return state.learner._classify(state.inner, X)
 
-    def _tally(self, state: DriftState) -> tuple[int, int]:
-        updates = state.learner._tally(state.inner)[1]
+    def _row_counts(self, state: DriftState) -> tuple[int, int]:
+        updates = state.learner._row_counts(state.inner)[1]
         return state.n_seen, state.forgotten_updates + updates
 
     def _copy(self, state: DriftState) -> DriftState:
-        return copy_watched(state)
+        return copy_drift_state(state)
 
     # Files
 
@@ -248,10 +248,10 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             "a DriftAware cannot be loaded, only the learner that learner_.save wrote"
         )
 
-    def _dump(self, state: DriftState) -> NoReturn:
+    def _export_state(self, state: DriftState) -> NoReturn:
         raise NotImplementedError
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> NoReturn:
         raise NotImplementedError

@@ -46,7 +46,7 @@ class DriftState:
     recent: RecentRows | None = None
 
 
-def copy_watched(state: DriftState) -> DriftState:
+def copy_drift_state(state: DriftState) -> DriftState:
     """Return a copy, free to be written to; rows held are never written to."""
     return replace(
         state,
@@ -57,7 +57,7 @@ def copy_watched(state: DriftState) -> DriftState:
     )
 
 
-def arrange_watched(
+def rearrange_drift_classes(
     state: DriftState, source: IntArray, classes: LabelArray, declared: IntArray
 ) -> DriftState:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
@@ -71,14 +71,14 @@ def arrange_watched(
         moved[source[old]] = np.flatnonzero(old)
         recent = replace(recent, y=moved[recent.y])
     return replace(
-        copy_watched(state),
-        inner=state.learner._arrange(state.inner, source, classes, declared),
+        copy_drift_state(state),
+        inner=state.learner._rearrange_classes(state.inner, source, classes, declared),
         known=known,
         recent=recent,
     )
 
 
-def learn_to_alarms(
+def learn_until_alarms(
     state: DriftState,
     X: NDArray[Any],
     y: IntArray,
@@ -103,7 +103,7 @@ def learn_to_alarms(
         # An alarm at the last row of a piece leaves nothing to undo.
         before = learner._copy(state.inner) if stop - start > 1 else None
         learner._learn(state.inner, X[rows], y[rows], weight[rows], labels[rows])
-        errors = errors_of(state.known, y[rows], labels[rows])
+        errors = prediction_errors(state.known, y[rows], labels[rows])
         alarm = first_alarm(state.detector, errors)
         size = min(2 * size, _LONGEST)
         if alarm >= 0:
@@ -121,7 +121,9 @@ def learn_to_alarms(
         start = rows.stop
 
 
-def errors_of(known: BoolArray, y: IntArray, labels: IntArray) -> Iterator[bool]:
+def prediction_errors(
+    known: BoolArray, y: IntArray, labels: IntArray
+) -> Iterator[bool]:
     """Say of each row whether it was predicted wrongly; its class is known from then.
 
     A row of a class that was not known is one, whatever its label says: some learners

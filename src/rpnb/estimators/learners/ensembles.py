@@ -16,6 +16,8 @@ from rpnb.estimators.learners.tree_ensemble import (
     TreeEnsemble,
 )
 
+__all__ = ["OnlineBagging", "OnlineBoosting"]
+
 
 @final
 class OnlineBagging(TreeEnsemble):

@@ -3,11 +3,13 @@
 from typing import Any, Literal, final
 
 from rpnb.estimators.checks.parameters import check_choice, check_real
-from rpnb.estimators.learners.linear import FirstOrder, Form, check_C
+from rpnb.estimators.learners.linear import Form, LinearClassifier, check_C
+
+__all__ = ["ALMA", "OGD", "PA", "PA1", "PA2", "ROMMA", "AggressiveROMMA", "Perceptron"]
 
 
 @final
-class Perceptron(FirstOrder):
+class Perceptron(LinearClassifier):
     """Perceptron (Rosenblatt 1958; multi-class: Crammer & Singer 2003).
 
     Parameters
@@ -39,7 +41,7 @@ class Perceptron(FirstOrder):
 
 
 @final
-class OGD(FirstOrder):
+class OGD(LinearClassifier):
     """Online gradient descent (Zinkevich 2003) with steps C/√t.
 
     Parameters
@@ -79,7 +81,7 @@ class OGD(FirstOrder):
 
 
 @final
-class PA(FirstOrder):
+class PA(LinearClassifier):
     """Passive-aggressive learner (Crammer et al. 2006): the smallest step to margin 1.
 
     Parameters
@@ -96,7 +98,7 @@ class PA(FirstOrder):
 
 
 @final
-class PA1(FirstOrder):
+class PA1(LinearClassifier):
     """Passive-aggressive learner with steps of at most C (PA-I).
 
     Parameters
@@ -119,7 +121,7 @@ class PA1(FirstOrder):
 
 
 @final
-class PA2(FirstOrder):
+class PA2(LinearClassifier):
     """Passive-aggressive learner with damped steps (PA-II).
 
     Parameters
@@ -142,7 +144,7 @@ class PA2(FirstOrder):
 
 
 @final
-class ROMMA(FirstOrder):
+class ROMMA(LinearClassifier):
     """Relaxed online maximum-margin learner (Li & Long 2002), on mistakes.
 
     Parameters
@@ -157,7 +159,7 @@ class ROMMA(FirstOrder):
 
 
 @final
-class AggressiveROMMA(FirstOrder):
+class AggressiveROMMA(LinearClassifier):
     """Relaxed online maximum-margin learner, whenever the margin is below 1.
 
     Parameters
@@ -172,7 +174,7 @@ class AggressiveROMMA(FirstOrder):
 
 
 @final
-class ALMA(FirstOrder):
+class ALMA(LinearClassifier):
     """Approximate maximal-margin learner (Gentile 2001), for two classes.
 
     Parameters

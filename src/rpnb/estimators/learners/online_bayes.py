@@ -19,8 +19,10 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
-from rpnb.estimators.saving.files import take_array
+from rpnb.estimators.saving.files import checked_array
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+
+__all__ = ["OnlineBayes"]
 
 _UPDATES = {"all": LEARN_ALL, "mistakes": LEARN_MISTAKES}
 _ONE = np.ones(1)
@@ -50,8 +52,8 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         Which rows are learnt.
     """
 
-    _takes_unlabelled = True
-    _class_by_class = True
+    _accepts_unlabelled = True
+    _requires_seen_classes = True
 
     def __init__(self, *, update: Literal["all", "mistakes"] = "all") -> None:
         self.update = update
@@ -92,13 +94,13 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
                 state.updates += updates
         return scores
 
-    def _begin(
+    def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray
     ) -> OnlineBayesState:
         check_choice("update", self.update, tuple(_UPDATES))
         return OnlineBayesState(new_ellipsoids(classes.shape[0], p))
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: OnlineBayesState,
         source: IntArray,
@@ -127,7 +129,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         self._pass(state, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
         return labels
 
-    def _tally(self, state: OnlineBayesState) -> tuple[int, int]:
+    def _row_counts(self, state: OnlineBayesState) -> tuple[int, int]:
         return state.seen, state.updates
 
     def _copy(self, state: OnlineBayesState) -> OnlineBayesState:
@@ -135,15 +137,15 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
             state, classes=ClassCovariances(*(a.copy() for a in state.classes))
         )
 
-    def _dump(
+    def _export_state(
         self, state: OnlineBayesState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"seen": state.seen, "updates": state.updates}, state.classes._asdict()
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> OnlineBayesState:
         blank = new_ellipsoids(M, p)
         for name, part in blank._asdict().items():
-            part[...] = take_array(arrays, name, np.float64, part.shape)
+            part[...] = checked_array(arrays, name, np.float64, part.shape)
         return OnlineBayesState(blank, int(metadata["seen"]), int(metadata["updates"]))

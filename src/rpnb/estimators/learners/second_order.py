@@ -3,7 +3,9 @@
 from typing import Any, final
 
 from rpnb.estimators.checks.parameters import check_real
-from rpnb.estimators.learners.linear import Covariance, Form, SecondOrder, check_C
+from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier, check_C
+
+__all__ = ["AROW", "CW", "IELLIP", "NAROW", "NHERD", "SCW1", "SCW2", "SOP"]
 
 
 def _check_eta(eta: Any) -> float | None:
@@ -13,7 +15,7 @@ def _check_eta(eta: Any) -> float | None:
 
 
 @final
-class CW(SecondOrder):
+class CW(LinearClassifier):
     """Confidence-weighted learner (Dredze, Crammer & Pereira 2008), CW-var.
 
     Parameters
@@ -51,7 +53,7 @@ class CW(SecondOrder):
 
 
 @final
-class SCW1(SecondOrder):
+class SCW1(LinearClassifier):
     """Soft confidence-weighted learner with steps of at most C (Wang et al. 2012).
 
     Parameters
@@ -86,7 +88,7 @@ class SCW1(SecondOrder):
 
 
 @final
-class SCW2(SecondOrder):
+class SCW2(LinearClassifier):
     """Soft confidence-weighted learner with damped steps (SCW-II).
 
     Parameters
@@ -122,7 +124,7 @@ class SCW2(SecondOrder):
 
 
 @final
-class AROW(SecondOrder):
+class AROW(LinearClassifier):
     """Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009).
 
     Parameters
@@ -153,7 +155,7 @@ class AROW(SecondOrder):
 
 
 @final
-class NAROW(SecondOrder):
+class NAROW(LinearClassifier):
     """AROW with a regularisation that narrows (Orabona & Crammer 2010), two classes.
 
     Parameters
@@ -184,7 +186,7 @@ class NAROW(SecondOrder):
 
 
 @final
-class NHERD(SecondOrder):
+class NHERD(LinearClassifier):
     """Gaussian herding of the normal law of the weights (Crammer & Lee 2010).
 
     Parameters
@@ -215,7 +217,7 @@ class NHERD(SecondOrder):
 
 
 @final
-class SOP(SecondOrder):
+class SOP(LinearClassifier):
     """Second-order perceptron (Cesa-Bianchi, Conconi & Gentile 2005), two classes.
 
     Parameters
@@ -239,7 +241,7 @@ class SOP(SecondOrder):
 
 
 @final
-class IELLIP(SecondOrder):
+class IELLIP(LinearClassifier):
     """Online learning by the ellipsoid method (Yang, Jin & Ye 2009), two classes.
 
     Parameters

@@ -12,8 +12,8 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
-from rpnb.estimators.stream.checked_rows import CheckedRows
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.validated_rows import ValidatedRows
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
@@ -119,7 +119,7 @@ class NativeDriver(Driver):
         if own is None or own.min() < 0:
             labels = self.model.predict_then_learn(block.X, block.y, self._declared())
             return self.numbering.of(labels)
-        rows = CheckedRows(self.model, block.X, checked=block.checked)
+        rows = ValidatedRows(self.model, block.X, checked=block.checked)
         return self._translated(rows.predict_then_learn(own))
 
     def play(self, block: Block, events: Events) -> Predictions:
@@ -150,9 +150,9 @@ class NativeDriver(Driver):
         n = int(new[0]) if new.shape[0] > 0 else len(events)
         if n == 0:
             return 0, own[:0]
-        rows = CheckedRows(self.model, block.X, checked=block.checked)
+        rows = ValidatedRows(self.model, block.X, checked=block.checked)
         numbers = np.where(events.learn, own, -1)[:n]
-        answers = rows.play(events.rows[:n], numbers)[events.predict[:n]]
+        answers = rows.predict_and_learn(events.rows[:n], numbers)[events.predict[:n]]
         return n, self._translated(answers)
 
     def _own_numbers(self, block: Block) -> IntArray:
