@@ -4,6 +4,7 @@ from typing import Any
 
 from rpnb.estimators.checks.parameters import check_choice
 from rpnb.estimators.learners import (
+    confidence_weighted,
     ensembles,
     first_order,
     gaussian_nb,
@@ -11,6 +12,7 @@ from rpnb.estimators.learners import (
     references,
     second_order,
 )
+from rpnb.estimators.learners.confidence_weighted import *
 from rpnb.estimators.learners.ensembles import *
 from rpnb.estimators.learners.first_order import *
 from rpnb.estimators.learners.gaussian_nb import *
@@ -22,6 +24,7 @@ from rpnb.estimators.stream.classifier import StreamClassifier
 
 # A learner is added to `__all__` of its own module; here nothing has to be changed.
 __all__ = ["make", "names"]
+__all__ += confidence_weighted.__all__
 __all__ += ensembles.__all__
 __all__ += first_order.__all__
 __all__ += gaussian_nb.__all__

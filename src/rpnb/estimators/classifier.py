@@ -42,10 +42,9 @@ _NOTHING = np.zeros(0, np.int64)
 class RPNBClassifier(WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
-    Each observation is projected K times to q dimensions. A Gaussian naive Bayes
-    classifier stands on each projection, a rule combines them, and only observations
-    that were misclassified change the statistics (Nguyen, Nguyen, Pham, Liew & Bezdek,
-    "An ensemble-based online learning algorithm for streaming data").
+    Each observation is projected K times to q dimensions. Each projection has a
+    Gaussian naive Bayes classifier, a rule combines them, and only observations that
+    were misclassified change the statistics.
 
     Parameters
     ----------
@@ -56,11 +55,11 @@ class RPNBClassifier(WeightedStreamClassifier[Model]):
         least 1 and at most p.
     projection : {"gaussian", "bernoulli", "achlioptas", "very_sparse", "hadamard"}, \
 default="gaussian"
-        Law of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with probabilities
-        1/6, 2/3, 1/6. Two more for wide data: "very_sparse", −√s, 0, √s with
-        probabilities 1/(2s), 1 − 1/s, 1/(2s) and s = √p, for sparse rows; "hadamard",
-        N(0, 1) by fast Walsh-Hadamard transforms, for dense rows. All are divided by
-        √q.
+        Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
+        probabilities 1/6, 2/3, 1/6. Two more for wide data: "very_sparse", −√s, 0, √s
+        with probabilities 1/(2s), 1 − 1/s, 1/(2s) and s = √p, for sparse rows;
+        "hadamard", N(0, 1) by fast Walsh-Hadamard transforms, for dense rows. All are
+        divided by √q.
     combiner : {"log_sum", "sum", "product", "vote", "max", "min", "median"}, \
 default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
@@ -96,10 +95,10 @@ default="log_sum"
     n_jobs : int or None, default=None
         Threads for many rows at once. `predict`, `predict_proba`, `predict_log_proba`
         and `decision_function` share out the rows; learning, which is sequential, has
-        wide rows (more than 64 features, sparse, or by a fast law) projected by one
-        thread ahead. None is 1 unless a `joblib.parallel_config` says otherwise, −1 is
-        all cores. While there is more than one, BLAS is kept to one thread; otherwise
-        it is left as it is. Nothing depends on it but time, and files do not keep it.
+        wide rows (more than 64 features, sparse, "very_sparse" or "hadamard") projected
+        by one thread ahead. None is 1 unless a `joblib.parallel_config` says otherwise,
+        −1 is all cores. While there is more than one, BLAS is kept to one thread.
+        Nothing depends on it but time, and files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the projections. With an int, member k is the same matrix in every run,
         whatever the number of members.
@@ -129,6 +128,16 @@ default="log_sum"
     NaN, infinities and values beyond ±1e150 are refused. Ties go to the first of the
     sorted classes. Labels and state do not depend on how rows are cut into calls, with
     `batch_size=1`, nor on the number of threads.
+
+    References
+    ----------
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, "An
+    ensemble-based online learning algorithm for streaming data", 2017.
+
+    J. Kittler, M. Hatef, R. P. W. Duin and J. Matas, "On combining classifiers", IEEE
+    Transactions on Pattern Analysis and Machine Intelligence 20, 1998.
+
+    P. Li, T. J. Hastie and K. W. Church, "Very sparse random projections", KDD 2006.
 
     Examples
     --------
@@ -226,7 +235,7 @@ default="log_sum"
     # One row at a time
 
     def predict_one(self, x: FloatArray) -> Any:
-        """Return the label of one row x (p,): `predict` without its formalities.
+        """Return the label of one row x (p,), as `predict` would, faster.
 
         For streams that come row by row, where checking a table of one row would take
         longer than predicting it.
@@ -242,17 +251,17 @@ default="log_sum"
         return self.classes_[label[0]]
 
     def learn_one(self, x: FloatArray, y: Any) -> None:
-        """Learn one row x (p,) of class y: `partial_fit` without its formalities.
+        """Learn one row x (p,) of class y, as `partial_fit` would, faster.
 
-        After `predict_one` of the same row, what was found out then is used again. A
-        first row, a class not seen before, or a `batch_size` other than 1, for which a
-        row is a mini-batch of its own, goes the long way.
+        After `predict_one` of the same row, its scores are used again. A first row, a
+        class not seen before, or a `batch_size` other than 1, for which a row is a
+        mini-batch of its own, is handed to `partial_fit`.
         """
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if (
             number is None
             or self.batch_size != 1
-            # To a dictionary True is 1; the long way knows better.
+            # To a dictionary True is 1; `partial_fit` tells them apart.
             or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
             self.partial_fit(np.asarray(x)[None, :], [y])
@@ -265,15 +274,15 @@ default="log_sum"
     # A small predictor
 
     def compile(self) -> FrozenRPNB:
-        """Return what the model knows now as a small predictor that never learns.
+        """Return the model in its present state as a small predictor.
 
         Only for the combiners "log_sum" and "product", whose scores are polynomials of
-        degree two in the features. Classes that do not take part yet are left out.
+        degree two in the features. Classes that are not active yet are left out.
 
         Returns
         -------
         FrozenRPNB
-            Independent of this model, which may go on learning.
+            Independent of this model, which may learn further.
         """
         self._require_fitted()
         names = getattr(self, "feature_names_in_", None)

@@ -1,4 +1,4 @@
-"""A learner whose errors are watched, and that starts anew, or fades, at an alarm."""
+"""DriftAware: a learner that is reset, or forgets, when its errors rise."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -31,18 +31,18 @@ def _model_has(method: str) -> Callable[["DriftAware"], bool]:
 
 @final
 class DriftAware(WeightedStreamClassifier[DriftState]):
-    """A classifier that notices when its errors rise, and does something about it.
+    """A classifier with a drift detector on its errors, which resets it at an alarm.
 
-    Each row is predicted before it is learnt, and a drift detector is told whether the
-    prediction was wrong. If it gives an alarm at a row, the learner starts anew, or
-    what it has learnt so far counts less, from the next row on, and the detector
-    starts anew too. The result is what a loop over single rows would give, however rows
-    are cut into calls.
+    Each row is predicted before it is learnt, and the detector is updated with whether
+    the prediction was wrong. If it gives an alarm at a row, then from the next row on
+    the learner is reset, or what it has learnt so far weighs less, and the detector is
+    reset too. The result is what a loop over single rows would give, however rows are
+    cut into calls.
 
     Parameters
     ----------
     model : classifier of this package
-        What learns. It is not changed: a copy learns, made on the first call or by
+        The learner. It is not changed: a copy learns, made on the first call or by
         `fit`. Its `batch_size` must be 1, if it has one.
     detector : {"adwin", "ddm", "eddm", "page_hinkley"} or detector, default="adwin"
         A detector of River (`pip install 'rpnb[river]'`) with its default parameters,
@@ -63,9 +63,29 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         The rows of the alarms, counted from 0 since learning began. Rows of weight 0
         are not counted.
     learner_ : classifier
-        A copy of the learner as it stands.
-    classes_, n_features_in_, feature_names_in_, n_seen_, n_updates_
-        As in `RPNBClassifier`. Resets do not set back the last two.
+        A copy of the learner in its present state.
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model. Resets do not set
+        them back.
+
+    References
+    ----------
+    A. Bifet and R. Gavaldà, "Learning from time-changing data with adaptive windowing",
+    SDM 2007 (ADWIN).
+
+    J. Gama, P. Medas, G. Castillo and P. Rodrigues, "Learning with drift detection",
+    SBIA 2004 (DDM).
+
+    M. Baena-García, J. del Campo-Ávila, R. Fidalgo, A. Bifet, R. Gavaldà and
+    R. Morales-Bueno, "Early drift detection method", IWKDDS 2006 (EDDM).
+
+    E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954 (Page-Hinkley).
 
     Examples
     --------
@@ -97,7 +117,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         self.factor = factor
         self.warm = warm
 
-    # What the learner can do
+    # What the learner offers
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
@@ -125,7 +145,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         rows = self._rows_to_predict(X)
         return self._estimator().decision_function(rows)
 
-    # Looking
+    # Attributes
 
     @property
     def drifts_(self) -> list[int]:
@@ -134,7 +154,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
 
     @property
     def learner_(self) -> StreamClassifier[Any]:
-        """A copy of the learner as it stands, free to be used and saved."""
+        """A copy of the learner in its present state, to be used and saved."""
         state = self._fitted_state("learner_")
         learner = self._estimator()
         learner._state = state.learner._copy(state.inner)
@@ -198,7 +218,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             self._react_to_alarm(state)
 
     def _react_to_alarm(self, state: DriftState) -> None:
-        """Do what an alarm at the last row asks for."""
+        """Reset or fade the learner, and reset the detector, after an alarm."""
         state.drifts.append(state.n_seen - 1)
         state.detector = state.detector.clone()
         if self.on_drift == "downweight":
@@ -215,7 +235,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             learner._learn(state.inner, recent.X, recent.y, recent.weight, None)
         state.forgotten_updates = updates - learner._row_counts(state.inner)[1]
 
-    def _check_weights_matter(self) -> None:
+    def _check_uses_weights(self) -> None:
         if not isinstance(self.model, WeightedStreamClassifier):
             raise TypeError(
                 f"sample_weight is of no use to {type(self.model).__name__}, which "

@@ -1,4 +1,4 @@
-"""A learner under watch: its rows learnt piece by piece, and taken back to an alarm."""
+"""The state of a learner with a drift detector, and learning up to each alarm."""
 
 import copy
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class RecentRows:
 
 @dataclass(slots=True)
 class DriftState:
-    """A learner's state, and what watches over it."""
+    """A learner's state, the detector of its errors, and the alarms so far."""
 
     learner: StreamLearner[Any]
     """the learner's parameters; its state is `inner`"""
@@ -41,13 +41,13 @@ class DriftState:
     """(M,) whether the class has been declared or seen"""
     n_seen: int = 0
     forgotten_updates: int = 0
-    """updates of learners that were given up"""
+    """updates before the last reset"""
     drifts: list[int] = field(default_factory=list)
     recent: RecentRows | None = None
 
 
 def copy_drift_state(state: DriftState) -> DriftState:
-    """Return a copy, free to be written to; rows held are never written to."""
+    """Return a copy, free to be written to; recent rows are shared, never changed."""
     return replace(
         state,
         inner=state.learner._copy(state.inner),
@@ -88,7 +88,9 @@ def learn_until_alarms(
 ) -> Iterator[None]:
     """Learn all rows; yield after the row of each alarm, before the next is learnt.
 
-    Predictions go to `labels`. The last `warm` rows are held in the state.
+    Rows are learnt piece by piece. If the detector gives an alarm within a piece, the
+    state before the piece is restored and the rows up to the alarm are learnt again.
+    Predictions go to `labels`. The last `warm` rows are kept in the state.
     """
     n = X.shape[0]
     if labels is None:
@@ -124,10 +126,10 @@ def learn_until_alarms(
 def prediction_errors(
     known: BoolArray, y: IntArray, labels: IntArray
 ) -> Iterator[bool]:
-    """Say of each row whether it was predicted wrongly; its class is known from then.
+    """Yield for each row whether its prediction was wrong; mark its class as known.
 
-    A row of a class that was not known is one, whatever its label says: some learners
-    are asked for it only after the class has joined.
+    A row of a class that was not known is an error, whatever was predicted: some
+    learners predict it only after the class has been added.
     """
     for m, label in zip(y.tolist(), labels.tolist(), strict=True):
         wrong = label != m or not known[m]
@@ -138,7 +140,7 @@ def prediction_errors(
 def _remember(
     state: DriftState, X: Any, y: IntArray, weight: FloatArray, most: int
 ) -> None:
-    """Keep the last rows, at most so many."""
+    """Keep the last rows in the state, at most `most`."""
     held = state.recent
     if held is not None:
         sparse = issparse(X) or issparse(held.X)

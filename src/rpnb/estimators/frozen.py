@@ -1,4 +1,4 @@
-"""FrozenRPNB: what a model has learnt, as one polynomial of degree two a class."""
+"""FrozenRPNB: a learnt model as one polynomial of degree two per class."""
 
 from os import PathLike
 from typing import Any, Literal, Self, final
@@ -29,7 +29,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Under the rule "log_sum" the score of a class is a polynomial of degree two in the
     features, whatever the number of projections. It needs neither projections nor
-    columns: p(p + 3)/2 + 1 numbers a class, and as many operations a prediction.
+    columns: p(p + 3)/2 + 1 numbers per class, and as many operations per prediction.
 
     Labels are those of the model it was made from, except where two scores tie within
     rounding.
@@ -37,13 +37,18 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : array of shape (M,)
-        The classes that took part in the model, sorted.
+        The active classes of the model, sorted.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (p,)
         Names of the features, if the model knew them.
     temperature_ : float
         What scores are divided by before `predict_proba` normalises them.
+
+    References
+    ----------
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, "An
+    ensemble-based online learning algorithm for streaming data", 2017.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Observations as mappings from names to numbers, for a classifier that takes rows.
 
-Features may appear at any time, stay away, and stand in any order. The projection's row
-of a feature is a function of the seed and the name, so an answer does not depend on
-what came first: an observation is projected by the rows of its own features, in the
-order of their numbers. A feature that is absent is zero.
+Features may appear at any time, be absent, and come in any order. The projection's row
+of a feature is a function of the seed and the name, so a prediction does not depend on
+which features came first: an observation is projected by the rows of its own features,
+in the order of their numbers. A feature that is absent is zero.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -27,7 +27,7 @@ _ANY_NUMBER = 0  # of the feature that stands in where an observation has none
 
 
 class NamedFeatures:
-    """The features of a classifier by name: those known, and those looked at now.
+    """The features of a classifier by name: all known ones, and those in use now.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class NamedFeatures:
             if other is not None:
                 raise ValueError(
                     f"the features {other[0]!r} and {name!r} have the same 64-bit "
-                    "number, by a chance of one in many millions: rename one of them"
+                    "number, which happens once in many millions: rename one of them"
                 )
             taken[number] = (name,)
         for name, number in numbers.items():

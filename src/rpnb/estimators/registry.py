@@ -29,6 +29,7 @@ COMPARED = (RPNB, "AROW", "SCW", "PA", "GaussianNB")
 # The order of these modules, and of the classes in them, is that of the names.
 _MODULES: tuple[tuple[str, Family], ...] = (
     ("learners.first_order", "first order"),
+    ("learners.confidence_weighted", "second order"),
     ("learners.second_order", "second order"),
     ("learners.ensembles", "ensemble"),
     ("learners.online_bayes", "Bayes"),

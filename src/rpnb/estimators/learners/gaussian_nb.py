@@ -39,15 +39,41 @@ class GaussianNBState:
 
 @final
 class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
-    """Naive Bayes with one normal law a feature, learnt from every row.
+    """Gaussian naive Bayes: one normal density per class and feature, learnt online.
 
-    The result does not depend on how rows are cut into calls. Classes weigh as they
-    have been seen; a class that was declared and never seen is never predicted.
+    Every row is learnt, and the result does not depend on how rows are cut into calls.
+    Class priors are the frequencies seen; a class that was declared and never seen is
+    never predicted.
 
     Parameters
     ----------
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample
+    variance: analysis and recommendations", The American Statistician 37, 1983.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import GaussianNB
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = GaussianNB().predict_then_learn(X, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.7)
+    True
     """
 
     _accepts_unlabelled = True

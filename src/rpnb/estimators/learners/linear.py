@@ -1,7 +1,7 @@
-"""What the linear learners share as estimators: their two forms, their state, sparsity.
+"""What the linear learners share as estimators: their two forms, state and sparsity.
 
-They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. What each
-does stands above its step in `rpnb.core.linear.steps` and `linear_confidence`.
+They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
+of each is beside its step, in `rpnb.core.linear.steps` and `.confidence`.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -49,7 +49,7 @@ class LinearLearner(NamedTuple):
 class LinearClassifier(StreamClassifier[LinearLearner]):
     """Abstract: a linear learner of LIBOL.
 
-    The two-class form has one weight vector, the multi-class form one a class. With
+    The two-class form has one weight vector, the multi-class form one per class. With
     form="auto" it is the two-class form if exactly two classes are declared on the
     first call (`fit` declares those in y), as LIBOL does with data of two classes, and
     the multi-class form otherwise, which lets classes join at any time.

@@ -15,7 +15,7 @@ __all__ = ["MajorityClass", "NoChange"]
 
 
 class LabelOnlyClassifier(StreamClassifier[IntArray]):
-    """Abstract: a learner that looks at labels only. Its state has one number a class.
+    """Abstract: a learner that ignores features. Its state has one number per class.
 
     A class not yet seen or declared has −1.
     """
@@ -63,7 +63,26 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
 
 @final
 class MajorityClass(LabelOnlyClassifier):
-    """Predicts the class seen most often so far, the first of equals."""
+    """Predicts the class seen most often so far; of equals, the first.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import MajorityClass
+    >>> X, y = [[0.0]] * 5, ["a", "b", "b", "b", "a"]
+    >>> MajorityClass().predict_then_learn(X, y, classes=["a", "b"]).tolist()
+    ['a', 'a', 'a', 'b', 'b']
+    """
 
     def _learn(
         self,
@@ -84,7 +103,30 @@ class MajorityClass(LabelOnlyClassifier):
 class NoChange(LabelOnlyClassifier):
     """Predicts the class of the row before; before the first row, the first class.
 
-    The class last seen has the number of rows seen so far, the others 0.
+    The state of the class seen last is the number of rows seen, that of others 0.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    A. Bifet, J. Read, I. Žliobaitė, B. Pfahringer and G. Holmes, "Pitfalls in
+    benchmarking data stream classification and how to avoid them", ECML PKDD 2013.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import NoChange
+    >>> X, y = [[0.0]] * 5, ["a", "b", "b", "b", "a"]
+    >>> NoChange().predict_then_learn(X, y, classes=["a", "b"]).tolist()
+    ['a', 'a', 'b', 'b', 'b']
     """
 
     def _learn(
