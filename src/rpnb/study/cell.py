@@ -1,20 +1,17 @@
 """One run: a method on one permutation of one dataset. This is what workers do."""
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import rpnb
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import DatasetError
-from rpnb.evaluate import confusion_counts, error_rate, macro_f1
-from rpnb.evaluate.metrics import NO_ANSWER
+from rpnb.evaluate import error_rate, macro_f1
+from rpnb.evaluate.blocks import Block
+from rpnb.evaluate.evaluation import Participant, native_evaluation
+from rpnb.labels import LabelIndex
 from rpnb.study.methods import Method, StudyLearner, find, make, parameters_of
 from rpnb.study.plan import content_of, learner_seed, permutation
 from rpnb.study.records import CurvePoint, RunKey, RunRecord
@@ -129,11 +126,8 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     X, y = rows.X[order], rows.y[order]
     seed = learner_seed(key.seed, key.dataset, key.permutation, key.method)
     _warm_up(method.name, rows.M == 2, p)
-    start = time.perf_counter()
-    answers, places, updates = stream(make(method, seed), X, y, rows.M)
-    seconds = time.perf_counter() - start
-    counts = confusion_counts(y, answers, rows.M)
-    mistakes = np.cumsum(answers != y)
+    result = stream(make(method, seed), X, y, rows.M)
+    counts, checkpoints = result.confusion.counts, result.checkpoints
     return RunRecord(
         **key._asdict(),
         n=n,
@@ -141,45 +135,36 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
         M=rows.M,
         error=error_rate(counts),
         f1=macro_f1(counts),
-        updates=updates[-1],
-        seconds=round(seconds, 6),
+        updates=checkpoints[-1].updates,
+        seconds=round(result.seconds, 6),
         curve=tuple(
-            CurvePoint(row, int(mistakes[row - 1]), changes)
-            for row, changes in zip(places, updates, strict=True)
+            CurvePoint(each.row, each.mistakes, each.updates) for each in checkpoints
         ),
         source=rows.source,
     )
 
 
-def stream(
-    learner: StudyLearner, X: FloatArray, y: IntArray, M: int
-) -> tuple[IntArray, Sequence[int], Sequence[int]]:
-    """Let a learner predict, then learn, each of the rows, once.
+def stream(learner: StudyLearner, X: FloatArray, y: IntArray, M: int) -> Participant:
+    """Let a learner predict, then learn, each row; return its counts and checkpoints.
 
-    Returns
-    -------
-    tuple
-        The answers (n,), the places of the stream where the run was looked at, and
-        how many rows had changed the model at each of them.
+    Parameters
+    ----------
+    learner
+        One that has not learnt anything.
+    X, y
+        The rows, and the numbers 0 .. M-1 of their classes.
+    M
+        Number of classes, all of which are known from the first row on.
     """
     n = len(y)
-    answers = np.empty(n, np.int64)
     places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()
-    classes = np.arange(M)
-    updates = []
-    for begin, end in pairwise(places):
-        declared = classes if begin == 0 else None
-        predicted = learner.predict_then_learn(X[begin:end], y[begin:end], declared)
-        answers[begin:end] = _numbers(predicted)
-        updates.append(int(learner.n_updates_))
-    return answers, places[1:], updates
-
-
-def _numbers(predicted: NDArray[Any]) -> IntArray:
-    """Return answers as numbers; None, for want of any class, is no answer."""
-    if predicted.dtype != object:
-        return predicted
-    return np.array([NO_ANSWER if label is None else label for label in predicted])
+    numbers = range(M)
+    evaluation = native_evaluation(
+        {"": learner}, labels=LabelIndex(numbers), classes=numbers
+    )
+    evaluation.run([Block(0, X, y, numbers=y)], places[1:], rows_per_call=n)
+    (participant,) = evaluation.participants
+    return participant
 
 
 @cache

@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.labels import LabelIndex
 
 LabelArray = NDArray[Any]
@@ -25,7 +26,11 @@ def as_labels(y: Any, name: str = "y") -> LabelArray:
         raise ValueError(
             f"Learning requires {name} to be passed, but the target {name} is None."
         )
+    refuse_masked(y, name)
     labels = np.asarray(y)
+    if labels.dtype.kind in "US" and not hasattr(y, "dtype"):
+        # NumPy has turned whatever stood beside a text into text.
+        _check_objects(np.asarray(y, dtype=object), name)
     if labels.ndim != 1:
         labels = column_or_1d(labels, warn=True)
     kind = labels.dtype.kind
