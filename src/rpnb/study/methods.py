@@ -1,7 +1,7 @@
 """The methods of a study: the paper's six, two plain references, all other learners.
 
 A method is a learner with parameters. Learners other than RPNB are found by name in
-`rpnb.baselines`.
+`rpnb.estimators.registry`.
 """
 
 import difflib
@@ -13,15 +13,16 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from rpnb import baselines
 from rpnb.core.projection.matrices import down_space_dimension
 from rpnb.datasets import paper
-from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.registry import learners
 
 #: The methods of the paper's tables, in the order of their columns.
 PAPER = paper.METHODS
 #: Reference methods that are part of every study.
-REFERENCES = ("MajorityClass", "NoChange")
+REFERENCES = tuple(
+    name for name, each in learners().items() if each.family == "reference"
+)
 
 
 class UnknownMethodError(ValueError):
@@ -56,7 +57,7 @@ class Method:
     name: str
     """name as in the paper's tables, or of another learner"""
     learner: str
-    """RPNB, or a name that `rpnb.baselines` knows"""
+    """its name in `rpnb.estimators.registry`"""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """those that differ from the learner's defaults"""
     note: str | None = None
@@ -104,7 +105,7 @@ def methods() -> Mapping[str, Method]:
     """Return all methods by name: the paper's, the references, then other learners."""
     by_name = {method.name: method for method in _TABLE}
     taken = {method.learner for method in _TABLE if not method.parameters}
-    for name in _learners():
+    for name in learners():
         if name not in taken:
             by_name.setdefault(name, Method(name, name))
     return MappingProxyType(by_name)
@@ -140,14 +141,12 @@ def make(method: Method, seed: int | None = None) -> StudyLearner:
     MethodUnavailableError
         If the learner is not part of this version.
     """
-    learner: StudyLearner
-    if method.learner == "RPNB":
-        learner = RPNBClassifier(**method.parameters)
-    else:
-        if method.learner not in _learners():
-            raise MethodUnavailableError("not available in this version")
-        learner = baselines.make(method.learner, **method.parameters)
-    if seed is not None and "random_state" in learner.get_params(deep=False):
+    if method.learner not in learners():
+        raise MethodUnavailableError("not available in this version")
+    known = learners()[method.learner]
+    estimator: Any = known.estimator
+    learner: StudyLearner = estimator(**method.parameters)
+    if seed is not None and known.seeded:
         learner.set_params(random_state=seed)
     return learner
 
@@ -176,26 +175,17 @@ def order_of(name: str) -> tuple[int, str]:
 def cost(method: Method, n: int, p: int, M: int) -> float:
     """Return a rough estimate of the seconds of a run, to start long runs first."""
     K = int(method.parameters.get("n_estimators", 10))
-    match method.learner:
-        case "RPNB":
+    known = learners().get(method.learner)
+    match known.family if known is not None else None:
+        case "rpnb":
             row = 1e-9 * K * down_space_dimension(p) * (4.0 + 0.1 * p + 0.25 * M)
-        case name if "Bagging" in name or "Boosting" in name:
+        case "ensemble":
             row = 1e-9 * K * (2000 + 50 * p * M)
-        case name if name in _SECOND_ORDER:
+        case "second order":
             row = 1e-9 * (2000 + 0.6 * p * (p + M))
         case _:
             row = 1e-9 * (2000 + 2 * p * M)
     return 0.005 + n * row
-
-
-_SECOND_ORDER = frozenset(
-    {"AROW", "CW", "IELLIP", "NAROW", "NHERD", "SCW1", "SCW2", "SOP"}
-)
-
-
-def _learners() -> list[str]:
-    """Return the names of all learners but RPNB that this version has."""
-    return baselines.names()
 
 
 def _key(name: str) -> str:
