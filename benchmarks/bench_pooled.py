@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pooled_accuracy import read_stream, read_table
 
+from pooled_accuracy import read_stream, read_table
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled import engine
+from rpnb.core.pooled import engine, pool
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 
@@ -53,7 +53,7 @@ def parts(X: FloatArray, y: IntArray, names: list[str]) -> dict[str, float]:
     places: list[tuple[Any, str, str]] = [
         (module, "learn_rows", name) for name, module in engine.MEMBERS.items()
     ]
-    places += [(engine, "_prepare", "features"), (engine.pooling, "pool_rows", "pool")]
+    places += [(engine, "_prepare", "features"), (pool, "pool_rows", "pool")]
     for holder, attribute, name in places:
         function = getattr(holder, attribute)
         saved.append((holder, attribute, function))

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from rpnb import RPNBClassifier
-from rpnb.core.projection.matrices import Law
+from rpnb.core.projection.matrices import Distribution
 from rpnb.report.charts.drawing import (
     Dot,
     Drawing,
@@ -87,7 +87,7 @@ def transform(repeat: int) -> None:
     print("    M  gaussian  product  hadamard   gaussian/hadamard  product/hadamard")
     rng = np.random.default_rng(0)
     R = rng.normal(size=(p, F)).astype(np.float32)
-    laws: tuple[Law, ...] = ("gaussian", "hadamard")
+    laws: tuple[Distribution, ...] = ("gaussian", "hadamard")
     for M in (2, 5):
         y = rng.integers(0, M, n)
         X = rng.normal(size=(n, p)) + (2.5 / np.sqrt(p)) * rng.normal(size=(M, p))[y]
@@ -118,7 +118,7 @@ def transform(repeat: int) -> None:
         )
 
 
-def learn_and_report(law: Law) -> None:
+def learn_and_report(law: Distribution) -> None:
     """Learn the sparse stream in this process, and print its peak memory."""
     before = peak_memory()
     X, y = sparse_stream(40_000, 10_000)

@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from rpnb import RPNBClassifier, datasets
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.projection.matrices import Law
+from rpnb.core.projection.matrices import Distribution
 
 WIDEST = ("GM", "Isolet", "Madelon", "Multiple Features", "Musk2")
 # What is compared with the first: a name, a law, and what is added to the seeds.
-COLUMNS: tuple[tuple[str, Law, int], ...] = (
+COLUMNS: tuple[tuple[str, Distribution, int], ...] = (
     ("gaussian", "gaussian", 0),
     ("other draws", "gaussian", 1000),
     ("very_sparse", "very_sparse", 0),

@@ -35,7 +35,7 @@ from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
     Forest,
-    Rules,
+    TreeParameters,
     new_forest,
 )
 from workloads import paper_stream
@@ -52,7 +52,7 @@ NAMES = [
 EXACT = ["Letter", "Penbased", "Nursery", "Musk1"]
 ENSEMBLES = ["Ionosphere", "Vertebral", "Monk-2", "Penbased"]
 SPEED = "Letter"
-PRODUCT = Rules(density=DENSITY_PRODUCT)
+PRODUCT = TreeParameters(density=DENSITY_PRODUCT)
 
 
 class Moa:
@@ -186,7 +186,7 @@ def _report_votes(name: str, what: str, ours: FloatArray, theirs: FloatArray) ->
 
 
 def bag(
-    X: FloatArray, y: IntArray, M: int, K: int, seed: int, rules: Rules
+    X: FloatArray, y: IntArray, M: int, K: int, seed: int, rules: TreeParameters
 ) -> tuple[IntArray, Forest]:
     """Pass rows through K bagged trees; return the predicted labels."""
     votes = np.zeros((len(X), M))
@@ -221,7 +221,7 @@ def compare_errors(server: Moa, name: str, runs: int, K: int) -> None:
         )
         errors[0, run] = (arrays["labels"] != y).mean()
         for i, density in ((1, DENSITY_PRODUCT), (2, DENSITY_LOG)):
-            labels, _ = bag(X, y, M, K, run + 1, Rules(density=density))
+            labels, _ = bag(X, y, M, K, run + 1, TreeParameters(density=density))
             errors[i, run] = (labels != y).mean()
     means = errors.mean(axis=1)
     difference = errors[1] - errors[0]
@@ -255,9 +255,9 @@ def compare_speed(server: Moa, K: int, rows: int) -> None:
     theirs = len(X) / answer["seconds"]
     print(f"  MOA          {theirs:8.0f}   (wall clock {len(X) / answer['wall']:.0f})")
     for label, density in (("product", DENSITY_PRODUCT), ("log", DENSITY_LOG)):
-        bag(X[:500], y[:500], M, K, 1, Rules(density=density))
+        bag(X[:500], y[:500], M, K, 1, TreeParameters(density=density))
         wall, began = time.perf_counter(), time.thread_time()
-        bag(X, y, M, K, 1, Rules(density=density))
+        bag(X, y, M, K, 1, TreeParameters(density=density))
         ours = len(X) / (time.thread_time() - began)
         wall = len(X) / (time.perf_counter() - wall)
         print(

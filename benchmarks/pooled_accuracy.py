@@ -2,20 +2,20 @@
 
     python benchmarks/pooled_accuracy.py --data FOLDER --streams FOLDER
 
-`--data` holds NAME.csv.gz, a header and the label last; of each, the first rows of a few
-permutations are learnt. `--streams` holds NAME.npz with X and y, in their own order, and
-may hold peers.csv (stream, learner, error). Each line: error, the design's figure,
+`--data` holds NAME.csv.gz, a header and the label last; of each, the first rows of a
+few permutations are learnt. `--streams` holds NAME.npz with X and y, in their own
+order, and may hold peers.csv (stream, learner, error). Each line: error, the design's figure,
 calibration error of the probabilities given before a row is learnt, µs a row of
 processor time, and with `--members` the errors of the members alone.
 """
 
 import argparse
 import csv
+import gzip
 import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import MEMBERS, PooledModel, new_model, run
@@ -39,9 +39,10 @@ _BINS = 15
 
 def read_table(path: Path) -> tuple[FloatArray, IntArray]:
     """Return rows and class numbers of a CSV file whose last column is the label."""
-    table = pd.read_csv(path)
-    labels = table.iloc[:, -1].to_numpy().astype(str)
-    X = table.iloc[:, :-1].to_numpy(np.float64)
+    with gzip.open(path, "rt") as file:
+        lines = list(csv.reader(file))[1:]
+    X = np.array([line[:-1] for line in lines], np.float64)
+    labels = np.array([line[-1] for line in lines])
     return X, np.unique(labels, return_inverse=True)[1]
 
 
@@ -54,7 +55,9 @@ def read_stream(path: Path) -> tuple[FloatArray, IntArray]:
     )
 
 
-def calibration_error(log_posteriors: FloatArray, labels: IntArray, y: IntArray) -> float:
+def calibration_error(
+    log_posteriors: FloatArray, labels: IntArray, y: IntArray
+) -> float:
     """Return the expected calibration error of the predicted class, 15 equal bins."""
     confidence = np.exp(log_posteriors.max(axis=1))
     bins = np.minimum((confidence * _BINS).astype(np.int64), _BINS - 1)

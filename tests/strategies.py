@@ -11,7 +11,7 @@ from rpnb.core.bayes.densities import Prior
 from rpnb.core.bayes.model import Model, arrange_classes, new_model
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.exact import pass_exact
-from rpnb.core.projection.matrices import LAWS, MATRIX_LAWS, Law
+from rpnb.core.projection.matrices import DISTRIBUTIONS, MATRIX_LAWS, Distribution
 from rpnb.core.projection.record import make_projection
 
 WEIGHT = np.ones(1)
@@ -55,7 +55,7 @@ def make_model(
     *,
     K: int = 5,
     q: int = 3,
-    law: Law = "gaussian",
+    law: Distribution = "gaussian",
     seed: int = 0,
     prior: Prior | None = None,
     keep: float = 1.0,
@@ -122,5 +122,5 @@ def mixtures(seed: int, n: int, apart: float) -> tuple[FloatArray, IntArray]:
     return centres[y, rng.integers(0, 2, n)] + rng.normal(size=(n, 3)), y
 
 
-laws = st.sampled_from(LAWS)
+laws = st.sampled_from(DISTRIBUTIONS)
 matrix_laws = st.sampled_from(MATRIX_LAWS)

@@ -19,7 +19,7 @@ from peers.showing import three_digits
 from peers.statistics import fit_power_law, spread
 from rpnb import RPNBClassifier
 from rpnb.datasets.streams import mixture
-from rpnb.report.tables import Table
+from rpnb.report.tables import TextTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def panels(points: Sequence[Point]) -> list[Panel]:
     return found
 
 
-def table(points: Sequence[Point]) -> Table:
+def table(points: Sequence[Point]) -> TextTable:
     """Return the table: one line a size that varies."""
     rows = []
     for panel in panels(points):
@@ -157,7 +157,7 @@ def table(points: Sequence[Point]) -> Table:
             )
         )
     base = Sizes()
-    return Table(
+    return TextTable(
         "How the seconds of a run grow",
         ("size", "from–to", "µs a row", "exponent", "of the floor", "run / floor"),
         tuple(rows),

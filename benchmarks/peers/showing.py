@@ -9,9 +9,9 @@ from peers.figures import Figures
 from peers.peers import PEERS
 from peers.rounds import Outcome
 from rpnb.report.charts.drawing import Drawing
+from rpnb.report.files import chart_files, write_files
 from rpnb.report.html import slug
-from rpnb.report.tables import DASH, Table, to_csv, to_markdown
-from rpnb.study.page.files import chart_files, write_bytes
+from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown
 
 _HEADER = (
     "library",
@@ -28,7 +28,7 @@ _HEADER = (
 )
 
 
-def table(stream: str, figures: Sequence[Figures], outcome: Outcome) -> Table:
+def table(stream: str, figures: Sequence[Figures], outcome: Outcome) -> TextTable:
     """Return the table of one stream."""
     here = [f for f in figures if f.stream == stream]
     plan = outcome.plan
@@ -48,7 +48,7 @@ def table(stream: str, figures: Sequence[Figures], outcome: Outcome) -> Table:
         for f in outcome.failures
         if f.stream == stream
     ]
-    return Table(
+    return TextTable(
         f"{stream}: {here[0].n:,} rows{scaled}" if here else stream,
         _HEADER,
         tuple(_cells(f) for f in here),
@@ -128,7 +128,11 @@ def write(
 
 
 def write_growth(
-    points: Sequence[Any], shown: Table, chart: Drawing, directory: Path, command: str
+    points: Sequence[Any],
+    shown: TextTable,
+    chart: Drawing,
+    directory: Path,
+    command: str,
 ) -> list[Path]:
     """Write how cost grows: the table, its points, and the chart."""
     texts = {
@@ -142,4 +146,4 @@ def _write(
     texts: dict[str, str], charts: dict[str, Drawing], directory: Path
 ) -> list[Path]:
     files = {name: text.encode() for name, text in texts.items()}
-    return write_bytes(files | chart_files(charts), directory)
+    return write_files(files | chart_files(charts), directory)

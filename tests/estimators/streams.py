@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oracles.paper import Oracle, matrices
 from rpnb import RPNBClassifier
-from rpnb.core.bayes.combining import RULES
+from rpnb.core.bayes.combining import COMBINERS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 WORDS = ["ant", "bee", "cat", "dog", "emu"]
@@ -26,7 +26,7 @@ FAMILIES: dict[str, NDArray[Any]] = {
 }
 
 families = st.sampled_from(sorted(FAMILIES))
-rules = st.sampled_from(RULES)
+rules = st.sampled_from(COMBINERS)
 seeds = st.integers(0, 10_000)
 
 

@@ -12,7 +12,7 @@ from estimators.streams import (
     rows,
     small,
 )
-from rpnb.core.bayes.combining import RULES
+from rpnb.core.bayes.combining import COMBINERS
 
 # Asking
 
@@ -33,7 +33,7 @@ def test_predicting_changes_nothing() -> None:
     assert snapshot(model) == before
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", COMBINERS)
 @pytest.mark.parametrize("M", [1, 2, 4])
 def test_probabilities_are_finite_and_sum_to_one_from_the_first_row_on(
     rule: Any, M: int
@@ -51,7 +51,7 @@ def test_probabilities_are_finite_and_sum_to_one_from_the_first_row_on(
         )
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", COMBINERS)
 def test_log_probabilities_are_the_logarithms(rule: Any) -> None:
     X, y = blobs(20)
     model = small(combiner=rule).fit(X, y)

@@ -20,7 +20,7 @@ from estimators.streams import (
     small,
 )
 from oracles import paper as plain
-from rpnb.core.bayes.combining import RULES
+from rpnb.core.bayes.combining import COMBINERS
 
 # The plain twin
 
@@ -58,7 +58,7 @@ def test_labels_and_statistics_are_those_of_the_plain_algorithm(
     assert_allclose(model._state.moments.weight + model.prior_weight, twin.n)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", COMBINERS)
 def test_scores_are_those_of_the_plain_algorithm(rule: Any) -> None:
     X, y = blobs(10, 80)
     model = small(combiner=rule).fit(X, y)

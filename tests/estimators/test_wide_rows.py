@@ -15,9 +15,9 @@ from estimators.snapshots import state_of
 from estimators.streams import Stream, blobs, cuts, rules, seeds, small
 from rpnb import RPNBClassifier
 from rpnb.core.projection import record as models
-from rpnb.core.projection.matrices import LAWS, Law
+from rpnb.core.projection.matrices import DISTRIBUTIONS, Distribution
 from rpnb.estimators.saving.files import ModelFileError
-from rpnb.estimators.saving.model_parts import take_apart
+from rpnb.estimators.saving.model_parts import model_to_arrays
 
 pandas = pytest.importorskip("pandas")
 
@@ -29,7 +29,7 @@ FORMS: dict[str, Any] = {
     "coo_array": scipy.sparse.coo_array,
     "pandas": lambda X: pandas.DataFrame(X).astype(pandas.SparseDtype(float, 0.0)),
 }
-laws = st.sampled_from(LAWS)
+laws = st.sampled_from(DISTRIBUTIONS)
 forms = st.sampled_from(sorted(FORMS))
 
 
@@ -53,7 +53,7 @@ def _never_dense(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.data(), seeds, laws, rules, forms)
 def test_sparse_rows_give_the_bits_of_dense_ones_however_cut(
-    data: st.DataObject, seed: int, law: Law, rule: Any, form: str
+    data: st.DataObject, seed: int, law: Distribution, rule: Any, form: str
 ) -> None:
     n = data.draw(st.integers(1, 50))
     X, y = thin(seed, n, p=data.draw(st.integers(1, 20)))
@@ -76,10 +76,10 @@ def test_sparse_rows_give_the_bits_of_dense_ones_however_cut(
         assert_array_equal(getattr(sparse, method)(make(X)), expected)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
 @pytest.mark.parametrize("update", ["mistakes", "all"])
 def test_learning_sparse_rows_silently_is_learning_dense_ones(
-    law: Law, update: Any
+    law: Distribution, update: Any
 ) -> None:
     X, y = thin(3)
     weight = np.random.default_rng(0).integers(0, 3, 60)
@@ -90,8 +90,8 @@ def test_learning_sparse_rows_silently_is_learning_dense_ones(
     assert state_of(sparse) == state_of(dense)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_predictions_are_those_made_before_learning(law: Law) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
+def test_predictions_are_those_made_before_learning(law: Distribution) -> None:
     X, y = thin(4)
     rows = scipy.sparse.csr_array(X)
     model = small(projection=law)
@@ -101,8 +101,8 @@ def test_predictions_are_those_made_before_learning(law: Law) -> None:
     assert predicted.tolist() == before.predict(X[20:21]).tolist()
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_single_rows_go_the_same_way(law: Law) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
+def test_single_rows_go_the_same_way(law: Distribution) -> None:
     X, y = thin(5)
     singly, at_once = small(projection=law), small(projection=law)
     expected = at_once.predict_then_learn(X, y, classes=[0, 1, 2])
@@ -134,9 +134,9 @@ def test_names_of_sparse_frames_are_known() -> None:
         model.predict(frame[["b", "a", "c"]])
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
 def test_a_file_holds_the_seed_and_gives_the_same_model(
-    law: Law, tmp_path: Path
+    law: Distribution, tmp_path: Path
 ) -> None:
     X, y = thin(7, p=100)
     rows = scipy.sparse.csr_array(X)
@@ -150,9 +150,9 @@ def test_a_file_holds_the_seed_and_gives_the_same_model(
     assert state_of(deepcopy(model)) == state_of(model)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
 def test_a_file_whose_projections_would_be_others_is_refused(
-    law: Law, tmp_path: Path
+    law: Distribution, tmp_path: Path
 ) -> None:
     X, y = thin(8)
     model = small(projection=law).fit(X, y)
@@ -171,17 +171,17 @@ def test_a_matrix_that_is_not_kept_has_a_checksum_too(
     model.save(tmp_path / "model")
     assert state_of(RPNBClassifier.load(tmp_path / "model")) == state_of(model)
     checksums = {
-        take_apart(small(projection=law, random_state=seed).fit(X, y)._state)[0][
+        model_to_arrays(small(projection=law, random_state=seed).fit(X, y)._state)[0][
             "fingerprint"
         ]
-        for law in LAWS
+        for law in DISTRIBUTIONS
         for seed in (1, 2)
     }
     assert len(checksums) == 10
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_shards_of_sparse_streams_are_merged(law: Law) -> None:
+@pytest.mark.parametrize("law", DISTRIBUTIONS)
+def test_shards_of_sparse_streams_are_merged(law: Distribution) -> None:
     X, y = thin(9)
     rows = scipy.sparse.csr_array(X)
     base = small(projection=law).fit(rows[:20], y[:20])

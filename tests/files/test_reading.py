@@ -16,7 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from rpnb.files import Chunk, FileError, LabelledArrays, LabelledFile, Options
+from rpnb.files import (
+    FileError,
+    LabelledArrays,
+    LabelledChunk,
+    LabelledFile,
+    ReadOptions,
+)
 from rpnb.files.formats import lines as file_lines
 
 N = 400
@@ -100,13 +106,13 @@ def write(kind: str, folder: Path, columns: dict[str, list[Any]]) -> str:
 
 
 def read(
-    path: Path | str, options: Options, rows: int = 10, shuffle: int | None = None
-) -> list[Chunk]:
+    path: Path | str, options: ReadOptions, rows: int = 10, shuffle: int | None = None
+) -> list[LabelledChunk]:
     with LabelledFile(str(path), options) as file:
         return list(file.chunks(rows, shuffle))
 
 
-def joined(chunks: list[Chunk]) -> tuple[Any, Any]:
+def joined(chunks: list[LabelledChunk]) -> tuple[Any, Any]:
     X = np.concatenate([chunk.X for chunk in chunks])
     return X, np.concatenate([chunk.y for chunk in chunks])
 
@@ -124,7 +130,7 @@ def test_each_format_gives_the_rows(
     small = {"quote": b"", "size": block}
     monkeypatch.setattr(file_lines.whole_lines, "__kwdefaults__", small)
     monkeypatch.setattr(file_lines, "BLOCK", block)
-    file = LabelledFile(path, Options(target="label"))
+    file = LabelledFile(path, ReadOptions(target="label"))
     chunks = list(file.chunks(64))
     file.close()
     assert [len(chunk.y) for chunk in chunks] == [64] * 6 + [16]
@@ -147,7 +153,7 @@ def test_a_shuffled_file_is_the_file_of_shuffled_rows(
     order = np.random.default_rng(7).permutation(N)
     moved = {name: [values[i] for i in order] for name, values in columns.items()}
     path = write(kind, tmp_path, columns)
-    chunks = read(path, Options(target="label"), 50, shuffle=7)
+    chunks = read(path, ReadOptions(target="label"), 50, shuffle=7)
     X, y = joined(chunks)
     assert_array_equal(X, expected(moved)[0])
     assert_array_equal(y, expected(moved)[1])
@@ -200,20 +206,20 @@ def test_a_quoted_cell_may_hold_delimiter_quotes_and_a_new_line(tmp_path: Path) 
     path = tmp_path / "quoted.csv"
     text = 'x,word,y\n1,"a, ""b""\nc",u\n2,plain,v\n' * 1
     path.write_text(text + '3,"a, ""b""\nc",u\n')
-    (chunk,) = read(path, Options(target="y"))
+    (chunk,) = read(path, ReadOptions(target="y"))
     assert_array_equal(chunk.X, [[1, 0], [2, 1], [3, 0]])
 
 
 def test_columns_without_a_header_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "plain.csv"
     path.write_text("1.5,7,x\n2.5,8,y\n")
-    options = Options(target="3", header=False, drop=("2",))
+    options = ReadOptions(target="3", header=False, drop=("2",))
     (chunk,) = read(path, options)
     assert_array_equal(chunk.X, [[1.5], [2.5]])
     assert chunk.y.tolist() == ["x", "y"]
     path.write_text("1.5,7,3\n2.5,8,4\n")
     with pytest.raises(FileError, match="no header, say --no-header"):
-        LabelledFile(str(path), Options(target="3"))
+        LabelledFile(str(path), ReadOptions(target="3"))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +239,7 @@ def test_labels_are_whole_numbers_booleans_or_text(
 ) -> None:
     path = str(tmp_path / "labels.parquet")
     pa.parquet.write_table(pa.table({"x": [1, 2, 3], "y": column}), path)
-    (chunk,) = read(path, Options(target="y"))
+    (chunk,) = read(path, ReadOptions(target="y"))
     assert chunk.y.tolist() == labels
     assert chunk.codes.tolist() == [0, 1, 0]
 
@@ -244,13 +250,13 @@ SVM = "1 1:0.5 7:2 # one\n-1 2:1.5\n# none\n\n1 qid:3 3:-1e-3\n"
 @pytest.mark.parametrize(
     ("options", "shape"),
     [
-        (Options(target=None), (3, 7)),
-        (Options(target=None, features=9), (3, 9)),
-        (Options(target=None, features=9, zero_based=True), (3, 9)),
+        (ReadOptions(target=None), (3, 7)),
+        (ReadOptions(target=None, features=9), (3, 9)),
+        (ReadOptions(target=None, features=9, zero_based=True), (3, 9)),
     ],
 )
 def test_sparse_rows_are_those_of_scikit_learn(
-    options: Options, shape: tuple[int, int], tmp_path: Path
+    options: ReadOptions, shape: tuple[int, int], tmp_path: Path
 ) -> None:
     from sklearn.datasets import load_svmlight_file
 
@@ -269,56 +275,101 @@ def test_sparse_rows_are_those_of_scikit_learn(
 def test_feature_zero_makes_a_sparse_file_count_from_zero(tmp_path: Path) -> None:
     path = tmp_path / "rows.libsvm"
     path.write_text("1 0:5 2:6\n2 1:7\n")
-    (chunk,) = read(path, Options(target=None))
+    (chunk,) = read(path, ReadOptions(target=None))
     assert_array_equal(chunk.X.toarray(), [[5, 0, 6], [0, 7, 0]])
 
 
-REFUSED: list[tuple[str, str, Options, str]] = [
-    ("r.svm", "1 1:x\n", Options(target=None), "row 1: not a row of SVMlight"),
-    ("r.svm", "1 1:2\n2 0:1\n", Options(target=None, features=3), "row 2: feature 0"),
-    ("r.svm", "1 4:2\n", Options(target=None, features=3), "row 1: feature 4, but"),
-    ("r.svm", "1 1:inf\n", Options(target=None), "row 1: a feature is"),
-    ("r.svm", "1.5 1:2\n", Options(target=None), "1.5 is no label"),
-    ("r.svm", "1 1:2\n", Options(target="y"), "leave --target out"),
-    ("r.arff", "@relation x\n", Options(target="y"), "not an ARFF file"),
+REFUSED: list[tuple[str, str, ReadOptions, str]] = [
+    ("r.svm", "1 1:x\n", ReadOptions(target=None), "row 1: not a row of SVMlight"),
+    (
+        "r.svm",
+        "1 1:2\n2 0:1\n",
+        ReadOptions(target=None, features=3),
+        "row 2: feature 0",
+    ),
+    ("r.svm", "1 4:2\n", ReadOptions(target=None, features=3), "row 1: feature 4, but"),
+    ("r.svm", "1 1:inf\n", ReadOptions(target=None), "row 1: a feature is"),
+    ("r.svm", "1.5 1:2\n", ReadOptions(target=None), "1.5 is no label"),
+    ("r.svm", "1 1:2\n", ReadOptions(target="y"), "leave --target out"),
+    ("r.arff", "@relation x\n", ReadOptions(target="y"), "not an ARFF file"),
     (
         "r.arff",
         "@attribute x real\n@attribute y {a,b}\n@data\n1,a\n2,c\n",
-        Options(target="y"),
+        ReadOptions(target="y"),
         "row 2, column y: 'c' is none of the values",
     ),
     (
         "r.arff",
         "@attribute x date\n@attribute y {a,b}\n@data\n",
-        Options(target="y"),
+        ReadOptions(target="y"),
         "column x: holds dates or times",
     ),
     (
         "r.arff",
         "@attribute x real\n@attribute y {a,b}\n@data\n{0 1}\n",
-        Options(target="y"),
+        ReadOptions(target="y"),
         "row 1: sparse ARFF",
     ),
-    ("r.jsonl", '{"x":1,"y":2}\n{"x":1\n', Options(target="y"), "row 2: not a JSON"),
-    ("r.jsonl", '{"x":[1],"y":2}\n', Options(target="y"), "column x: holds values of"),
-    ("r.csv", "x,x,y\n1,2,3\n", Options(target="y"), "two columns have the name 'x'"),
-    ("r.csv", "x;y\n1;2\n", Options(target="y"), "--delimiter names another"),
-    ("r.csv", "x,y\n1,2\n", Options(target=None), "name it with --target"),
-    ("r.csv", "x,y\n1,2\n", Options(target="y", drop=("x",)), "no column is left"),
-    ("r.csv", "x,y\n", Options(target="y"), "there are no rows"),
-    ("r.csv", "x,y\n2020-01-31,1\n", Options(target="y"), "column x: holds dates"),
-    ("r.csv", "x,y\n1,2\n1,2.5\n", Options(target="y"), "row 2, column y: 2.5 is no"),
-    ("r.csv", "x,y\n1,0.5\n", Options(target="y"), "row 1, column y: 0.5 is no label"),
-    ("r.csv", "x,y\n1,a\n1e200,a\n", Options(target="y"), "row 2, column x: 1e+200"),
-    ("r.csv", "x,y\n1,a\n2,\n", Options(target="y"), "row 2, column y: the label is"),
-    ("r.csv", "x,y\nu,a\n,a\n", Options(target="y"), "row 2, column x: the value is"),
-    ("r.txt", "x,y\nu,a\n", Options(target="y"), "the format is not known"),
+    (
+        "r.jsonl",
+        '{"x":1,"y":2}\n{"x":1\n',
+        ReadOptions(target="y"),
+        "row 2: not a JSON",
+    ),
+    (
+        "r.jsonl",
+        '{"x":[1],"y":2}\n',
+        ReadOptions(target="y"),
+        "column x: holds values of",
+    ),
+    (
+        "r.csv",
+        "x,x,y\n1,2,3\n",
+        ReadOptions(target="y"),
+        "two columns have the name 'x'",
+    ),
+    ("r.csv", "x;y\n1;2\n", ReadOptions(target="y"), "--delimiter names another"),
+    ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "name it with --target"),
+    ("r.csv", "x,y\n1,2\n", ReadOptions(target="y", drop=("x",)), "no column is left"),
+    ("r.csv", "x,y\n", ReadOptions(target="y"), "there are no rows"),
+    ("r.csv", "x,y\n2020-01-31,1\n", ReadOptions(target="y"), "column x: holds dates"),
+    (
+        "r.csv",
+        "x,y\n1,2\n1,2.5\n",
+        ReadOptions(target="y"),
+        "row 2, column y: 2.5 is no",
+    ),
+    (
+        "r.csv",
+        "x,y\n1,0.5\n",
+        ReadOptions(target="y"),
+        "row 1, column y: 0.5 is no label",
+    ),
+    (
+        "r.csv",
+        "x,y\n1,a\n1e200,a\n",
+        ReadOptions(target="y"),
+        "row 2, column x: 1e+200",
+    ),
+    (
+        "r.csv",
+        "x,y\n1,a\n2,\n",
+        ReadOptions(target="y"),
+        "row 2, column y: the label is",
+    ),
+    (
+        "r.csv",
+        "x,y\nu,a\n,a\n",
+        ReadOptions(target="y"),
+        "row 2, column x: the value is",
+    ),
+    ("r.txt", "x,y\nu,a\n", ReadOptions(target="y"), "the format is not known"),
 ]
 
 
 @pytest.mark.parametrize(("name", "text", "options", "message"), REFUSED)
 def test_what_cannot_be_read_is_named(
-    name: str, text: str, options: Options, message: str, tmp_path: Path
+    name: str, text: str, options: ReadOptions, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
@@ -333,14 +384,14 @@ def test_text_in_another_encoding_is_named_by_row_and_column(tmp_path: Path) -> 
     path = tmp_path / "latin.csv"
     path.write_bytes("x,y\n1,a\n2,é\n".encode("latin-1"))
     with pytest.raises(FileError, match="row 2, column y: not UTF-8 text"):
-        read(path, Options(target="y"))
+        read(path, ReadOptions(target="y"))
 
 
 def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     rows = "".join(f"1,note {i % 6},a\n" for i in range(20))
     path.write_text("x,note,y\n" + rows)
-    options: Callable[[int], Options] = lambda most: Options(  # noqa: E731
+    options: Callable[[int], ReadOptions] = lambda most: ReadOptions(  # noqa: E731
         target="y", max_categories=most
     )
     assert len(read(path, options(6), 4)) == 5
@@ -351,17 +402,17 @@ def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "head", "row", "bad", "options", "message"),
     [
-        ("r.csv", "x,y\n", "1.5,a\n", "1.5\n", Options(target="y"), "1 columns"),
-        ("r.csv", "x,y\n", "1.5,a\n", "u,a\n", Options(target="y"), "'u' is no"),
-        ("r.csv", "x,y\n", "1.5,a\n", "nan,a\n", Options(target="y"), "missing or"),
+        ("r.csv", "x,y\n", "1.5,a\n", "1.5\n", ReadOptions(target="y"), "1 columns"),
+        ("r.csv", "x,y\n", "1.5,a\n", "u,a\n", ReadOptions(target="y"), "'u' is no"),
+        ("r.csv", "x,y\n", "1.5,a\n", "nan,a\n", ReadOptions(target="y"), "missing or"),
         (
             *("r.jsonl", "", '{"x": 1, "y": 2}\n', '{"x": "u", "y": 2}\n'),
-            *(Options(target="y"), "'u' is not a number"),
+            *(ReadOptions(target="y"), "'u' is not a number"),
         ),
-        ("r.svm", "", "1 1:2\n", "1 1;2\n", Options(target=None), "not a row"),
+        ("r.svm", "", "1 1:2\n", "1 1;2\n", ReadOptions(target=None), "not a row"),
         (
             *("r.arff", "@attribute x real\n@attribute y {a}\n@data\n"),
-            *("1, a\n", "1, b\n", Options(target="y"), "'b' is none"),
+            *("1, a\n", "1, b\n", ReadOptions(target="y"), "'b' is none"),
         ),
     ],
 )
@@ -370,7 +421,7 @@ def test_a_fault_far_into_a_file_has_its_row(
     head: str,
     row: str,
     bad: str,
-    options: Options,
+    options: ReadOptions,
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -29,13 +29,13 @@ from rpnb.core.linear.algorithms import (
     SCW1,
     SCW2,
     SOP,
-    Rule,
+    LinearAlgorithm,
 )
 from rpnb.core.linear.state import LinearState
 
 
 def linear_pass_plain(
-    rule: Rule,
+    rule: LinearAlgorithm,
     state: LinearState,
     X: FloatArray,
     y: IntArray,
@@ -67,7 +67,7 @@ def _covariance(state: LinearState) -> FloatArray:
 
 
 def _two_class_round(
-    rule: Rule, state: LinearState, x: FloatArray, y: int, learn: bool
+    rule: LinearAlgorithm, state: LinearState, x: FloatArray, y: int, learn: bool
 ) -> int:
     w = state.W[0].copy()
     algorithm = rule.algorithm
@@ -139,7 +139,7 @@ def _two_class_round(
 
 
 def _covariance_step_two_class(
-    rule: Rule, m: float, v: float, wrong: bool, c: float
+    rule: LinearAlgorithm, m: float, v: float, wrong: bool, c: float
 ) -> tuple[bool, float, float, float]:
     """Trigger, α, β and divisor of the second-order learners of two classes."""
     C, phi = rule.C, rule.phi
@@ -187,7 +187,7 @@ def _first_of_largest(scores: FloatArray, mask: BoolArray) -> int:
 
 
 def _multiclass_round(
-    rule: Rule, state: LinearState, x: FloatArray, y: int, learn: bool
+    rule: LinearAlgorithm, state: LinearState, x: FloatArray, y: int, learn: bool
 ) -> int:
     W = state.W.copy()
     algorithm, C, phi = rule.algorithm, rule.C, rule.phi
@@ -259,7 +259,9 @@ def _multiclass_round(
     return label
 
 
-def _confidence_step_multiclass(rule: Rule, m: float, v: float) -> tuple[float, float]:
+def _confidence_step_multiclass(
+    rule: LinearAlgorithm, m: float, v: float
+) -> tuple[float, float]:
     """α and β of CW, SCW-I and SCW-II for more than two classes."""
     C, phi = rule.C, rule.phi
     psi = 1 + phi**2 / 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
-from rpnb.core.bayes.combining import Rule
+from rpnb.core.bayes.combining import Combiner
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.projection.hadamard import Hadamard
 from rpnb.core.projection.matrices import draw
@@ -28,7 +28,7 @@ class Oracle:
     R: FloatArray
     """(K, p, q) the projections, not yet divided by √q"""
     M: int
-    rule: Rule = "log_sum"
+    rule: Combiner = "log_sum"
     prior_mean: float = 0.0
     prior_variance: float = 1.0
     prior_weight: float = 1.0
@@ -112,7 +112,7 @@ def normalise(log_posterior: FloatArray) -> FloatArray:
     return shifted / shifted.sum(axis=2, keepdims=True)
 
 
-def combine(rule: Rule, posterior: FloatArray) -> FloatArray:
+def combine(rule: Combiner, posterior: FloatArray) -> FloatArray:
     """Combine posteriors (n, K, M) by a rule of Kittler et al. (1998) to (n, M)."""
     if rule == "vote":
         M = posterior.shape[2]

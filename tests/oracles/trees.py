@@ -9,7 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import erfc, exp, inf, log, log2, nan, pi, sqrt
 
-from rpnb.core.trees.records import DENSITY_LOG, LEAF_ADAPTIVE, LEAF_MAJORITY, Rules
+from rpnb.core.trees.records import (
+    DENSITY_LOG,
+    LEAF_ADAPTIVE,
+    LEAF_MAJORITY,
+    TreeParameters,
+)
 
 Vector = Sequence[float]
 
@@ -100,7 +105,7 @@ class Node:
 class Tree:
     """A Hoeffding tree, and the splits made so far: row, attribute, threshold."""
 
-    rules: Rules
+    rules: TreeParameters
     root: Leaf | Node = field(default_factory=Leaf)
     rows: int = 0
     splits: list[tuple[int, int, float]] = field(default_factory=list)
@@ -201,7 +206,7 @@ def first_largest(values: Vector) -> int:
     return best
 
 
-def bayes_votes(leaf: Leaf, x: Vector, rules: Rules) -> list[float]:
+def bayes_votes(leaf: Leaf, x: Vector, rules: TreeParameters) -> list[float]:
     """Return naive Bayes' votes: prior times densities, or their ratios from logs."""
     unseen = Gaussian(weight=2.0, mean=nan)  # its density is 0 everywhere
     columns = [

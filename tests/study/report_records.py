@@ -5,7 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from rpnb.datasets import paper
-from rpnb.study.records import Point, Record
+from rpnb.study.analysis import analyse
+from rpnb.study.records import CurvePoint, RunRecord
+from rpnb.study.text_tables import table_files
 
 
 def make_record(
@@ -23,12 +25,12 @@ def make_record(
     source: str = "file",
     version: str = "0.1.0",
     reading: str = "paper",
-) -> Record:
+) -> RunRecord:
     """Return a run whose mistakes and updates grow evenly along the stream."""
     rows = np.unique(np.linspace(n / places, n, places).round().astype(int))
     mistakes = round(error * n)
     changed = mistakes if updates is None else updates
-    return Record(
+    return RunRecord(
         dataset=dataset,
         method=method,
         parameters="{}",
@@ -44,7 +46,7 @@ def make_record(
         updates=changed,
         seconds=0.5,
         curve=tuple(
-            Point(int(row), mistakes * int(row) // n, changed * int(row) // n)
+            CurvePoint(int(row), mistakes * int(row) // n, changed * int(row) // n)
             for row in rows
         ),
         source=source,
@@ -56,7 +58,7 @@ def like_the_paper(
     methods: Iterable[str] = paper.METHODS,
     permutations: int = 10,
     seed: int = 5,
-) -> list[Record]:
+) -> list[RunRecord]:
     """Return runs drawn around the printed means with the printed variances."""
     rng = np.random.default_rng(seed)
     shapes = {shape.dataset: shape for shape in paper.table_1()}
@@ -83,3 +85,8 @@ def like_the_paper(
                 )
             )
     return records
+
+
+def tables_of(records: Iterable[RunRecord]) -> dict[str, bytes]:
+    """Return all tables of some runs, as files by name."""
+    return table_files(analyse(records))

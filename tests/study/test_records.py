@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.study.records import Key, Point, Record, append, from_json, read, to_json
+from rpnb.study.records import (
+    CurvePoint,
+    RunKey,
+    RunRecord,
+    append,
+    from_json,
+    read,
+    to_json,
+)
 
-RECORD = Record(
+RECORD = RunRecord(
     dataset="Iris",
     method="RPNB",
     parameters='{"n_estimators": 200}',
@@ -24,7 +32,7 @@ RECORD = Record(
     f1=0.91,
     updates=12,
     seconds=0.25,
-    curve=(Point(75, 8, 8), Point(150, 12, 12)),
+    curve=(CurvePoint(75, 8, 8), CurvePoint(150, 12, 12)),
     seed=7,
     source="by rule",
 )
@@ -38,18 +46,18 @@ records = st.builds(
     error=numbers,
     f1=numbers,
     seconds=st.floats(0.0, 1e9),
-    curve=st.lists(st.builds(Point, *[st.integers(0, 10**6)] * 3)).map(tuple),
+    curve=st.lists(st.builds(CurvePoint, *[st.integers(0, 10**6)] * 3)).map(tuple),
 )
 
 
 @given(records)
-def test_a_record_survives_its_line_to_the_bit(record: Record) -> None:
+def test_a_record_survives_its_line_to_the_bit(record: RunRecord) -> None:
     line = to_json(record)
     assert "\n" not in line
     assert from_json(line) == record
 
 
-@pytest.mark.parametrize("name", Key._fields)
+@pytest.mark.parametrize("name", RunKey._fields)
 def test_each_part_of_the_key_tells_runs_apart(name: str) -> None:
     value: Any = getattr(RECORD, name)
     changed: Any = value + 1 if isinstance(value, int) else "other"

@@ -10,12 +10,12 @@ import rpnb
 from rpnb import RPNBClassifier, datasets
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
 from rpnb.study import cell, run, sources
-from rpnb.study import text_tables as showing
-from rpnb.study.cell import Task, stream
+from rpnb.study.cell import RunTask, stream
 from rpnb.study.methods import Method, find, make
 from rpnb.study.plan import Plan, content_of, learner_seed, make_plan, permutation
-from rpnb.study.records import Record, append, read
-from rpnb.study.run import Outcome, Progress, ResultsBusyError
+from rpnb.study.records import RunRecord, append, read
+from rpnb.study.run import ResultsBusyError, StudyOutcome, StudyProgress
+from study.report_records import tables_of
 
 SMALL = ["Iris", "Monk-2"]
 
@@ -26,11 +26,11 @@ def _no_data_folder_by_accident(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[RunTask]:
     """The tasks that were computed in this process, in their order."""
-    done: list[Task] = []
+    done: list[RunTask] = []
 
-    def counting(task: Task) -> Any:
+    def counting(task: RunTask) -> Any:
         done.append(task)
         return cell.run_task(task)
 
@@ -42,12 +42,12 @@ def small_plan(**arguments: Any) -> Plan:
     return make_plan(SMALL, ["RPNB", "OGD"], **{"permutations": 3, **arguments})
 
 
-def here(plan: Plan, path: Path, **arguments: Any) -> Outcome:
+def here(plan: Plan, path: Path, **arguments: Any) -> StudyOutcome:
     return run.run(plan, path, jobs=0, **arguments)
 
 
-def without_seconds(records: tuple[Record, ...]) -> list[dict[str, Any]]:
-    names = [name for name in Record.__slots__ if name != "seconds"]
+def without_seconds(records: tuple[RunRecord, ...]) -> list[dict[str, Any]]:
+    names = [name for name in RunRecord.__slots__ if name != "seconds"]
     return [{name: getattr(record, name) for name in names} for record in records]
 
 
@@ -80,12 +80,16 @@ def test_looking_at_a_run_on_its_way_does_not_change_it(method: str, n: int) -> 
     data = datasets.load("Monk-2")
     order = permutation(0, "Monk-2", 0, 432)[:n]
     X, y = data.X[order], (data.y[order] == "1").astype(np.int64)
-    answers, places, updates = stream(make(find(method), 0), X, y, 2)
+    result = stream(make(find(method), 0), X, y, 2)
     model = make(find(method), 0)
-    assert_array_equal(answers, model.predict_then_learn(X, y, [0, 1]))
-    assert updates[-1] == model.n_updates_
-    assert places[-1] == n
-    assert len(places) == min(n, 50)
+    predicted = model.predict_then_learn(X, y, [0, 1])
+    assert_array_equal(result.confusion.counts, confusion_counts(y, predicted, 2))
+    assert result.checkpoints[-1].updates == model.n_updates_
+    assert result.checkpoints[-1].row == n
+    assert len(result.checkpoints) == min(n, 50)
+    for checkpoint in result.checkpoints:
+        wrong = predicted[: checkpoint.row] != y[: checkpoint.row]
+        assert checkpoint.mistakes == np.count_nonzero(wrong)
 
 
 def test_every_method_gets_the_same_rows_in_the_same_order(
@@ -132,7 +136,7 @@ def test_a_cell_does_not_depend_on_which_others_there_are(tmp_path: Path) -> Non
         assert without_seconds((wanted[record.key],)) == without_seconds((record,))
 
 
-def test_nothing_is_computed_twice(tmp_path: Path, computed: list[Task]) -> None:
+def test_nothing_is_computed_twice(tmp_path: Path, computed: list[RunTask]) -> None:
     path = tmp_path / "r.jsonl"
     first = here(small_plan(permutations=2), path)
     assert first.computed == len(computed) == 2 * 4 * 2
@@ -145,7 +149,7 @@ def test_nothing_is_computed_twice(tmp_path: Path, computed: list[Task]) -> None
 
 
 def test_another_seed_reading_version_or_parameter_is_another_run(
-    tmp_path: Path, computed: list[Task], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, computed: list[RunTask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, runs = tmp_path / "r.jsonl", 2 * 4
     plan = {"permutations": 1}
@@ -181,7 +185,7 @@ def test_other_rows_under_the_same_name_are_another_run(
 
 
 def test_the_longest_runs_start_first_and_short_ones_keep_to_their_dataset(
-    tmp_path: Path, computed: list[Task], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, computed: list[RunTask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def guess(method: Method, n: int, _p: int, _M: int) -> float:
         return float(n) if method.name == "RPNB" else 0.5
@@ -224,7 +228,7 @@ def test_offline_nothing_is_fetched(tmp_path: Path) -> None:
     plan = make_plan(["Isolet", "Iris"], ["OGD"], permutations=1, offline=True)
     outcome = here(plan, tmp_path / "r.jsonl")
     assert [f.dataset for f in outcome.failures] == ["Isolet"]
-    assert "cannot be had offline" in outcome.failures[0].message
+    assert "is not available offline" in outcome.failures[0].message
     assert {record.dataset for record in outcome.records} == {"Iris"}
 
 
@@ -257,13 +261,13 @@ def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with path.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another run is writing"):
+        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another process"):
             here(small_plan(), path)
     assert here(small_plan(permutations=1), path).computed == 8
 
 
 def test_progress_counts_what_was_there_and_what_is_new(tmp_path: Path) -> None:
-    path, told = tmp_path / "r.jsonl", list[Progress]()
+    path, told = tmp_path / "r.jsonl", list[StudyProgress]()
     here(small_plan(permutations=1), path)
     here(small_plan(permutations=3), path, watch=told.append)
     reading = [p for p in told if p.phase == "reading"]
@@ -286,7 +290,7 @@ def test_ctrl_c_in_this_process_keeps_what_finished(
 ) -> None:
     path, done = tmp_path / "r.jsonl", 0
 
-    def impatient(task: Task) -> Any:
+    def impatient(task: RunTask) -> Any:
         nonlocal done
         if done == 5:
             raise KeyboardInterrupt
@@ -313,7 +317,7 @@ def test_tables_do_not_depend_on_how_often_a_run_was_cut_off(
     resumed = here(plan, broken)
     assert resumed.computed == plan.n_runs - lines
     assert without_seconds(resumed.records) == without_seconds(undisturbed.records)
-    assert showing.lay_out(resumed.records) == showing.lay_out(undisturbed.records)
+    assert tables_of(resumed.records) == tables_of(undisturbed.records)
 
 
 def test_processes_give_the_same_records(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The figures printed in Nguyen et al. (2017), for comparison; nothing is computed.
+"""The results printed in Nguyen et al. (2017), for comparison; nothing is computed.
 
 `table_1` is Table 1, `results` are Tables 2 and 3, `updates` the two numbers of model
 updates that section 3.2 gives in words.
@@ -18,7 +18,7 @@ METHODS = ("RPNB", "AROW", "OGD", "PA", "SCW", "OnlineBagging")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PrintedShape:
     """A row of Table 1: p features, n observations, M classes."""
 
     dataset: str
@@ -28,7 +28,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class PrintedResult:
     """A method on a dataset: mean and variance over 10 permutations.
 
     `error_vs_rpnb` and `f1_vs_rpnb` say how the method compares with RPNB by the
@@ -46,8 +46,8 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Updates:
-    """How often a method changed its model on a dataset, on average."""
+class PrintedUpdates:
+    """The mean number of updates of a method on a dataset."""
 
     dataset: str
     method: str
@@ -55,10 +55,10 @@ class Updates:
 
 
 @cache
-def table_1() -> tuple[Shape, ...]:
+def table_1() -> tuple[PrintedShape, ...]:
     """Return Table 1, in its order."""
     return tuple(
-        Shape(
+        PrintedShape(
             row["dataset"],
             p=int(row["features"]),
             n=int(row["observations"]),
@@ -69,10 +69,10 @@ def table_1() -> tuple[Shape, ...]:
 
 
 @cache
-def results() -> tuple[Result, ...]:
-    """Return Tables 2 and 3: a row a dataset and method, in the tables' order."""
+def results() -> tuple[PrintedResult, ...]:
+    """Return Tables 2 and 3: one row per dataset and method, in the tables' order."""
     return tuple(
-        Result(
+        PrintedResult(
             row["dataset"],
             row["method"],
             float(row["error_mean"]),
@@ -87,10 +87,10 @@ def results() -> tuple[Result, ...]:
 
 
 @cache
-def updates() -> tuple[Updates, ...]:
+def updates() -> tuple[PrintedUpdates, ...]:
     """Return the numbers of updates that section 3.2 states (Figure 3 shows more)."""
     return tuple(
-        Updates(row["dataset"], row["method"], float(row["updates"]))
+        PrintedUpdates(row["dataset"], row["method"], float(row["updates"]))
         for row in _read("updates.csv")
     )
 

@@ -1,15 +1,13 @@
 """Polynomials of degree two as an ONNX graph of a dozen default operators."""
 
-import os
-import tempfile
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rpnb._version import __version__
-from rpnb.core.bayes.polynomials import Forms
+from rpnb.atomic import write_bytes
+from rpnb.core.bayes.polynomials import ClassPolynomials
 from rpnb.estimators.checks.labels import LabelArray
 
 # The oldest version of the operators that has all of them for double precision.
@@ -19,27 +17,19 @@ _IR_VERSION = 8
 
 def write_onnx(
     path: str | PathLike[str],
-    forms: Forms,
+    forms: ClassPolynomials,
     classes: LabelArray,
     temperature: float,
     dtype: str,
 ) -> None:
     """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
     content = make_onnx(forms, classes, temperature, dtype).SerializeToString()
-    target = Path(path)
-    descriptor, temporary = tempfile.mkstemp(
-        prefix=f".{target.name}.", suffix=".tmp", dir=target.parent
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_bytes(path, content)
 
 
-def make_onnx(forms: Forms, classes: LabelArray, temperature: float, dtype: str) -> Any:
+def make_onnx(
+    forms: ClassPolynomials, classes: LabelArray, temperature: float, dtype: str
+) -> Any:
     """Return the model as the onnx package holds it."""
     try:
         from onnx import TensorProto, checker, helper, numpy_helper

@@ -20,11 +20,11 @@ from rpnb.core.pooled.engine import (
     score,
 )
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
-from rpnb.estimators.checks.labels import LabelArray, index_of, join_classes
+from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
 from rpnb.estimators.checks.rows import accept_rows, check_row
-from rpnb.estimators.saving.files import ModelFileError, take_array
-from rpnb.estimators.stream.lessons import check_lesson
+from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
@@ -129,9 +129,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     True
     """
 
-    _takes_sparse = True
-    _takes_unlabelled = True
-    _free_parameters = ("n_jobs",)
+    _accepts_sparse = True
+    _accepts_unlabelled = True
+    _changeable_parameters = ("n_jobs",)
 
     def __init__(
         self,
@@ -181,17 +181,19 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         """
         if not shuffle:
             return super().fit(X, y, sample_weight)
-        lesson = check_lesson(self, X, y, sample_weight, sparse=True)
+        labelled = check_labelled_rows(self, X, y, sample_weight, sparse=True)
         accept_rows(self, X, first=True)
-        n = lesson.labels.shape[0]
+        n = labelled.labels.shape[0]
         order = np.random.default_rng([draw_seed(self.random_state), 1]).permutation(n)
-        weight = None if sample_weight is None else lesson.weight[order]
-        labels = lesson.labels[order]
-        self._take(lesson.rows[order], labels, labels, weight, first=True)
+        weight = None if sample_weight is None else labelled.weight[order]
+        labels = labelled.labels[order]
+        self._learn_batch(labelled.rows[order], labels, labels, weight, first=True)
         accept_rows(self, X, first=True)
         return self
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> PooledModel:
+    def _new_state(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> PooledModel:
         active = np.zeros(classes.shape[0], np.bool_)
         active[declared] = True
         return self._template(p, draw_seed(self.random_state), active)
@@ -225,10 +227,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             raise ValueError("members must name at least one member, got none")
         return names
 
-    def _check_free(self) -> None:
+    def _check_changeable_parameters(self) -> None:
         check_jobs(self.n_jobs)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: PooledModel,
         source: IntArray,
@@ -306,7 +308,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
         A first row, or a class not seen before, goes the long way.
         """
-        number = self._index.get(y) if self.__sklearn_is_fitted__() else None
+        number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if number is None or (
             # To a dictionary True is 1; the long way knows better.
             isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
@@ -333,7 +335,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         errors = state.pool.mistakes / max(state.pool.weight[0], 1e-300)
         return dict(zip([*state.outputs, "pool"], errors.tolist(), strict=True))
 
-    def _tally(self, state: PooledModel) -> tuple[int, int]:
+    def _row_counts(self, state: PooledModel) -> tuple[int, int]:
         seen = int(state.pool.seen[0])
         return seen, seen
 
@@ -374,8 +376,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             classes = join_classes(classes, model.classes_, "classes")
         states = []
         for model in models.values():
-            index = index_of(model.classes_)
-            source = np.array([index.get(label, -1) for label in classes.tolist()])
+            source = model._index.find_all(classes.tolist())
             states.append(arrange_classes(model._state, source, np.zeros(0, np.int64)))
         self._state = merge_models(states[:2], states[2] if base is not None else None)
         self._set_classes(classes)
@@ -412,18 +413,18 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             parameters["members"] = list(members)
         return parameters
 
-    def _dump(
+    def _export_state(
         self, state: PooledModel
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata = {"seed": state.seed, "fingerprint": _fingerprint(state)}
         return metadata, dict(_arrays(state))
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PooledModel:
         state = self._template(p, int(metadata["seed"]), np.zeros(M, np.bool_))
         for name, array in _arrays(state):
-            array[...] = take_array(arrays, name, array.dtype.type, array.shape)
+            array[...] = checked_array(arrays, name, array.dtype.type, array.shape)
         if _fingerprint(state) != metadata["fingerprint"]:
             raise ModelFileError(
                 "the projections drawn from the file's seed are not those it was saved "

@@ -12,7 +12,7 @@ from rpnb.evaluate.delays import TimeArray, never
 
 
 @dataclass(frozen=True)
-class Timetable:
+class ArrivalTimes:
     """How the moments of rows and labels are had.
 
     Attributes

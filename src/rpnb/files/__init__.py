@@ -9,14 +9,14 @@ seen before. Needs `pip install 'rpnb[files]'`, but for SVMlight.
 from rpnb.files.labelled_arrays import LabelledArrays
 from rpnb.files.labelled_file import FORMATS, LabelledFile
 from rpnb.files.prefetch import ReadAhead
-from rpnb.files.records import Chunk, FileError, Options
+from rpnb.files.records import FileError, LabelledChunk, ReadOptions
 
 __all__ = [
     "FORMATS",
-    "Chunk",
     "FileError",
     "LabelledArrays",
+    "LabelledChunk",
     "LabelledFile",
-    "Options",
     "ReadAhead",
+    "ReadOptions",
 ]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.files.encoding.targets import Targets
-from rpnb.files.records import Chunk
+from rpnb.files.records import LabelledChunk
 
 
 class LabelledArrays:
@@ -42,7 +42,7 @@ class LabelledArrays:
     def close(self) -> None:
         """Do nothing: there is no file."""
 
-    def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[Chunk]:
+    def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
         """Yield all rows, `rows` at a time, the last chunk with what is left."""
         n = self._y.shape[0]
         order = np.arange(n)
@@ -51,6 +51,6 @@ class LabelledArrays:
         targets = Targets(self.name, "label", max_classes=n)
         for start in range(0, n, rows):
             chosen = order[start : start + rows]
-            y, codes = targets.take_array(self._y[chosen], chosen + 1)
+            y, codes = targets.encode_array(self._y[chosen], chosen + 1)
             self._done = start + chosen.shape[0]
-            yield Chunk(self._X[chosen], y, codes, chosen + 1, None)
+            yield LabelledChunk(self._X[chosen], y, codes, chosen + 1, None)

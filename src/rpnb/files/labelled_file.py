@@ -9,15 +9,15 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.files.encoding.chunking import recut, shuffled
-from rpnb.files.encoding.columns import NO_VALUE, Encoder
-from rpnb.files.encoding.labels import Book
+from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
 from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.json_lines import JsonLines
 from rpnb.files.formats.lines import STANDARD_INPUT, closed_on_error
 from rpnb.files.formats.parquet import Parquet
 from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
-from rpnb.files.records import Chunk, FileError, Options
+from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.labels import LabelIndex
 
 #: Format -> endings of file names, without that of gzip.
 FORMATS: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ class Source(Protocol):
         """Close the file."""
 
 
-_TABLES: dict[str, Callable[[str, Options], Any]] = {
+_TABLES: dict[str, Callable[[str, ReadOptions], Any]] = {
     "csv": Delimited,
     "parquet": Parquet,
     "jsonl": JsonLines,
@@ -91,7 +91,7 @@ class LabelledFile:
     def __init__(
         self,
         path: str,
-        options: Options,
+        options: ReadOptions,
         kind: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class LabelledFile:
         if path != STANDARD_INPUT and Path(path).is_dir():
             raise FileError(f"{path}: a folder, not a file")
         self._source: Any
-        self.encoder: Encoder | SparseEncoder
+        self.encoder: ColumnEncoder | SparseEncoder
         if self.format == "svmlight":
             self._source = SvmLight(path, options)
         else:
@@ -109,11 +109,11 @@ class LabelledFile:
         with closed_on_error(self._source):
             self.encoder = self._encoder(path, options, state)
             if state is not None:
-                self.encoder.go_on(state)
+                self.encoder.resume(state)
 
     def _encoder(
-        self, path: str, options: Options, state: Mapping[str, Any] | None
-    ) -> Encoder | SparseEncoder:
+        self, path: str, options: ReadOptions, state: Mapping[str, Any] | None
+    ) -> ColumnEncoder | SparseEncoder:
         name = self._source.name
         if self.format == "svmlight":
             return SparseEncoder(name, int(self._source.p), options)
@@ -121,7 +121,7 @@ class LabelledFile:
         if options.categorical == "one-hot" and state is None:
             open_table = _TABLES[self.format]
             categories = _all_categories(open_table, path, self._source, options)
-        return Encoder(name, self._source.kinds, options, categories)
+        return ColumnEncoder(name, self._source.kinds, options, categories)
 
     @property
     def name(self) -> str:
@@ -149,7 +149,7 @@ class LabelledFile:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[Chunk]:
+    def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
         """Yield all rows, `rows` at a time, the last chunk with what is left.
 
         Parameters
@@ -181,7 +181,10 @@ def _count(batches: Iterator[Any]) -> Iterator[tuple[Any, IntArray]]:
 
 
 def _all_categories(
-    open_table: Callable[[str, Options], Any], path: str, source: Any, options: Options
+    open_table: Callable[[str, ReadOptions], Any],
+    path: str,
+    source: Any,
+    options: ReadOptions,
 ) -> dict[str, list[str]]:
     """Return all values of the categories: by the header, or by a first pass."""
     columns = [name for name, kind in source.kinds.items() if kind == "category"]
@@ -193,13 +196,15 @@ def _all_categories(
             "cannot be read twice; use codes"
         )
     surveyed = open_table(path, options)
-    scout = Encoder(surveyed.name, dict.fromkeys(columns, "category"), options)
-    found = {name: Book() for name in columns}
+    scout = ColumnEncoder(surveyed.name, dict.fromkeys(columns, "category"), options)
+    found = {name: LabelIndex() for name in columns}
     with closing(surveyed):
         for batch, rows in _count(surveyed.batches()):
-            for name, book in found.items():
-                scout.survey(name, book, batch.column(name), rows)
+            for name, index in found.items():
+                scout.survey(name, index, batch.column(name), rows)
     return {
-        name: [v for v in book.values if v != NO_VALUE or options.missing != "refuse"]
-        for name, book in found.items()
+        name: [
+            str(v) for v in index.labels if v != NO_VALUE or options.missing != "refuse"
+        ]
+        for name, index in found.items()
     }

@@ -16,7 +16,7 @@ class FileError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LabelledChunk:
     """Rows of a file, in their order, ready for a learner.
 
     Attributes
@@ -29,19 +29,19 @@ class Chunk:
         The labels' numbers in the order in which they were first seen.
     rows : (n,)
         The rows' numbers in the file; the first is 1.
-    mark
-        What the encoder had seen at the end of these rows; see `Encoder.to_json`.
+    position
+        How much the encoder had seen at the end of these rows; for `to_json`.
     """
 
     X: Any
     y: NDArray[Any]
     codes: IntArray
     rows: IntArray
-    mark: Any
+    position: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ReadOptions:
     """How the columns of a file become features and labels.
 
     Attributes

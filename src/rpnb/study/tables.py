@@ -1,25 +1,26 @@
-"""The paper's tables and figures as numbers, each a function of records.
+"""The paper's tables and figures as numbers, computed from records.
 
-Beside our figures stand the printed ones. What has no record is None here and a dash
-wherever it is shown; no number is taken from elsewhere.
+Each row holds our value and the printed one. A value without records is None here and
+a dash in every table; no value is taken from elsewhere.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
 from rpnb.datasets.paper import Comparison
-from rpnb.study.grouping import (
-    Runs,
-    datasets_of,
-    group,
+from rpnb.study.methods import REFERENCES
+from rpnb.study.records import RunRecord, Runs
+from rpnb.study.statistics import (
+    Better,
+    Friedman,
+    Pair,
+    compare,
+    friedman,
     mean_and_variance,
-    methods_of,
+    pairwise,
 )
-from rpnb.study.methods import REFERENCES, order_of
-from rpnb.study.records import Record
-from rpnb.study.statistics import Better, Friedman, Pair, compare, friedman, pairwise
 
 Measure: TypeAlias = Literal["error", "f1"]
 
@@ -30,8 +31,8 @@ UPDATES_ON = ("GM", "Conn Bench Vowel")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A row of Table 1, beside what was loaded."""
+class DatasetRow:
+    """A row of Table 1: the printed shape and that of the rows loaded."""
 
     dataset: str
     paper_p: int | None
@@ -44,14 +45,14 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """A cell of Table 2 or 3: ours and the printed one."""
+class ResultRow:
+    """A cell of Table 2 or 3: our result and the printed one."""
 
     dataset: str
     method: str
     mean: float | None
     variance: float | None
-    """with n − 1 in the denominator; None of a single run"""
+    """with n − 1 in the denominator; None for a single run"""
     runs: int
     versus_rpnb: Comparison | None
     """by the signed-rank test; None for RPNB, or where RPNB has no runs"""
@@ -61,7 +62,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class OutcomeCount:
     """A bar of Figure 1 or 2: RPNB against a method over the datasets."""
 
     method: str
@@ -76,8 +77,8 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Updates:
-    """A bar of Figure 3: how often a method changed its model."""
+class UpdatesRow:
+    """A bar of Figure 3: the number of updates of a method."""
 
     dataset: str
     method: str
@@ -104,7 +105,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Methods compared across datasets, on those that all of them have run."""
+    """Methods compared across the datasets on which all of them have records."""
 
     datasets: tuple[str, ...]
     friedman: Friedman
@@ -124,19 +125,16 @@ class Ranking:
         return table
 
 
-def shapes(
-    records: Iterable[Record], datasets: Sequence[str] | None = None
-) -> list[Shape]:
-    """Return Table 1 for the given datasets, by default those with records."""
-    runs = group(records)
+def shapes(runs: Runs, datasets: Sequence[str]) -> list[DatasetRow]:
+    """Return Table 1 for the given datasets."""
     printed = {shape.dataset: shape for shape in paper.table_1()}
     table = []
-    for name in datasets_of(runs) if datasets is None else datasets:
+    for name in datasets:
         there = printed.get(name)
         cell = next((cell for (d, _), cell in runs.items() if d == name), ())
         ours = cell[0] if cell else None
         table.append(
-            Shape(
+            DatasetRow(
                 name,
                 paper_p=there.p if there else None,
                 paper_n=there.n if there else None,
@@ -150,31 +148,22 @@ def shapes(
     return table
 
 
-def _source_of(cell: Sequence[Record]) -> str | None:
+def _source_of(cell: Sequence[RunRecord]) -> str | None:
     sources = list(dict.fromkeys(record.source for record in cell))
     if len(sources) > 1:  # each permutation has a draw of its own
-        return f"{sources[0]}, …: one draw a permutation"
+        return f"{sources[0]}, …: one draw per permutation"
     return (sources or [""])[0] or None
 
 
 def results(
-    records: Iterable[Record],
-    measure: Measure,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-) -> list[Result]:
-    """Return Table 2 (error) or 3 (F1), dataset by dataset.
-
-    By default for the datasets and methods that have records.
-    """
-    runs = group(records)
+    runs: Runs, measure: Measure, datasets: Sequence[str], methods: Sequence[str]
+) -> list[ResultRow]:
+    """Return Table 2 (error) or 3 (F1), dataset by dataset."""
     printed = {(r.dataset, r.method): r for r in paper.results()}
-    names = datasets_of(runs) if datasets is None else datasets
-    columns = methods_of(runs) if methods is None else methods
     return [
         _result(runs, name, method, measure, printed.get((name, method)))
-        for name in names
-        for method in sorted(columns, key=order_of)
+        for name in datasets
+        for method in methods
     ]
 
 
@@ -183,11 +172,11 @@ def _result(
     name: str,
     method: str,
     measure: Measure,
-    printed: paper.Result | None,
-) -> Result:
+    printed: paper.PrintedResult | None,
+) -> ResultRow:
     cell = runs.get((name, method), ())
     mean, spread = mean_and_variance([getattr(run, measure) for run in cell])
-    return Result(
+    return ResultRow(
         name,
         method,
         mean,
@@ -201,7 +190,7 @@ def _result(
 def versus_rpnb(
     runs: Runs, dataset: str, method: str, measure: Measure
 ) -> Comparison | None:
-    """Return how a method compares with RPNB on the permutations that both have."""
+    """Return how a method compares with RPNB on the permutations that both ran."""
     mine = {run.permutation: run for run in runs.get((dataset, method), ())}
     base = {run.permutation: run for run in runs.get((dataset, RPNB), ())}
     common = sorted(mine.keys() & base.keys())
@@ -215,7 +204,7 @@ def versus_rpnb(
 
 
 def _printed(
-    result: paper.Result | None, measure: Measure
+    result: paper.PrintedResult | None, measure: Measure
 ) -> tuple[float | None, float | None, Comparison | None]:
     if result is None:
         return None, None, None
@@ -224,7 +213,7 @@ def _printed(
     return result.f1_mean, result.f1_var, result.f1_vs_rpnb
 
 
-def counts(cells: Sequence[Result]) -> list[Count]:
+def counts(cells: Sequence[ResultRow]) -> list[OutcomeCount]:
     """Return Figure 1 or 2 from the cells of Table 2 or 3."""
     table = []
     for method in dict.fromkeys(cell.method for cell in cells):
@@ -234,7 +223,7 @@ def counts(cells: Sequence[Result]) -> list[Count]:
         own = [c.versus_rpnb for c in tested]
         printed = [c.paper_versus_rpnb for c in tested if c.paper_versus_rpnb]
         table.append(
-            Count(
+            OutcomeCount(
                 method,
                 wins=own.count("worse"),
                 ties=own.count("equal"),
@@ -248,33 +237,28 @@ def counts(cells: Sequence[Result]) -> list[Count]:
 
 
 def updates(
-    records: Iterable[Record],
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-) -> list[Updates]:
-    """Return Figure 3: how often models changed on GM and on Conn Bench Vowel.
+    runs: Runs, datasets: Sequence[str], methods: Sequence[str]
+) -> list[UpdatesRow]:
+    """Return Figure 3: the numbers of updates on GM and on Conn Bench Vowel.
 
-    Of these two, those among the given datasets, by default among those with records.
+    Only those of the two that are among `datasets`.
     """
-    runs = group(records)
     printed = {(u.dataset, u.method): u.updates for u in paper.updates()}
-    names = datasets_of(runs) if datasets is None else datasets
-    columns = methods_of(runs) if methods is None else methods
     table = []
     for name in UPDATES_ON:
-        for method in sorted(columns, key=order_of) if name in names else ():
+        for method in methods if name in datasets else ():
             cell = runs.get((name, method), ())
             mean, spread = mean_and_variance([float(run.updates) for run in cell])
             known = printed.get((name, method))
-            table.append(Updates(name, method, mean, spread, len(cell), known))
+            table.append(UpdatesRow(name, method, mean, spread, len(cell), known))
     return table
 
 
-def ranking(cells: Sequence[Result], measure: Measure) -> Ranking | None:
+def ranking(cells: Sequence[ResultRow], measure: Measure) -> Ranking | None:
     """Compare all methods but the references across datasets, from Table 2 or 3.
 
-    Only datasets on which every method has records count; None if there are fewer than
-    two of them, or fewer than two methods.
+    Only datasets on which every method has records are used. Returns None if there
+    are fewer than two such datasets, or fewer than two methods.
     """
     mine = [c for c in cells if c.method not in REFERENCES]
     means = {(c.dataset, c.method): c.mean for c in mine if c.mean is not None}

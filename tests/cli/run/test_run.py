@@ -316,7 +316,7 @@ def test_every_parameter_of_the_estimator_is_an_option(
         (["--batch-size", "none"], "--batch-size must be a number here"),
         (["--compare", "AROW", "PA", "--save", "m"], "--save writes one model"),
         (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded"),
-        (["--load", "m", "--model", "PA"], "--load goes on with the learner"),
+        (["--load", "m", "--model", "PA"], "--load resumes the learner of the file"),
         (["--chunk-rows", "0"], "--chunk-rows: must be at least 1"),
         (["--shuffle", "x"], "must be a whole number"),
         (["--predictions", "no/such/folder/p.csv"], "p.csv cannot be written"),
@@ -353,9 +353,9 @@ def test_a_model_of_another_origin_is_not_gone_on_with(
 
 
 def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) -> None:
-    from rpnb.files import LabelledFile, Options
+    from rpnb.files import LabelledFile, ReadOptions
 
-    with LabelledFile(str(path), Options(target="kind")) as file:
+    with LabelledFile(str(path), ReadOptions(target="kind")) as file:
         chunks = list(file.chunks(100))
     assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), rows()[0])
     assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), rows()[1])

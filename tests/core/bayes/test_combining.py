@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import paper as plain
 from rpnb.core.bayes.combining import (
-    RULES,
-    Rule,
+    COMBINERS,
+    Combiner,
     best_combined,
     combine,
     member_log_posteriors,
@@ -18,7 +18,7 @@ from rpnb.core.passes.engine import classify, run, scores
 from rpnb.core.projection.matrices import project
 from strategies import make_model, oracle_of
 
-KITTLER = [rule for rule in RULES if rule != "log_sum"]
+KITTLER = [rule for rule in COMBINERS if rule != "log_sum"]
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -27,15 +27,15 @@ def posteriors(seed: int, K: int, M: int) -> np.ndarray:
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
 
-def combined(rule: Rule, log_posterior: np.ndarray) -> np.ndarray:
+def combined(rule: Combiner, log_posterior: np.ndarray) -> np.ndarray:
     out = np.empty(log_posterior.shape[1])
-    combine(RULES.index(rule), log_posterior, out)
+    combine(COMBINERS.index(rule), log_posterior, out)
     return out
 
 
 @pytest.mark.parametrize("rule", KITTLER)
 @given(seed=seeds, K=st.integers(1, 9), M=st.integers(1, 5))
-def test_each_rule_is_its_definition(rule: Rule, seed: int, K: int, M: int) -> None:
+def test_each_rule_is_its_definition(rule: Combiner, seed: int, K: int, M: int) -> None:
     log_posterior = posteriors(seed, K, M)
     expected = plain.combine(rule, np.exp(log_posterior)[None])[0]
     found = combined(rule, log_posterior)
@@ -96,7 +96,7 @@ def test_posteriors_too_small_for_a_number_still_tell_classes_apart() -> None:
     assert combined("min", log_posterior)[2] == -6000.0
 
 
-def trained(rule: Rule) -> tuple[Model, np.ndarray, np.ndarray]:
+def trained(rule: Combiner) -> tuple[Model, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(11)
     y = rng.integers(0, 3, 60)
     X = rng.normal(size=(60, 5)) + rng.normal(size=(3, 5))[y]
@@ -106,7 +106,7 @@ def trained(rule: Rule) -> tuple[Model, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("rule", KITTLER)
-def test_a_stream_gives_the_labels_of_the_plain_twin(rule: Rule) -> None:
+def test_a_stream_gives_the_labels_of_the_plain_twin(rule: Combiner) -> None:
     model, X, y = trained(rule)
     twin = oracle_of(model)
     labels = np.empty(60, np.int64)
@@ -137,7 +137,7 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
 
 
 @pytest.mark.parametrize("rule", KITTLER)
-def test_a_class_that_takes_no_part_never_wins(rule: Rule) -> None:
+def test_a_class_that_takes_no_part_never_wins(rule: Combiner) -> None:
     log_posterior = np.full((3, 2), -np.inf)
     log_posterior[:, 1] = 0.0
     found = combined(rule, log_posterior)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.tree_ensembles import OnlineBayes
 from rpnb.core.bayes.online_bayes import (
-    Ellipsoids,
+    ClassCovariances,
     insert_ellipsoid,
     new_ellipsoids,
     observe,
@@ -31,7 +31,7 @@ def a_stream(seed: int, n: int = 120, p: int = 4, M: int = 3) -> Stream:
 
 
 def run(
-    classes: Ellipsoids,
+    classes: ClassCovariances,
     X: FloatArray,
     y: IntArray,
     learn: int = LEARN_ALL,
@@ -44,7 +44,7 @@ def run(
     return scores, labels, updates
 
 
-def inverse(classes: Ellipsoids, m: int) -> FloatArray:
+def inverse(classes: ClassCovariances, m: int) -> FloatArray:
     product: FloatArray = np.einsum("ij,kj->ik", classes.root[m], classes.root[m])
     return product
 

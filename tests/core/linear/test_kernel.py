@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 
 from oracles.linear import linear_pass_plain
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import Row, Rows, dense_rows, sparse_rows
+from rpnb.core.kernels.rows import RowBlock, RowValues, dense_rows, sparse_rows
 from rpnb.core.linear.algorithms import (
     ALGORITHMS,
     MULTICLASS,
-    Rule,
+    LinearAlgorithm,
     keeps_covariance,
     rule,
 )
@@ -34,7 +34,7 @@ class Form(NamedTuple):
     two_class: bool
     diagonal: bool
 
-    def rule(self, *, libol: bool = False) -> Rule:
+    def rule(self, *, libol: bool = False) -> LinearAlgorithm:
         return rule(ALGORITHMS[self.name], two_class=self.two_class, libol=libol)
 
     def blank(self, M: int, p: int) -> LinearState:
@@ -54,7 +54,11 @@ every_form = pytest.mark.parametrize(
 
 
 def run(
-    learner: Rule, state: LinearState, rows: Rows, y: IntArray, learn: bool = True
+    learner: LinearAlgorithm,
+    state: LinearState,
+    rows: RowBlock,
+    y: IntArray,
+    learn: bool = True,
 ) -> tuple[IntArray, int]:
     labels = np.full(len(rows.starts) - 1, -9, np.int64)
     with np.errstate(all="ignore"):  # of the uncompiled kernels
@@ -377,12 +381,14 @@ def test_no_variance_is_cut_to_nothing(width: int) -> None:
     start = np.eye(2)[:width] if width == 2 else np.ones((1, 2))
     for libol in (False, True):
         S = start.copy()
-        g = Row(np.array([1.2, 0.5]), np.empty(0, np.int64))
+        g = RowValues(np.array([1.2, 0.5]), np.empty(0, np.int64))
         assert is_credible(S, g, 1.0)
         contract(S, g, 1.0, 0.9, libol)
         assert (S[0, 0] < 0.0) == libol
         assert_array_equal(S, start) if not libol else None
-    assert not is_credible(start, Row(np.array([1.5, 0.5]), np.empty(0, np.int64)), 1.0)
+    assert not is_credible(
+        start, RowValues(np.array([1.5, 0.5]), np.empty(0, np.int64)), 1.0
+    )
 
 
 @every_form

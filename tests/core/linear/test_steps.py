@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.linear import linear_pass_plain
 from rpnb.core.kernels.rows import dense_rows
-from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, Rule, rule
+from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, LinearAlgorithm, rule
 from rpnb.core.linear.kernel import linear_pass
 from rpnb.core.linear.state import LinearState, blank_state, copy_state
-from rpnb.core.linear.steps import Round, Step, is_triggered, step_of
+from rpnb.core.linear.steps import StepInputs, WeightStep, is_triggered, step_of
 
 SIX = np.array([(1, 2), (2, -0.5), (-1, 1), (0.5, 0.7), (1, 0.3), (-0.4, -1)])
 
@@ -166,7 +166,7 @@ def a_round(draw: st.DrawFn) -> dict[str, Any]:
 
 def taught(
     name: str, seen: dict[str, Any], two_class: bool, **options: Any
-) -> tuple[LinearState, LinearState, Rule]:
+) -> tuple[LinearState, LinearState, LinearAlgorithm]:
     """State before and after one lesson."""
     learner = rule(ALGORITHMS[name], two_class=two_class, **options)
     p = len(seen["x"])
@@ -346,7 +346,7 @@ def test_the_multiclass_confidence_steps_widen_the_margin_and_keep_sigma_sound(
 def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for() -> (
     None
 ):
-    seen = Round(-0.7, 1, 1, 0.0, 0.0, 1.7, 0.0, 1)
+    seen = StepInputs(-0.7, 1, 1, 0.0, 0.0, 1.7, 0.0, 1)
     published = step_of(rule(ALGORITHMS["SCW2"], two_class=True), seen)
     library = step_of(rule(ALGORITHMS["SCW2"], two_class=True, libol=True), seen)
     # By hand, η = 0.90 (φ² = 1.642374), n = v + ½ = 2.2.
@@ -431,8 +431,8 @@ def test_the_rate_of_gradient_descent_falls_with_every_round_updated_or_not() ->
 @pytest.mark.parametrize("m", [-800.0, -1.0, 0.0, 1.0, 800.0])
 def test_the_logistic_slope_is_right_where_its_exponential_is_not(m: float) -> None:
     learner = rule(ALGORITHMS["OGDLogistic"], two_class=True)
-    step = step_of(learner, Round(m, 4, 1, 1.0, 0.0, 0.0, 0.0, 1))
-    assert isinstance(step, Step)
+    step = step_of(learner, StepInputs(m, 4, 1, 1.0, 0.0, 0.0, 0.0, 1))
+    assert isinstance(step, WeightStep)
     assert_allclose(step.alpha, 0.5 * np.exp(-np.logaddexp(0.0, m)), rtol=1e-12)
 
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from oracles import paper as plain
-from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.core.passes.choice import Paths, QuadraticScreener
+from rpnb.core.passes.choice import PassChoice, QuadraticScreener
 from rpnb.core.passes.engine import run
 from rpnb.core.passes.screened.screener import Screener
 from strategies import (
@@ -92,10 +92,10 @@ def test_every_pass_predicts_them_and_learns_the_others(
         assert_same_state(model, one)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", COMBINERS)
 @given(st.integers(0, 2**32 - 1), learning)
 def test_every_rule_passes_over_them_as_the_plain_algorithm_does(
-    rule: Rule, seed: int, learn: int
+    rule: Combiner, seed: int, learn: int
 ) -> None:
     stream = well_behaved(seed, 30)
     y = np.where(np.random.default_rng(seed).random(30) < 0.5, -1, stream.y)
@@ -121,7 +121,7 @@ def test_paths_may_change_midway(learn: int) -> None:
     two = copy_model(one)
     expected = one_by_one(one, stream, learn)
     labels = np.empty(240, np.int64)
-    paths = Paths(two, stream.X, 1.0)
+    paths = PassChoice(two, stream.X, 1.0)
     for k, start in enumerate(range(0, 240, 20)):
         rows = slice(start, start + 20)
         paths._path = ("columns", "quadratic", "quadratic")[k % 3]

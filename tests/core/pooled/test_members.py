@@ -50,7 +50,7 @@ def rows_of(X: FloatArray) -> MemberRows:
 
 
 def part(rows: MemberRows, where: slice) -> MemberRows:
-    return MemberRows(*(array[where] for array in rows))
+    return MemberRows(rows.raw[where], rows.z[where], rows.low[where], rows.phi[where])
 
 
 def stream(n: int, p: int = 4, M: int = 3) -> tuple[MemberRows, IntArray, FloatArray]:

@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from oracles import paper as plain
-from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import Table
+from rpnb.core.kernels.rows import RowTable
 from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
 from rpnb.core.passes.exact import pass_exact
 from rpnb.core.passes.screened.scores import (
@@ -28,13 +28,13 @@ from rpnb.core.passes.screened.scores import (
 from rpnb.core.passes.screened.screener import Screener
 from rpnb.core.projection import record as models
 from rpnb.core.projection.apply import project_rows, rows_for_passes
-from rpnb.core.projection.matrices import MATRIX_LAWS, Law, project
+from rpnb.core.projection.matrices import MATRIX_LAWS, Distribution, project
 from rpnb.core.projection.record import make_projection
 from strategies import Stream, laws, make_model, matrix_laws, oracle_of, streams
 
 WEIGHT = np.ones(1)
 learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
-rules = st.sampled_from(RULES)
+rules = st.sampled_from(COMBINERS)
 wide_laws = st.sampled_from(["very_sparse", "hadamard"])
 
 
@@ -61,7 +61,7 @@ def state(model: Model) -> list[bytes]:
     ]
 
 
-def learnt(model: Model, X: Table, y: IntArray, learn: int) -> list[int]:
+def learnt(model: Model, X: RowTable, y: IntArray, learn: int) -> list[int]:
     labels = np.empty(y.shape[0], np.int64)
     run(model, X, y, WEIGHT, learn, labels)
     return labels.tolist()
@@ -72,7 +72,7 @@ def learnt(model: Model, X: Table, y: IntArray, learn: int) -> list[int]:
 
 @given(streams(max_n=6, max_p=30), matrix_laws)
 def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
-    stream: Stream, law: Law
+    stream: Stream, law: Distribution
 ) -> None:
     X = thinned(stream).X
     n, p = X.shape
@@ -87,7 +87,9 @@ def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
 
 
 @given(streams(max_n=6, max_p=30), laws)
-def test_the_projection_of_every_law_is_equation_two(stream: Stream, law: Law) -> None:
+def test_the_projection_of_every_law_is_equation_two(
+    stream: Stream, law: Distribution
+) -> None:
     X = thinned(stream).X
     model = make_model(X.shape[1], 1, law=law)
     expected = plain.project(oracle_of(model), X).reshape(X.shape[0], -1)
@@ -109,7 +111,7 @@ def test_many_rows_are_drawn_panel_by_panel() -> None:
 
 @pytest.mark.parametrize("law", MATRIX_LAWS)
 def test_a_matrix_beyond_the_limit_is_not_kept(
-    law: Law, monkeypatch: pytest.MonkeyPatch
+    law: Distribution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = np.arange(10, dtype=np.uint64)
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4)
@@ -123,7 +125,7 @@ def test_a_matrix_beyond_the_limit_is_not_kept(
 
 @given(streams(max_n=40, max_p=9), laws, rules, learning, st.data())
 def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
-    stream: Stream, law: Law, rule: Rule, learn: int, data: st.DataObject
+    stream: Stream, law: Distribution, rule: Combiner, learn: int, data: st.DataObject
 ) -> None:
     X, y, M = thinned(stream)
     model = make_model(X.shape[1], M, law=law)
@@ -163,7 +165,13 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     st.sampled_from([1, 2]),
 )
 def test_the_screen_of_projected_rows_changes_nothing(
-    stream: Stream, law: Law, learn: int, size: int, step: int, by_step: bool, jobs: int
+    stream: Stream,
+    law: Distribution,
+    learn: int,
+    size: int,
+    step: int,
+    by_step: bool,
+    jobs: int,
 ) -> None:
     X, y, M = thinned(stream, 0.9)
     one = make_model(X.shape[1], M, K=20, law=law)
@@ -181,7 +189,7 @@ def test_the_screen_of_projected_rows_changes_nothing(
     st.integers(0, 2**32 - 1), laws, st.integers(1, 60), st.integers(1, 40), learning
 )
 def test_every_law_runs_the_algorithm_of_the_paper(
-    seed: int, law: Law, n: int, size: int, learn: int
+    seed: int, law: Distribution, n: int, size: int, learn: int
 ) -> None:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
@@ -203,7 +211,7 @@ def test_every_law_runs_the_algorithm_of_the_paper(
 
 @given(streams(max_n=30, max_p=9), laws)
 def test_learning_all_sparse_rows_without_predicting_leaves_the_same_bits(
-    stream: Stream, law: Law
+    stream: Stream, law: Distribution
 ) -> None:
     X, y, M = thinned(stream)
     one = make_model(X.shape[1], M, law=law)
@@ -215,7 +223,7 @@ def test_learning_all_sparse_rows_without_predicting_leaves_the_same_bits(
 
 @given(streams(max_n=12, max_p=9), laws, learning, st.data())
 def test_a_single_row_that_comes_back_is_as_good_as_new(
-    stream: Stream, law: Law, learn: int, data: st.DataObject
+    stream: Stream, law: Distribution, learn: int, data: st.DataObject
 ) -> None:
     X, y, M = thinned(stream)
     known = make_model(X.shape[1], M, law=law)
@@ -238,7 +246,7 @@ def test_a_single_row_that_comes_back_is_as_good_as_new(
 
 @given(streams(max_n=24), laws, st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_screened_score_of_projected_rows_is_within_its_bound(
-    stream: Stream, law: Law, K: int
+    stream: Stream, law: Distribution, K: int
 ) -> None:
     X, y, M = stream
     model = make_model(X.shape[1], M, K=K, law=law)

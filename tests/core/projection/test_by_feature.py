@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.kernels.arrays import UIntArray
-from rpnb.core.projection.by_feature import FeatureRows, add_rows, draw_rows, pick_rows
-from rpnb.core.projection.matrices import MATRIX_LAWS, Law, project
+from rpnb.core.projection.by_feature import (
+    DrawnFeatures,
+    add_rows,
+    draw_rows,
+    pick_rows,
+)
+from rpnb.core.projection.matrices import MATRIX_LAWS, Distribution, project
 from rpnb.core.projection.record import make_projection
 
 laws = st.sampled_from(MATRIX_LAWS)
@@ -19,13 +24,13 @@ def of(*features: int) -> UIntArray:
     return np.array(features, np.uint64)
 
 
-def rows_of(law: Law, features: list[int]) -> FeatureRows:
+def rows_of(law: Distribution, features: list[int]) -> DrawnFeatures:
     return draw_rows(law, 7, 5, 3, of(*features))
 
 
 @given(laws, numbers, st.data())
 def test_rows_are_the_same_whenever_their_features_appear(
-    law: Law, features: list[int], data: st.DataObject
+    law: Distribution, features: list[int], data: st.DataObject
 ) -> None:
     cut = data.draw(st.integers(0, len(features)))
     grown = rows_of(law, features[:cut])
@@ -47,7 +52,7 @@ def test_rows_are_the_same_whenever_their_features_appear(
 
 
 @given(laws, st.integers(0, 1000))
-def test_an_absent_feature_is_zero(law: Law, seed: int) -> None:
+def test_an_absent_feature_is_zero(law: Distribution, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rows_of(law, list(range(9)))
     present = np.sort(rng.permutation(9)[: rng.integers(1, 10)])

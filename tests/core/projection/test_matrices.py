@@ -6,7 +6,7 @@ from scipy import stats
 
 from rpnb.core.projection.matrices import (
     MATRIX_LAWS,
-    Law,
+    Distribution,
     down_space_dimension,
     draw,
     project,
@@ -15,7 +15,7 @@ from rpnb.core.projection.matrices import (
 from strategies import Stream, matrix_laws, streams
 
 
-def entries(law: Law) -> np.ndarray:
+def entries(law: Distribution) -> np.ndarray:
     return draw(law, 5, np.arange(40, dtype=np.uint64), 50, 10).ravel()
 
 
@@ -27,7 +27,7 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
 
 
 @pytest.mark.parametrize("law", MATRIX_LAWS)
-def test_every_law_has_mean_zero_and_variance_one(law: Law) -> None:
+def test_every_law_has_mean_zero_and_variance_one(law: Distribution) -> None:
     r = entries(law).astype(np.float64)
     assert abs(r.mean()) < 4 / np.sqrt(r.size)
     # The variance of r² is 2, 0 and 2 for the three laws.
@@ -59,21 +59,23 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
 
 
 @pytest.mark.parametrize("law", MATRIX_LAWS)
-def test_columns_are_uncorrelated_across_members_and_features(law: Law) -> None:
+def test_columns_are_uncorrelated_across_members_and_features(
+    law: Distribution,
+) -> None:
     R = draw(law, 5, np.arange(400, dtype=np.uint64), 6, 5).astype(np.float64)
     off_diagonal = np.asarray(np.corrcoef(R.T))[~np.eye(30, dtype=bool)]
     assert np.abs(off_diagonal).max() < 5 / np.sqrt(400)
 
 
 @given(matrix_laws)
-def test_a_member_is_the_same_whatever_their_number(law: Law) -> None:
+def test_a_member_is_the_same_whatever_their_number(law: Distribution) -> None:
     features = np.arange(6, dtype=np.uint64)
     few, many = draw(law, 9, features, 3, 4), draw(law, 9, features, 8, 4)
     assert_array_equal(few, many[:, :12])
 
 
 @given(matrix_laws)
-def test_a_feature_that_joins_later_moves_no_other(law: Law) -> None:
+def test_a_feature_that_joins_later_moves_no_other(law: Distribution) -> None:
     early = draw(law, 9, np.array([3, 11], np.uint64), 3, 4)
     late = draw(law, 9, np.array([11, 8, 3], np.uint64), 3, 4)
     assert_array_equal(early, late[[2, 0]])
@@ -152,7 +154,7 @@ def test_rows_that_are_projected_already_are_copied() -> None:
 
 
 def test_no_row_can_be_drawn_alone_where_it_depends_on_their_number() -> None:
-    laws: tuple[Law, ...] = ("very_sparse", "hadamard")
+    laws: tuple[Distribution, ...] = ("very_sparse", "hadamard")
     for law in laws:
         with pytest.raises(ValueError, match=f"law '{law}' depend on how many"):
             draw(law, 0, np.arange(3, dtype=np.uint64), 2, 2)

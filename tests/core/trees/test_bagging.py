@@ -26,14 +26,14 @@ from rpnb.core.trees.records import (
     DENSITY_PRODUCT,
     LEAF_BAYES,
     Forest,
-    Rules,
+    TreeParameters,
     insert_class,
     new_forest,
 )
 from strategies import mixtures
 
 SEED = 0x0123456789ABCDEF
-EAGER = Rules(grace=25.0, confidence=0.3, tie=0.15)
+EAGER = TreeParameters(grace=25.0, confidence=0.3, tie=0.15)
 NO_LABELS = np.zeros(0, np.int64)
 
 
@@ -50,7 +50,7 @@ def poisson_weights(member: int, row: int, n: int, seed: int = SEED) -> FloatArr
 
 def run(
     forest: Forest,
-    rules: Rules,
+    rules: TreeParameters,
     X: FloatArray,
     y: IntArray,
     *,
@@ -64,7 +64,7 @@ def run(
     return pass_bagging(forest, rules, draws, X, y, weight, True, votes), votes
 
 
-def predict(forest: Forest, rules: Rules, X: FloatArray) -> FloatArray:
+def predict(forest: Forest, rules: TreeParameters, X: FloatArray) -> FloatArray:
     votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
     draws = Draws(np.uint64(SEED), 0, 0)
     pass_bagging(forest, rules, draws, X, NO_LABELS, np.zeros(0), False, votes)
@@ -189,7 +189,7 @@ def test_votes_of_each_member_sum_to_one() -> None:
     # A member whose leaf gives all classes a density of 0 has no vote.
     assert_allclose(totals, np.round(totals), rtol=1e-12)
     assert (totals == 6.0).any()
-    bayes = Rules(leaf=LEAF_BAYES, grows=False)
+    bayes = TreeParameters(leaf=LEAF_BAYES, grows=False)
     forest, _ = run(new_forest(6, 3, 3), bayes, X, y)
     assert_allclose(predict(forest, bayes, X).sum(axis=1), 6.0)
 

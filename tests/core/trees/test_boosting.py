@@ -14,7 +14,7 @@ from oracles.trees import Tree, first_largest
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import BLOCK, Draws, fill_labels, fill_words
 from rpnb.core.trees.boosting import (
-    Record,
+    MemberAccuracy,
     draw_poisson,
     influence,
     new_record,
@@ -25,14 +25,14 @@ from rpnb.core.trees.records import (
     DENSITY_PRODUCT,
     LEAF_BAYES,
     Forest,
-    Rules,
+    TreeParameters,
     insert_class,
     new_forest,
 )
 from strategies import Stream, mixtures, streams
 
 SEED = 0xFEDCBA9876543210
-EAGER = Rules(grace=25.0, confidence=0.3, tie=0.15)
+EAGER = TreeParameters(grace=25.0, confidence=0.3, tie=0.15)
 NO_LABELS = np.zeros(0, np.int64)
 
 
@@ -43,8 +43,8 @@ def a_stream(seed: int, n: int = 300) -> tuple[FloatArray, IntArray]:
 
 def run(
     forest: Forest,
-    record: Record,
-    rules: Rules,
+    record: MemberAccuracy,
+    rules: TreeParameters,
     X: FloatArray,
     y: IntArray,
     *,
@@ -186,7 +186,7 @@ def test_rows_without_weight_are_tested_and_passed_over() -> None:
     X, y = a_stream(2)
     weight = np.where(np.arange(len(X)) % 3 == 0, -1.0, 1.0)
     record, twin = new_record(2), new_record(2)
-    bayes = Rules(leaf=LEAF_BAYES, grows=False)
+    bayes = TreeParameters(leaf=LEAF_BAYES, grows=False)
     forest, votes = run(
         new_forest(2, 3, 3), record, bayes, X, y, weight=weight, pure=True
     )

@@ -22,7 +22,7 @@ from rpnb.core.trees.records import (
     LEAF_BAYES,
     LEAF_MAJORITY,
     Forest,
-    Rules,
+    TreeParameters,
     insert_class,
     new_forest,
     places,
@@ -32,7 +32,7 @@ from strategies import Stream, streams
 
 both_densities = pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
 # Trees that split within a few hundred rows.
-EAGER = Rules(grace=25.0, confidence=0.3, tie=0.15)
+EAGER = TreeParameters(grace=25.0, confidence=0.3, tie=0.15)
 
 
 def a_stream(
@@ -48,7 +48,7 @@ def a_stream(
 
 def learn(
     forest: Forest,
-    rules: Rules,
+    rules: TreeParameters,
     X: FloatArray,
     y: IntArray,
     weight: FloatArray | None = None,
@@ -59,7 +59,7 @@ def learn(
     return pass_tree(forest, k, rules, X, y, weight, votes), votes
 
 
-def votes_of(forest: Forest, rules: Rules, X: FloatArray) -> FloatArray:
+def votes_of(forest: Forest, rules: TreeParameters, X: FloatArray) -> FloatArray:
     _, votes = learn(forest, rules, X, np.zeros(0, np.int64), np.zeros(len(X)))
     return votes
 
@@ -88,7 +88,7 @@ def assert_same_bits(a: Forest, b: Forest) -> None:
 
 
 def splits_by_row(
-    rules: Rules, X: FloatArray, y: IntArray, weight: FloatArray, M: int
+    rules: TreeParameters, X: FloatArray, y: IntArray, weight: FloatArray, M: int
 ) -> tuple[Forest, list[tuple[int, int, float]]]:
     """Learn row by row, and say at which rows which splits were made."""
     forest = new_forest(1, M, X.shape[1])
@@ -180,7 +180,7 @@ def test_products_leave_the_range_of_doubles_as_multiplied_ones_do(
     power: float,
 ) -> None:
     """Eight densities near 10^−40 multiply to denormal numbers, and to 0."""
-    rules = Rules(density=DENSITY_PRODUCT, grace=50.0)
+    rules = TreeParameters(density=DENSITY_PRODUCT, grace=50.0)
     X, y = a_stream(1, n=120, p=8, scale=10.0**power)
     tree = Tree(rules)
     expected = learn_with_oracle(tree, X, y, np.ones(len(X)), 3)
@@ -196,7 +196,12 @@ def test_the_range_is_left_at_the_scales_of_the_last_test() -> None:
     for power in (0.0, 39.5, 40.2, 41.0, -40.0):
         X, y = a_stream(1, n=120, p=8, scale=10.0**power)
         logs, products = (
-            learn(new_forest(1, 3, 8), Rules(density=density, leaf=LEAF_BAYES), X, y)[1]
+            learn(
+                new_forest(1, 3, 8),
+                TreeParameters(density=density, leaf=LEAF_BAYES),
+                X,
+                y,
+            )[1]
             for density in (DENSITY_LOG, DENSITY_PRODUCT)
         )
         differ.append(not np.allclose(logs[60:], products[60:], rtol=1e-3, atol=1e-6))
@@ -253,7 +258,7 @@ def test_infinite_times_nothing_is_not_a_vote() -> None:
     forest = hand_made([d**2 for d in deviations], DENSITY_PRODUCT)
     x = np.array([0.0, 0.0, 0.0, 1e3])
     assert np.isnan(score_by_factors(forest.leaves, 0, 0, x, DENSITY_PRODUCT))
-    rules = Rules(density=DENSITY_PRODUCT, leaf=LEAF_BAYES)
+    rules = TreeParameters(density=DENSITY_PRODUCT, leaf=LEAF_BAYES)
     assert_array_equal(votes_of(forest, rules, x[None]), [[0.0]])
     overflow = votes_of(forest, rules, np.zeros((1, 4)))
     assert np.isnan(overflow).all()
@@ -293,7 +298,7 @@ def test_variances_that_cannot_be_inverted_still_have_a_density(
 def test_an_attribute_without_variance_admits_its_only_value(density: int) -> None:
     forest = hand_made([1.0, 0.0, 4.0], density)
     rows = np.array([[1.0, 0.0, 1.0], [1.0, 1e-300, 1.0], [40.0, 0.0, 0.0]])
-    rules = Rules(density=density, leaf=LEAF_BAYES)
+    rules = TreeParameters(density=density, leaf=LEAF_BAYES)
     votes = votes_of(forest, rules, rows)[:, 0]
     # exp(−800) is a product that has vanished, unless only its logarithm is kept.
     assert_array_equal(votes, [1.0, 0.0, float(density == DENSITY_LOG)])
@@ -310,9 +315,9 @@ def two_blocks(n: int) -> tuple[FloatArray, IntArray]:
 
 def test_the_first_attempt_waits_for_the_grace_period() -> None:
     X, y = two_blocks(250)
-    _, splits = splits_by_row(Rules(), X, y, np.ones(250), 2)
+    _, splits = splits_by_row(TreeParameters(), X, y, np.ones(250), 2)
     assert [(row, j) for row, j, _ in splits] == [(199, 0)]
-    _, splits = splits_by_row(Rules(), X, y, np.full(250, 2.0), 2)
+    _, splits = splits_by_row(TreeParameters(), X, y, np.full(250, 2.0), 2)
     assert splits[0][0] == 99
 
 
@@ -320,22 +325,22 @@ def test_an_attempt_in_vain_restarts_the_grace_period() -> None:
     X, y = two_blocks(450)
     X[:199] = 1.0
     X[:199, 1] += np.arange(199) % 3
-    _, splits = splits_by_row(Rules(), X, y, np.ones(450), 2)
+    _, splits = splits_by_row(TreeParameters(), X, y, np.ones(450), 2)
     assert splits[0][0] == 399
 
 
 def test_a_leaf_of_constants_freezes_and_counts_on() -> None:
     X = np.ones((260, 2))
     y = np.arange(260) % 2
-    forest, _ = learn(new_forest(1, 3, 2), Rules(), X[:199], y[:199])
+    forest, _ = learn(new_forest(1, 3, 2), TreeParameters(), X[:199], y[:199])
     assert not forest.leaves.counts.frozen[0]
-    forest, _ = learn(forest, Rules(), X[199:], y[199:])
+    forest, _ = learn(forest, TreeParameters(), X[199:], y[199:])
     assert forest.leaves.counts.frozen[0]
     assert_array_equal(forest.leaves.counts.class_weight[0], [130.0, 130.0, 0.0])
     observed = forest.leaves.observed.weight[0].copy()
     assert observed.sum() == 200.0
     X, y = two_blocks(500)
-    forest, votes = learn(forest, Rules(), X, y + 1)
+    forest, votes = learn(forest, TreeParameters(), X, y + 1)
     assert forest.splits[0] == 0
     assert_array_equal(forest.leaves.observed.weight[0], observed)
     assert_array_equal(forest.leaves.counts.class_weight[0], [130.0, 380.0, 250.0])
@@ -344,7 +349,7 @@ def test_a_leaf_of_constants_freezes_and_counts_on() -> None:
 
 def test_a_leaf_of_one_class_is_not_tried() -> None:
     X = np.ones((450, 2))
-    forest, _ = learn(new_forest(1, 2, 2), Rules(), X, np.ones(450, np.int64))
+    forest, _ = learn(new_forest(1, 2, 2), TreeParameters(), X, np.ones(450, np.int64))
     assert not forest.leaves.counts.frozen[0]
     assert forest.leaves.counts.checked[0] == 400.0
 
@@ -352,9 +357,9 @@ def test_a_leaf_of_one_class_is_not_tried() -> None:
 def test_of_equal_attributes_the_last_is_taken_and_only_in_a_tie() -> None:
     X, y = two_blocks(250)
     X = np.ascontiguousarray(X[:, [1, 0, 0]])
-    _, splits = splits_by_row(Rules(), X, y, np.ones(250), 2)
+    _, splits = splits_by_row(TreeParameters(), X, y, np.ones(250), 2)
     assert splits == []
-    _, splits = splits_by_row(Rules(tie=0.5), X, y, np.ones(250), 2)
+    _, splits = splits_by_row(TreeParameters(tie=0.5), X, y, np.ones(250), 2)
     assert [(row, j) for row, j, _ in splits] == [(199, 2)]
 
 
@@ -367,7 +372,7 @@ def test_thresholds_that_leave_a_side_almost_empty_have_no_merit() -> None:
     X[2:4, 1] = 1e3
     y[:4] = [0, 0, 0, 1]
     weight = np.where(np.arange(402) < 4, 0.1, 1.0)
-    rules = Rules(grace=398.0)
+    rules = TreeParameters(grace=398.0)
     for tie in (0.05, 9.0):
         tree = Tree(rules._replace(tie=tie))
         learn_with_oracle(tree, X, y, weight, 2)
@@ -393,7 +398,7 @@ def test_a_row_on_the_threshold_goes_left() -> None:
 def test_a_class_without_variance_lies_where_its_mean_is() -> None:
     forest = new_forest(1, 1, 1)
     X = np.array([[0.0], [1.0]])
-    learn(forest, Rules(), X, np.zeros(2, np.int64), np.array([0.1, 0.4]))
+    learn(forest, TreeParameters(), X, np.zeros(2, np.int64), np.array([0.1, 0.4]))
     observed = forest.leaves.observed
     assert_allclose(observed.mean[0, 0], 0.8)
     assert weight_below(observed, 0, 0, 0, 0.5, 0.0) == 0.0
@@ -402,13 +407,13 @@ def test_a_class_without_variance_lies_where_its_mean_is() -> None:
 
 def test_children_expect_what_the_split_leaves_them() -> None:
     X, y = two_blocks(200)
-    forest, _ = learn(new_forest(1, 2, 2), Rules(), X, y)
+    forest, _ = learn(new_forest(1, 2, 2), TreeParameters(), X, y)
     counts = forest.leaves.counts
     assert_array_equal(forest.splits, [1])
     assert_allclose(counts.class_weight, [[100.0, 0.0], [0.0, 100.0]], atol=1e-9)
     # The class of index 1 lies wholly on the right: the left knows one class only.
     assert_array_equal(counts.slots, [1, 2])
-    votes = votes_of(forest, Rules(), X[:2])
+    votes = votes_of(forest, TreeParameters(), X[:2])
     assert_allclose(votes, np.eye(2)[y[:2]])
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import blobs, rows, small
-from rpnb.core.bayes.combining import RULES
+from rpnb.core.bayes.combining import COMBINERS
 
 N = 48
 PLAIN, y = blobs(1, N)
@@ -62,7 +62,7 @@ def test_labels_and_state_are_those_of_the_loop_and_stay_finite(
     assert np.isfinite(whole.decision_function(X)).all()
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", COMBINERS)
 @pytest.mark.parametrize("kind", EXTREMES)
 def test_answers_stay_finite_and_agree_under_every_rule(kind: str, rule: Any) -> None:
     X = EXTREMES[kind]
@@ -97,14 +97,14 @@ def test_weightless_priors_and_batches_stay_finite(kind: str) -> None:
 
 
 def test_a_single_row_is_a_stream() -> None:
-    for rule in RULES:
+    for rule in COMBINERS:
         model = small(combiner=rule).fit(PLAIN[:1], ["only"])
         assert model.predict(PLAIN).tolist() == ["only"] * N
         assert_allclose(model.predict_proba(PLAIN), 1.0, rtol=1e-15)
 
 
 def test_a_tie_goes_to_the_first_of_the_sorted_classes() -> None:
-    for rule in RULES:
+    for rule in COMBINERS:
         model = small(combiner=rule)
         model.partial_fit(np.zeros((1, 4)), ["dog"], classes=["cat", "ant", "dog"])
         # The two that have seen nothing are equal, and wider: better far away.

@@ -1,9 +1,11 @@
 """Bins, neighbours and transitions, as their formulas stand, in NumPy."""
 
+from typing import Any
+
 import numpy as np
 from scipy.stats import norm
 
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray
 
 QUANTILES = norm.ppf(np.arange(1, 16) / 16)
 
@@ -14,16 +16,16 @@ class BinnedBayes:
     def __init__(self, M: int, p: int) -> None:
         self.n, self.counts = np.zeros(M), np.zeros((p, 16, M))
 
-    def bins(self, z: FloatArray) -> FloatArray:
+    def bins(self, z: FloatArray) -> Any:
         return (z[:, None] > QUANTILES.astype(np.float32)).sum(axis=1)
 
-    def score(self, z: FloatArray, missing: FloatArray) -> FloatArray:
+    def score(self, z: FloatArray, missing: BoolArray) -> FloatArray:
         there = np.flatnonzero(~missing)
         picked = self.counts[there, self.bins(z)[there]]
         scores = np.log(self.n + 1) - len(there) * np.log(self.n + 2)
         return scores + np.log(picked + 2 / 16).sum(axis=0)
 
-    def learn(self, z: FloatArray, missing: FloatArray, y: int, weight: float) -> None:
+    def learn(self, z: FloatArray, missing: BoolArray, y: int, weight: float) -> None:
         there = np.flatnonzero(~missing)
         self.counts[there, self.bins(z)[there], y] += weight
         self.n[y] += weight

@@ -20,7 +20,7 @@ def discriminants(
     T1, T2 = np.trace(S) / df, (S**2).sum() / df**2
     below = (df + 1 - 2 / E) * (T2 - T1**2 / E)
     rho = 0.999
-    if below > 0 and T1 > 1e-5 * np.trace(A) / df:
+    if below > 0 and 1e-5 * np.trace(A) / df < T1:
         rho = min(rho, ((1 - 2 / E) * T2 + T1**2) / below)
     effective = df / (1 - rho)
     ridge = max(1.0, rho * T1 / E * effective)

@@ -16,15 +16,17 @@ from rpnb.core.bayes.densities import Gaussians
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.core.kernels.compiled import compiled
 
-Rule: TypeAlias = Literal["log_sum", "sum", "product", "vote", "max", "min", "median"]
-RULES: Final[tuple[Rule, ...]] = get_args(Rule)
+Combiner: TypeAlias = Literal[
+    "log_sum", "sum", "product", "vote", "max", "min", "median"
+]
+COMBINERS: Final[tuple[Combiner, ...]] = get_args(Combiner)
 
 _LOG_TWO_PI = log(2.0 * np.pi)
-_SUM = RULES.index("sum")
-_PRODUCT = RULES.index("product")
-_VOTE = RULES.index("vote")
-_MAX = RULES.index("max")
-_MIN = RULES.index("min")
+_SUM = COMBINERS.index("sum")
+_PRODUCT = COMBINERS.index("product")
+_VOTE = COMBINERS.index("vote")
+_MAX = COMBINERS.index("max")
+_MIN = COMBINERS.index("min")
 
 
 @compiled

@@ -56,7 +56,7 @@ def unset_gaussians(M: int, F: int) -> Gaussians:
     return Gaussians(np.empty((M, F)), np.empty((M, F)), np.empty(M))
 
 
-class Joining(NamedTuple):
+class PriorShare(NamedTuple):
     """What Theorem 1 needs to join the moments of a class with the prior."""
 
     mean: float
@@ -73,11 +73,11 @@ class Joining(NamedTuple):
 
 
 @compiled
-def joining_of(prior: Prior, seen: float) -> Joining:
+def joining_of(prior: Prior, seen: float) -> PriorShare:
     """Return what joins the moments of observations of the weight `seen`."""
     total = prior.weight + seen
     # With neither prior nor observations, the prior still says what to expect.
-    return Joining(
+    return PriorShare(
         prior.mean,
         prior.weight * prior.variance if total > 0.0 else prior.variance,
         prior.weight / total if total > 0.0 else 1.0,
@@ -170,7 +170,7 @@ def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> flo
 
 @compiled
 def law_of(
-    mean: Doubles, scatter: Doubles, joining: Joining
+    mean: Doubles, scatter: Doubles, joining: PriorShare
 ) -> tuple[Doubles, Doubles]:
     """Return mean and variance of the law, for a column or for several."""
     delta = joining.mean - mean

@@ -5,10 +5,10 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.bayes.combining import RULES, Rule
+from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
 from rpnb.core.bayes.moments import Moments, fade, merge, no_moments, unmerge
-from rpnb.core.bayes.state import Classes, Learner, follow_counts
+from rpnb.core.bayes.state import ClassState, KernelState, follow_counts
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.projection.record import Projection
 
@@ -18,11 +18,11 @@ class Model:
     """Everything that prediction and learning need. Classes are numbered 0 … M−1."""
 
     projection: Projection
-    rule: Rule
+    rule: Combiner
     prior: Prior
     moments: Moments
     gaussians: Gaussians
-    classes: Classes
+    classes: ClassState
     keep: float = 1.0
     """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
     n_seen: int = 0
@@ -45,15 +45,15 @@ class Model:
     @property
     def rule_number(self) -> int:
         """The combining rule as kernels know it."""
-        return RULES.index(self.rule)
+        return COMBINERS.index(self.rule)
 
-    def learner(self, *, projected: bool = False) -> Learner:
+    def learner(self, *, projected: bool = False) -> KernelState:
         """Give the kernels' view of the model: the same arrays.
 
         With `projected`, for rows that come projected already.
         """
         R = self.projection.R
-        return Learner(
+        return KernelState(
             R[:0] if projected else R,
             1.0 / sqrt(self.projection.q),
             self.prior,
@@ -66,7 +66,7 @@ class Model:
 
 def new_model(
     projection: Projection,
-    rule: Rule,
+    rule: Combiner,
     prior: Prior,
     follow_counts: bool,
     keep: float = 1.0,
@@ -80,7 +80,7 @@ def new_model(
         prior,
         no_moments(0, F),
         unset_gaussians(0, F),
-        Classes(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
+        ClassState(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
         keep,
     )
 
@@ -96,7 +96,7 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     came_from = source[old]
     moments = no_moments(M, model.F)
     gaussians = unset_gaussians(M, model.F)
-    classes = Classes(
+    classes = ClassState(
         np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.follow
     )
     for fresh, present in (

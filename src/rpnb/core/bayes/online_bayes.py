@@ -25,7 +25,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 
 
-class Ellipsoids(NamedTuple):
+class ClassCovariances(NamedTuple):
     """Mean and covariance of M classes: what a model has learnt, and all it keeps."""
 
     weight: FloatArray
@@ -38,21 +38,23 @@ class Ellipsoids(NamedTuple):
     """(M,) log det S"""
 
 
-def new_ellipsoids(M: int, p: int) -> Ellipsoids:
+def new_ellipsoids(M: int, p: int) -> ClassCovariances:
     """Return M classes of which nothing has been seen."""
     root = np.tile(np.eye(p), (M, 1, 1))
-    return Ellipsoids(np.ones(M), np.zeros((M, p)), root, np.zeros(M))
+    return ClassCovariances(np.ones(M), np.zeros((M, p)), root, np.zeros(M))
 
 
-def insert_ellipsoid(classes: Ellipsoids, m: int) -> Ellipsoids:
+def insert_ellipsoid(classes: ClassCovariances, m: int) -> ClassCovariances:
     """Return the classes with a new one put in before class m, at the end if m = M."""
     one = new_ellipsoids(1, classes.mean.shape[1])
     fields = zip(classes, one, strict=True)
-    return Ellipsoids(*[np.insert(field, m, new[0], axis=0) for field, new in fields])
+    return ClassCovariances(
+        *[np.insert(field, m, new[0], axis=0) for field, new in fields]
+    )
 
 
 @compiled
-def _whiten(classes: Ellipsoids, m: int, x: FloatArray, v: FloatArray) -> float:
+def _whiten(classes: ClassCovariances, m: int, x: FloatArray, v: FloatArray) -> float:
     """Set v (p,) to Uᵀ(x − μ); return its squared length, x's distance from μ."""
     p = x.shape[0]
     for j in range(p):
@@ -69,7 +71,7 @@ def _whiten(classes: Ellipsoids, m: int, x: FloatArray, v: FloatArray) -> float:
 
 @compiled
 def observe(
-    classes: Ellipsoids, m: int, x: FloatArray, weight: float, work: FloatArray
+    classes: ClassCovariances, m: int, x: FloatArray, weight: float, work: FloatArray
 ) -> None:
     """Add x (p,) to what class m has learnt; `work` (3, p) is working space.
 
@@ -105,7 +107,7 @@ def observe(
 
 @compiled
 def pass_online_bayes(
-    classes: Ellipsoids,
+    classes: ClassCovariances,
     X: FloatArray,
     y: IntArray,
     weight: FloatArray,

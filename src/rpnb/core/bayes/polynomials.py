@@ -16,7 +16,7 @@ from rpnb.core.projection.matrices import project
 _ROWS = 1024
 
 
-class Forms(NamedTuple):
+class ClassPolynomials(NamedTuple):
     """Polynomials of M classes in x' = x − x₀."""
 
     origin: FloatArray
@@ -27,7 +27,7 @@ class Forms(NamedTuple):
     """(M,) the scores at the origin"""
 
 
-def make_forms(model: Model, classes: IntArray) -> Forms:
+def make_forms(model: Model, classes: IntArray) -> ClassPolynomials:
     """Return the scores of the named classes under the rule "log_sum" as polynomials.
 
     The origin is where the classes' squared distances, added up, are least: amid what
@@ -46,7 +46,7 @@ def make_forms(model: Model, classes: IntArray) -> Forms:
     products = A[:, i, j] * np.where(i == j, -0.5, -1.0)
     known = model.gaussians.constant[classes] + model.classes.bias[classes]
     factors = np.concatenate([products, b], axis=1)
-    return Forms(origin, factors, known - 0.5 * distance)
+    return ClassPolynomials(origin, factors, known - 0.5 * distance)
 
 
 def _expand(
@@ -64,7 +64,7 @@ def _expand(
     return A, (w * moved) @ R.T, np.einsum("mf,mf,mf->m", w, moved, moved)
 
 
-def evaluate_forms(forms: Forms, X: FloatArray) -> FloatArray:
+def evaluate_forms(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
     """Return the scores (n, M) of rows X (n, p)."""
     p = forms.origin.shape[0]
     i, j = np.triu_indices(p)

@@ -14,7 +14,7 @@ LEARN_MISTAKES = 1
 LEARN_ALL = 2
 
 
-class Classes(NamedTuple):
+class ClassState(NamedTuple):
     """What is known of M classes, besides their moments."""
 
     eligible: BoolArray
@@ -29,7 +29,7 @@ class Classes(NamedTuple):
 
 
 @compiled
-def follow_counts(classes: Classes) -> None:
+def follow_counts(classes: ClassState) -> None:
     """Set the bias of every class from its count, where the prior follows counts.
 
     Always by compiled code: NumPy's own log1p of an array may differ in the last bit
@@ -39,7 +39,7 @@ def follow_counts(classes: Classes) -> None:
         classes.bias[m] = classes.follow * log1p(classes.seen[m])
 
 
-class Learner(NamedTuple):
+class KernelState(NamedTuple):
     """The state that a pass reads and writes."""
 
     R: SingleArray
@@ -49,6 +49,6 @@ class Learner(NamedTuple):
     prior: Prior
     moments: Moments
     gaussians: Gaussians
-    classes: Classes
+    classes: ClassState
     keep: float
     """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""

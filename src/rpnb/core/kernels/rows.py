@@ -14,10 +14,10 @@ from rpnb.core.kernels.compiled import compiled
 
 # An array (n, p), or a SciPy matrix of that shape in compressed rows (CSR), sorted and
 # without doubles. SciPy's types say nothing to a type checker.
-Table: TypeAlias = Any
+RowTable: TypeAlias = Any
 
 
-class Rows(NamedTuple):
+class RowBlock(NamedTuple):
     """A block of n rows, dense or sparse. Made by `as_rows`."""
 
     values: FloatArray
@@ -28,7 +28,7 @@ class Rows(NamedTuple):
     """(n + 1,) where each row's values start, and the end of the last"""
 
 
-class Row(NamedTuple):
+class RowValues(NamedTuple):
     """One row, or a vector in its form."""
 
     values: FloatArray
@@ -36,21 +36,21 @@ class Row(NamedTuple):
     """of the values; empty if they are those of all columns in order"""
 
 
-def dense_rows(X: FloatArray) -> Rows:
+def dense_rows(X: FloatArray) -> RowBlock:
     """Rows of X (n, p); no copy if X is in C order and may be written to."""
     n, p = X.shape
     values = _plain(X, np.float64).reshape(-1)
-    return Rows(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
+    return RowBlock(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
 
 
-def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> Rows:
+def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlock:
     """Rows in compressed form: sorted columns, none twice (`sum_duplicates`)."""
-    return Rows(
+    return RowBlock(
         _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
     )
 
 
-def as_rows(X: Table) -> Rows:
+def as_rows(X: RowTable) -> RowBlock:
     """Rows of a table of either kind."""
     if issparse(X):
         return sparse_rows(X.indptr, X.indices, X.data)
@@ -64,7 +64,7 @@ def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
 
 
 @compiled
-def row_at(rows: Rows, i: int) -> Row:
+def row_at(rows: RowBlock, i: int) -> RowValues:
     """Row i of a block."""
     start, stop = rows.starts[i], rows.starts[i + 1]
-    return Row(rows.values[start:stop], rows.columns[start:stop])
+    return RowValues(rows.values[start:stop], rows.columns[start:stop])

@@ -67,7 +67,7 @@ MULTICLASS: Final = frozenset(
 )
 
 
-class Rule(NamedTuple):
+class LinearAlgorithm(NamedTuple):
     """A learner's code and parameters. Made by `rule`, which keeps the types exact."""
 
     algorithm: int
@@ -102,7 +102,7 @@ def rule(
     power: float = 2.0,
     b: float = 0.3,
     libol: bool = False,
-) -> Rule:
+) -> LinearAlgorithm:
     """Return a learner's rule; what is not given is LIBOL's default.
 
     C is √2 for ALMA and 1 elsewhere. η is 0.70 for CW and 0.90 for SCW-II in their
@@ -121,7 +121,7 @@ def rule(
     if eta is None:
         own = {CW: 0.70, SCW2: 0.90} if two_class else {}
         eta = own.get(algorithm, 0.75)
-    return Rule(
+    return LinearAlgorithm(
         int(algorithm),
         bool(two_class),
         bool(libol),

@@ -11,7 +11,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.rows import Row, Rows, row_at
+from rpnb.core.kernels.rows import RowBlock, RowValues, row_at
 from rpnb.core.linear.algorithms import (
     AGGRESSIVE_ROMMA,
     ALMA,
@@ -21,7 +21,7 @@ from rpnb.core.linear.algorithms import (
     PERCEPTRON_UNIFORM,
     ROMMA,
     SOP,
-    Rule,
+    LinearAlgorithm,
 )
 from rpnb.core.linear.row_ops import (
     contract,
@@ -36,10 +36,10 @@ from rpnb.core.linear.row_ops import (
     stretch,
 )
 from rpnb.core.linear.state import ROUNDS, UPDATES, LinearState
-from rpnb.core.linear.steps import Round, is_triggered, perceptron_shares, step_of
+from rpnb.core.linear.steps import StepInputs, is_triggered, perceptron_shares, step_of
 
 
-class _Desk(NamedTuple):
+class _Workspace(NamedTuple):
     """Working space of a pass."""
 
     scores: FloatArray
@@ -50,7 +50,7 @@ class _Desk(NamedTuple):
     """(p,) room for Σx"""
 
 
-class _Lesson(NamedTuple):
+class _Target(NamedTuple):
     """A row whose class is known, after its prediction."""
 
     up: int
@@ -67,9 +67,9 @@ class _Lesson(NamedTuple):
 
 @compiled
 def linear_pass(
-    rule: Rule,
+    rule: LinearAlgorithm,
     state: LinearState,
-    rows: Rows,
+    rows: RowBlock,
     y: IntArray,
     learn: bool,
     labels: IntArray,
@@ -108,7 +108,7 @@ def linear_pass(
     and rivals pass over NaN scores while there are others.
     """
     M, p = state.W.shape
-    desk = _Desk(np.empty(M), np.empty(M), np.empty(p))
+    desk = _Workspace(np.empty(M), np.empty(M), np.empty(p))
     scores = desk.scores
     before = state.counts[UPDATES]
     for i in range(rows.starts.shape[0] - 1):
@@ -126,13 +126,13 @@ def linear_pass(
         wrong = labels[i] != y[i]
         if rule.two_class:
             sign = 1.0 if y[i] == 0 else -1.0
-            lesson = _Lesson(0, -1, sign, sign * scores[0], wrong)
+            lesson = _Target(0, -1, sign, sign * scores[0], wrong)
         else:
             state.eligible[y[i]] = True
             s = _leader(scores, state.eligible, y[i])
             if s < 0:
                 continue
-            lesson = _Lesson(y[i], s, 1.0, scores[y[i]] - scores[s], wrong)
+            lesson = _Target(y[i], s, 1.0, scores[y[i]] - scores[s], wrong)
         _learn(rule, state, desk, row, lesson)
         if rule.algorithm == IELLIP:
             state.c[0] *= rule.b
@@ -140,17 +140,21 @@ def linear_pass(
 
 
 @compiled
-def linear_scores(rule: Rule, state: LinearState, rows: Rows, out: FloatArray) -> None:
+def linear_scores(
+    rule: LinearAlgorithm, state: LinearState, rows: RowBlock, out: FloatArray
+) -> None:
     """Write the scores that decide the labels to `out`: (n, M), two-class f: (n, 1)."""
     M, p = state.W.shape
-    desk = _Desk(np.empty(M), np.empty(M), np.empty(p))
+    desk = _Workspace(np.empty(M), np.empty(M), np.empty(p))
     for i in range(rows.starts.shape[0] - 1):
         _score(rule, state, desk, row_at(rows, i))
         out[i] = desk.scores
 
 
 @compiled
-def _score(rule: Rule, state: LinearState, desk: _Desk, row: Row) -> tuple[Row, float]:
+def _score(
+    rule: LinearAlgorithm, state: LinearState, desk: _Workspace, row: RowValues
+) -> tuple[RowValues, float]:
     """Fill `desk.scores`; return Σx and v of SOP, and nothing of use of the others.
 
     SOP, in every round: Σ' = Σ − (Σx)(Σx)ᵀ/(1 + v), then f = wᵀΣ'x with the new Σ'. As
@@ -180,13 +184,19 @@ def _leader(scores: FloatArray, eligible: BoolArray, but: int) -> int:
 
 
 @compiled
-def _is_usable(rule: Rule, S: FloatArray, toward: Row, v: float) -> bool:
+def _is_usable(
+    rule: LinearAlgorithm, S: FloatArray, toward: RowValues, v: float
+) -> bool:
     return v >= 0.0 if rule.libol else is_credible(S, toward, v)
 
 
 @compiled
 def _learn(
-    rule: Rule, state: LinearState, desk: _Desk, row: Row, lesson: _Lesson
+    rule: LinearAlgorithm,
+    state: LinearState,
+    desk: _Workspace,
+    row: RowValues,
+    lesson: _Target,
 ) -> None:
     """Take the step that a row teaches, if it is a lesson by the learner's trigger."""
     algorithm = rule.algorithm
@@ -215,7 +225,9 @@ def _learn(
             weight += square_norm(W[m])
     sides = 1 if down < 0 else 2
     t = state.counts[ROUNDS]
-    step = step_of(rule, Round(lesson.m, t, k, square, weight, v, state.c[0], sides))
+    step = step_of(
+        rule, StepInputs(lesson.m, t, k, square, weight, v, state.c[0], sides)
+    )
     alpha = lesson.sign * step.alpha
     finite = np.isfinite(step.keep) and np.isfinite(alpha) and np.isfinite(step.beta)
     if rule.libol:
@@ -243,7 +255,7 @@ def _learn(
 
 @compiled
 def _move_by_shares(
-    rule: Rule, state: LinearState, desk: _Desk, row: Row, y: int
+    rule: LinearAlgorithm, state: LinearState, desk: _Workspace, row: RowValues, y: int
 ) -> None:
     """Take the step of the perceptrons that blame all rows of W ahead of row y."""
     shares = desk.shares

@@ -10,7 +10,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.rows import Row
+from rpnb.core.kernels.rows import RowValues
 
 _LARGEST: Final = float(np.finfo(np.float64).max)
 # Share of the variance along x that a step leaves at least. Below it, what a difference
@@ -19,7 +19,7 @@ _REMAINDER: Final = 2.0**-40
 
 
 @compiled
-def dot(row: Row, w: FloatArray) -> float:
+def dot(row: RowValues, w: FloatArray) -> float:
     """Product of a row with w (p,)."""
     values, columns = row.values, row.columns
     total = 0.0
@@ -33,7 +33,7 @@ def dot(row: Row, w: FloatArray) -> float:
 
 
 @compiled
-def products(row: Row, W: FloatArray, scores: FloatArray) -> None:
+def products(row: RowValues, W: FloatArray, scores: FloatArray) -> None:
     """Write the products of a row with the rows of W (M, p) to `scores` (M,)."""
     M = W.shape[0]
     whole = M - M % 4
@@ -44,7 +44,9 @@ def products(row: Row, W: FloatArray, scores: FloatArray) -> None:
 
 
 @compiled
-def _dot_four(row: Row, W: FloatArray, m: int) -> tuple[float, float, float, float]:
+def _dot_four(
+    row: RowValues, W: FloatArray, m: int
+) -> tuple[float, float, float, float]:
     # Four sums at a time, since each must wait for its last addition. Taking W's rows
     # out as arrays of their own would cost more than the sums of a short row.
     values, columns = row.values, row.columns
@@ -90,7 +92,7 @@ def project_to_ball(w: FloatArray) -> None:
 
 
 @compiled
-def stays_finite(w: FloatArray, row: Row, keep: float, step: float) -> bool:
+def stays_finite(w: FloatArray, row: RowValues, keep: float, step: float) -> bool:
     """Whether keep·w + step·row is finite in every column."""
     values, columns = row.values, row.columns
     beyond = 0
@@ -108,7 +110,7 @@ def stays_finite(w: FloatArray, row: Row, keep: float, step: float) -> bool:
 
 
 @compiled
-def move(w: FloatArray, row: Row, keep: float, step: float) -> None:
+def move(w: FloatArray, row: RowValues, keep: float, step: float) -> None:
     """Set w (p,) to keep·w + step·row."""
     values, columns = row.values, row.columns
     if keep != 1.0:
@@ -128,7 +130,7 @@ def _add(w: FloatArray, values: FloatArray, step: float) -> None:
 
 
 @compiled
-def spread(row: Row, S: FloatArray, g: FloatArray) -> tuple[Row, float]:
+def spread(row: RowValues, S: FloatArray, g: FloatArray) -> tuple[RowValues, float]:
     """Return Σx of a row x, which is kept in g (p,), and v = xᵀΣx.
 
     S is Σ (p, p), or its diagonal (1, p). By a diagonal, Σx has the columns of x;
@@ -141,7 +143,7 @@ def spread(row: Row, S: FloatArray, g: FloatArray) -> tuple[Row, float]:
         diagonal = S[0]
         for j in range(used):
             g[j] = diagonal[columns[j] if sparse else j] * values[j]
-        return Row(g[:used], columns), dot(Row(values, columns[:0]), g)
+        return RowValues(g[:used], columns), dot(RowValues(values, columns[:0]), g)
     g[:] = 0.0
     # Σ is symmetric to the bit, so its rows may stand for its columns.
     whole = used - used % 4
@@ -152,7 +154,7 @@ def spread(row: Row, S: FloatArray, g: FloatArray) -> tuple[Row, float]:
         _add_four(g, values[j : j + 4], S[k0], S[k1], S[k2], S[k3])
     for j in range(whole, used):
         _add(g, S[columns[j] if sparse else j], values[j])
-    return Row(g, columns[:0]), dot(row, g)
+    return RowValues(g, columns[:0]), dot(row, g)
 
 
 @compiled
@@ -171,7 +173,7 @@ def _add_four(
 
 
 @compiled
-def is_credible(S: FloatArray, toward: Row, v: float) -> bool:
+def is_credible(S: FloatArray, toward: RowValues, v: float) -> bool:
     """Whether g and v can be Σx and xᵀΣx: g_j² ≤ Σ_jj·v, as Cauchy and Schwarz say.
 
     Where Σ has all but vanished along x, both are differences of large numbers, and may
@@ -189,7 +191,9 @@ def is_credible(S: FloatArray, toward: Row, v: float) -> bool:
 
 
 @compiled
-def contract(S: FloatArray, toward: Row, v: float, beta: float, libol: bool) -> None:
+def contract(
+    S: FloatArray, toward: RowValues, v: float, beta: float, libol: bool
+) -> None:
     """Take β·g·gᵀ off Σ, with g = Σx and v = xᵀΣx; g is overwritten.
 
     Σ stays symmetric to the bit. In exact arithmetic β·v < 1 and every variance stays

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.linear.algorithms import Rule, keeps_covariance
+from rpnb.core.linear.algorithms import LinearAlgorithm, keeps_covariance
 
 # Places in `LinearState.counts`.
 ROUNDS: Final = 0
@@ -31,7 +31,7 @@ class LinearState(NamedTuple):
 
 
 def blank_state(
-    rule: Rule, M: int, p: int, *, a: float = 1.0, diagonal: bool = False
+    rule: LinearAlgorithm, M: int, p: int, *, a: float = 1.0, diagonal: bool = False
 ) -> LinearState:
     """State before the first row: w = 0, Σ = a·I, no class eligible yet.
 

@@ -36,7 +36,7 @@ from rpnb.core.linear.algorithms import (
     PERCEPTRON_UNIFORM,
     ROMMA,
     SCW1,
-    Rule,
+    LinearAlgorithm,
 )
 from rpnb.core.linear.confidence import (
     arow,
@@ -54,7 +54,7 @@ from rpnb.core.linear.confidence import (
 _PARALLEL = 2.0**-40
 
 
-class Round(NamedTuple):
+class StepInputs(NamedTuple):
     """What a step is computed from. What a learner does not use is 0."""
 
     m: float
@@ -71,7 +71,7 @@ class Round(NamedTuple):
     sides: int
 
 
-class Step(NamedTuple):
+class WeightStep(NamedTuple):
     """How far to go: see the head of this file."""
 
     keep: float
@@ -81,7 +81,9 @@ class Step(NamedTuple):
 
 
 @compiled
-def is_triggered(rule: Rule, m: float, wrong: bool, v: float, k: int) -> bool:
+def is_triggered(
+    rule: LinearAlgorithm, m: float, wrong: bool, v: float, k: int
+) -> bool:
     """Whether a round counts as an update; v is read by IELLIP, CW and SCW only.
 
     These three need v > 0: Σ has no negative directions but by rounding.
@@ -104,7 +106,7 @@ def is_triggered(rule: Rule, m: float, wrong: bool, v: float, k: int) -> bool:
 
 
 @compiled
-def step_of(rule: Rule, seen: Round) -> Step:
+def step_of(rule: LinearAlgorithm, seen: StepInputs) -> WeightStep:
     """Return the learner's step in a round that counts as an update.
 
     The Perceptron (Rosenblatt 1958) and SOP, the second-order Perceptron (Cesa-Bianchi,
@@ -146,7 +148,7 @@ def step_of(rule: Rule, seen: Round) -> Step:
         if algorithm == SCW1:
             alpha = min(alpha, rule.C)
         beta = confidence(alpha, seen.v, rule.phi, seen.sides)
-    return Step(keep, alpha, beta, divisor)
+    return WeightStep(keep, alpha, beta, divisor)
 
 
 @compiled
@@ -177,7 +179,7 @@ def perceptron_shares(
 
 
 @compiled
-def romma(seen: Round, libol: bool) -> tuple[float, float]:
+def romma(seen: StepInputs, libol: bool) -> tuple[float, float]:
     """ROMMA, the relaxed online maximum margin algorithm; Li & Long (2002).
 
     With q = sides·‖x‖²‖w‖², D = q − m²: keep = (q − m)/D, α = ‖w‖²(1 − m)/D; from

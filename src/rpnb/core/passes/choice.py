@@ -11,7 +11,7 @@ import numpy as np
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import Table
+from rpnb.core.kernels.rows import RowTable
 from rpnb.core.passes.blocks import block_rows, labelled, part
 from rpnb.core.passes.quadratic.kernel import pass_quadratic
 from rpnb.core.passes.quadratic.rebuild import refresh_stale
@@ -133,7 +133,7 @@ class QuadraticScreener:
             self._model.n_updates += updates
 
 
-class Paths:
+class PassChoice:
     """The two screeners of a model, and block by block the choice between them.
 
     `rate` is how many classes are expected to change a row; what is seen along the way
@@ -141,7 +141,7 @@ class Paths:
     """
 
     def __init__(
-        self, model: Model, X: Table, rate: float, path: Path = "auto", jobs: int = 1
+        self, model: Model, X: RowTable, rate: float, path: Path = "auto", jobs: int = 1
     ) -> None:
         p, F = model.projection.p, model.F
         self._model = model
@@ -175,7 +175,7 @@ class Paths:
 
     def run(
         self,
-        X: Table,
+        X: RowTable,
         y: IntArray,
         weight: FloatArray,
         learn: int,

@@ -12,12 +12,12 @@ from rpnb.core.bayes.densities import refresh
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.moments import Moments, no_moments
 from rpnb.core.bayes.scoring import LANES, score
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, Learner
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.rows import Table
+from rpnb.core.kernels.rows import RowTable
 from rpnb.core.passes.blocks import block_rows, blocks, labelled, part
-from rpnb.core.passes.choice import Path, Paths
+from rpnb.core.passes.choice import PassChoice, Path
 from rpnb.core.passes.exact import (
     absorb,
     count_rows,
@@ -46,12 +46,12 @@ def _expected_changes(model: Model, learn: int) -> float:
 
 def run(
     model: Model,
-    X: Table,
+    X: RowTable,
     y: IntArray,
     weight: FloatArray,
     learn: int,
     labels: IntArray,
-    paths: Paths | None = None,
+    paths: PassChoice | None = None,
     path: Path = "auto",
     jobs: int = 1,
 ) -> None:
@@ -67,7 +67,7 @@ def run(
         return
     if model.rule == "log_sum" and n >= _FEW:
         if paths is None:
-            paths = Paths(model, X, _expected_changes(model, learn), path, jobs)
+            paths = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
         paths.run(X, y, weight, learn, labels)
         return
     projection = model.projection
@@ -90,7 +90,7 @@ def run(
 
 def _run_one(
     model: Model,
-    X: Table,
+    X: RowTable,
     y: IntArray,
     weight: FloatArray,
     learn: int,
@@ -122,14 +122,14 @@ def _run_one(
         model.n_updates += updates
 
 
-def classify(model: Model, X: Table) -> IntArray:
+def classify(model: Model, X: RowTable) -> IntArray:
     """Return the number of each row's class (n,), −1 while no class is known."""
     labels = np.empty(X.shape[0], np.int64)
     run(model, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
     return labels
 
 
-def absorb_all(model: Model, X: Table, y: IntArray, weight: FloatArray) -> None:
+def absorb_all(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> None:
     """Learn every row without predicting it."""
     everything = np.arange(X.shape[0])
     _absorb(model, X, everything, y, weight, model.keep, model.moments)
@@ -142,7 +142,7 @@ def absorb_all(model: Model, X: Table, y: IntArray, weight: FloatArray) -> None:
 
 def run_batches(
     model: Model,
-    X: Table,
+    X: RowTable,
     y: IntArray,
     weight: FloatArray,
     learn: int,
@@ -157,7 +157,7 @@ def run_batches(
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     rate = min(_expected_changes(model, learn), model.M / size)
-    paths = Paths(model, X, rate, path) if screened else None
+    paths = PassChoice(model, X, rate, path) if screened else None
     learner = model.learner()
     batch = no_moments(model.M, model.F)
     for rows in blocks(X.shape[0], size):
@@ -180,7 +180,7 @@ def run_batches(
 
 def _absorb(
     model: Model,
-    X: Table,
+    X: RowTable,
     taken: IntArray,
     y: IntArray,
     weight: FloatArray,
@@ -197,7 +197,7 @@ def _absorb(
         absorb(learner, x, numbers, y[rows], part(weight, rows), keep, into)
 
 
-def scores(model: Model, X: Table) -> FloatArray:
+def scores(model: Model, X: RowTable) -> FloatArray:
     """Return the score of every class for every row (n, M); the largest wins.
 
     For "log_sum" these are the definitive scores of equation (6), for the other rules
@@ -217,7 +217,7 @@ def scores(model: Model, X: Table) -> FloatArray:
 
 
 @compiled
-def _score_rows(learner: Learner, X: FloatArray, out: FloatArray) -> None:
+def _score_rows(learner: KernelState, X: FloatArray, out: FloatArray) -> None:
     z = np.empty((1, learner.R.shape[1]))
     lanes = np.empty(LANES)
     row = np.empty(1, np.int64)
@@ -231,7 +231,7 @@ def _score_rows(learner: Learner, X: FloatArray, out: FloatArray) -> None:
 
 @compiled
 def _combine_rows(
-    learner: Learner, rule: int, K: int, X: FloatArray, out: FloatArray
+    learner: KernelState, rule: int, K: int, X: FloatArray, out: FloatArray
 ) -> None:
     z = np.empty((1, learner.R.shape[1]))
     posterior = np.empty((K, out.shape[1]))

@@ -18,8 +18,8 @@ from rpnb.core.bayes.state import (
     LEARN_ALL,
     LEARN_MISTAKES,
     LEARN_NOTHING,
-    Classes,
-    Learner,
+    ClassState,
+    KernelState,
     follow_counts,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -28,7 +28,7 @@ from rpnb.core.projection.matrices import project
 
 
 @compiled_inline
-def count_row(classes: Classes, keep: float, y: int, weight: float) -> None:
+def count_row(classes: ClassState, keep: float, y: int, weight: float) -> None:
     """Take note of a row of class y: the class takes part from now on.
 
     Where counts make the prior and the past fades, so do they.
@@ -42,7 +42,7 @@ def count_row(classes: Classes, keep: float, y: int, weight: float) -> None:
 
 
 @compiled
-def _fade_counts(classes: Classes, left: float) -> None:
+def _fade_counts(classes: ClassState, left: float) -> None:
     """Let all counts fade alike.
 
     P(y) is a share of the stream, and a class that no longer comes must lose its share.
@@ -53,7 +53,7 @@ def _fade_counts(classes: Classes, left: float) -> None:
 
 
 @compiled_inline
-def learn_row(learner: Learner, y: int, z: FloatArray, weight: float) -> None:
+def learn_row(learner: KernelState, y: int, z: FloatArray, weight: float) -> None:
     """Let class y learn one projected row z (F,), after its past has faded by γʷ."""
     fade(learner.moments, y, learner.keep, weight)
     learn_laws(learner.gaussians, y, learner.moments, learner.prior, z, weight)
@@ -61,7 +61,7 @@ def learn_row(learner: Learner, y: int, z: FloatArray, weight: float) -> None:
 
 @compiled
 def pass_exact(
-    learner: Learner,
+    learner: KernelState,
     X: FloatArray,
     y: IntArray,
     weight: FloatArray,
@@ -109,7 +109,7 @@ def empty_memo(p: int, F: int) -> FloatArray:
 
 @compiled
 def pass_one(
-    learner: Learner,
+    learner: KernelState,
     known: FloatArray,
     memo: FloatArray,
     seen: int,
@@ -163,7 +163,7 @@ def pass_one(
 
 @compiled
 def pass_combined(
-    learner: Learner,
+    learner: KernelState,
     rule: int,
     K: int,
     X: FloatArray,
@@ -212,7 +212,7 @@ def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
 
 @compiled
 def absorb(
-    learner: Learner,
+    learner: KernelState,
     X: FloatArray,
     rows: IntArray,
     y: IntArray,
@@ -237,7 +237,7 @@ def absorb(
 
 
 @compiled
-def learn_batch(learner: Learner, y: int, batch: Moments) -> None:
+def learn_batch(learner: KernelState, y: int, batch: Moments) -> None:
     """Let class y learn what `batch` holds of it: equations (7) and (8).
 
     What the class had learnt before fades once, by all the weight that it learns now:
@@ -249,7 +249,9 @@ def learn_batch(learner: Learner, y: int, batch: Moments) -> None:
 
 
 @compiled
-def count_rows(classes: Classes, keep: float, y: IntArray, weight: FloatArray) -> None:
+def count_rows(
+    classes: ClassState, keep: float, y: IntArray, weight: FloatArray
+) -> None:
     """Take note of rows of classes y (n,)."""
     for i in range(y.shape[0]):
         count_row(classes, keep, y[i], weight[i % weight.shape[0]])

@@ -21,7 +21,8 @@ freedom of S and the moments T₁ = tr S/df, T₂ = |S|²/df² of the covariance
     N_{\mathrm{eff}} = \frac{df}{1 - ρ}, \quad
     λ = \max\Bigl(1, \frac{ρ\,T_1}{E} N_{\mathrm{eff}}\Bigr)
 
-Departures: λ is at least 1, ρ = 0.999 where S is zero but for rounding, and class means are drawn to the common mean by 0.1 rows.
+Departures: λ is at least 1, ρ = 0.999 where S is zero but for rounding, and class means
+are drawn to the common mean by 0.1 rows.
 """
 
 from typing import Final
@@ -56,7 +57,7 @@ def shrinkage(
     """
     below = (df + 1.0 - 2.0 / E) * (T2 - T1 * T1 / E)
     rho = _MOST_SHRUNK
-    if below > 0.0 and T1 > _ROUNDING * total:
+    if below > 0.0 and _ROUNDING * total < T1:
         rho = min(rho, ((1.0 - 2.0 / E) * T2 + T1 * T1) / below)
     effective = df / (1.0 - rho)
     return max(_LEAST_RIDGE, rho * T1 / E * effective), effective

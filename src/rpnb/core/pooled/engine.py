@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import Table, as_rows
+from rpnb.core.kernels.rows import RowTable, as_rows
 from rpnb.core.pooled import (
     binned_bayes,
     class_covariance,
@@ -179,7 +179,7 @@ def arrange_classes(
 
 def run(
     model: PooledModel,
-    X: Table,
+    X: RowTable,
     y: IntArray,
     weight: FloatArray,
     labels: IntArray,
@@ -216,7 +216,7 @@ def run(
 
 def score(
     model: PooledModel,
-    X: Table,
+    X: RowTable,
     labels: IntArray,
     log_posteriors: FloatArray,
 ) -> None:
@@ -231,7 +231,7 @@ def score(
 
 
 def _prepare(
-    model: PooledModel, table: Table, y: IntArray, weight: FloatArray
+    model: PooledModel, table: RowTable, y: IntArray, weight: FloatArray
 ) -> MemberRows:
     """Scale rows and project them; keep what the scale needs of labelled rows."""
     n = table.shape[0]

@@ -13,7 +13,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import philox
-from rpnb.core.kernels.rows import Rows
+from rpnb.core.kernels.rows import RowBlock
 
 #: Features up to which rows are taken as they are.
 MOST_FEATURES: Final = 4096
@@ -38,7 +38,7 @@ def draw_places(p: int, seed: int) -> IntArray:
 
 
 @compiled
-def hash_rows(rows: Rows, p: int, places: IntArray, out: FloatArray) -> None:
+def hash_rows(rows: RowBlock, p: int, places: IntArray, out: FloatArray) -> None:
     """Fill `out` (n, 1024) with the hashed rows, which have p features."""
     out[:] = 0.0
     sparse = rows.columns.shape[0] > 0

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.rows import Rows, Table, as_rows, row_at
+from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_at
 from rpnb.core.projection.hadamard import Hadamard, project_hadamard
 from rpnb.core.projection.matrices import add_four, add_one, draw
 from rpnb.core.projection.record import Projection
@@ -24,19 +24,19 @@ from rpnb.core.projection.very_sparse import VerySparse, project_very_sparse
 _PANEL: Final = 256
 
 
-def comes_projected(projection: Projection, X: Table) -> bool:
+def comes_projected(projection: Projection, X: RowTable) -> bool:
     """Whether the passes get the rows of X projected already."""
     return projection.R.shape[0] == 0 or issparse(X)
 
 
-def rows_for_passes(projection: Projection, X: Table) -> FloatArray:
+def rows_for_passes(projection: Projection, X: RowTable) -> FloatArray:
     """Return rows as the passes take them: as they are (n, p), or projected (n, F)."""
     if comes_projected(projection, X):
         return project_rows(projection, X)
     return as_block(X)
 
 
-def project_rows(projection: Projection, X: Table) -> FloatArray:
+def project_rows(projection: Projection, X: RowTable) -> FloatArray:
     """Return the definitive projections (n, F) of rows of either kind."""
     rows = as_rows(X)
     Z = np.zeros((X.shape[0], projection.K * projection.q))
@@ -54,7 +54,7 @@ def project_rows(projection: Projection, X: Table) -> FloatArray:
 
 
 def _draw_and_add(
-    projection: Projection, rows: Rows, scale: float, Z: FloatArray
+    projection: Projection, rows: RowBlock, scale: float, Z: FloatArray
 ) -> None:
     """Project by a matrix too large to keep: rows are drawn where they are needed."""
     met = np.arange(projection.p)
@@ -77,7 +77,7 @@ def _draw_and_add(
 
 @compiled
 def add_rows(
-    rows: Rows, place: IntArray, scale: float, R: SingleArray, Z: FloatArray
+    rows: RowBlock, place: IntArray, scale: float, R: SingleArray, Z: FloatArray
 ) -> None:
     """Add to Z (n, F) what features contribute whose rows of the matrix are in R.
 

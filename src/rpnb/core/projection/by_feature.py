@@ -12,15 +12,15 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, UIntArray
-from rpnb.core.projection.matrices import Law, draw
+from rpnb.core.projection.matrices import Distribution, draw
 from rpnb.core.projection.record import Projection
 
 
 @dataclass(slots=True)
-class FeatureRows:
+class DrawnFeatures:
     """The rows drawn so far, in the order of drawing, with room for more."""
 
-    law: Law
+    law: Distribution
     seed: int
     K: int
     q: int
@@ -39,16 +39,18 @@ class FeatureRows:
         return draw_rows, (self.law, self.seed, self.K, self.q, features)
 
 
-def draw_rows(law: Law, seed: int, K: int, q: int, features: UIntArray) -> FeatureRows:
+def draw_rows(
+    law: Distribution, seed: int, K: int, q: int, features: UIntArray
+) -> DrawnFeatures:
     """Draw the rows of the given features."""
     R = np.empty((0, K * q), np.float32)
     empty = np.empty(0, np.uint64)
-    rows = FeatureRows(law, seed, K, q, 0, empty, R, np.zeros(K * q))
+    rows = DrawnFeatures(law, seed, K, q, 0, empty, R, np.zeros(K * q))
     add_rows(rows, features)
     return rows
 
 
-def add_rows(rows: FeatureRows, features: UIntArray) -> None:
+def add_rows(rows: DrawnFeatures, features: UIntArray) -> None:
     """Draw the rows of features that were not there; those drawn already stay.
 
     Room is doubled when it runs out, so that p features cost p rows' drawing and about
@@ -66,7 +68,7 @@ def add_rows(rows: FeatureRows, features: UIntArray) -> None:
     rows.p = stop
 
 
-def pick_rows(rows: FeatureRows, which: IntArray) -> Projection:
+def pick_rows(rows: DrawnFeatures, which: IntArray) -> Projection:
     """Return the projection of some of the features, in the given order.
 
     It shares nothing with `rows`. The columns' greatest length, which only bounds

@@ -18,7 +18,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, UIntArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.rows import Row, Rows, row_at
+from rpnb.core.kernels.rows import RowBlock, RowValues, row_at
 from rpnb.core.projection.matrices import draw
 
 # Make the numbers of Π and E other than those of D.
@@ -59,7 +59,7 @@ def draw_hadamard(seed: int, features: UIntArray, F: int) -> Hadamard:
 
 @compiled
 def project_hadamard(
-    rows: Rows, scale: float, hadamard: Hadamard, Z: FloatArray
+    rows: RowBlock, scale: float, hadamard: Hadamard, Z: FloatArray
 ) -> None:
     """Project a block of rows into Z (n, F): equation (2).
 
@@ -85,7 +85,7 @@ def project_hadamard(
 
 
 @compiled
-def _load(row: Row, scale: float, signs: SingleArray, v: FloatArray) -> None:
+def _load(row: RowValues, scale: float, signs: SingleArray, v: FloatArray) -> None:
     values, columns = row
     if columns.shape[0] == 0 and values.shape[0] > 0:
         for i in range(values.shape[0]):

@@ -33,10 +33,14 @@ from rpnb.core.kernels.vectors import (
 )
 
 MatrixLaw: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
-Law: TypeAlias = MatrixLaw | Literal["very_sparse", "hadamard"]
+Distribution: TypeAlias = MatrixLaw | Literal["very_sparse", "hadamard"]
 # Laws whose entries are independent of each other and of p: any row can be drawn alone.
 MATRIX_LAWS: Final[tuple[MatrixLaw, ...]] = get_args(MatrixLaw)
-LAWS: Final[tuple[Law, ...]] = (*MATRIX_LAWS, "very_sparse", "hadamard")
+DISTRIBUTIONS: Final[tuple[Distribution, ...]] = (
+    *MATRIX_LAWS,
+    "very_sparse",
+    "hadamard",
+)
 
 _ROOT_THREE: Final = np.float32(1.7320508)
 # A sixth and a third of the 2³² values of a word, counted from the lowest.
@@ -53,7 +57,9 @@ def down_space_dimension(p: int) -> int:
     return max(1, min(p, floor(2.0 * log2(p))))
 
 
-def draw(law: Law, seed: int, features: UIntArray, K: int, q: int) -> SingleArray:
+def draw(
+    law: Distribution, seed: int, features: UIntArray, K: int, q: int
+) -> SingleArray:
     """Draw the rows of the K projections that belong to `features`, side by side.
 
     Parameters

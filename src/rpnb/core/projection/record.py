@@ -7,7 +7,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import SingleArray, UIntArray
 from rpnb.core.projection.hadamard import Hadamard, draw_hadamard
-from rpnb.core.projection.matrices import Law, draw, longest_column
+from rpnb.core.projection.matrices import Distribution, draw, longest_column
 from rpnb.core.projection.very_sparse import VerySparse, draw_very_sparse
 
 # Bytes of a matrix beyond which it is not kept: its rows are drawn where needed.
@@ -18,7 +18,7 @@ LARGEST_MATRIX: Final = 1 << 29
 class Projection:
     """K random projections: the recipe, and the matrix that follows from it."""
 
-    law: Law
+    law: Distribution
     seed: int
     features: UIntArray
     """(p,) the features' numbers"""
@@ -53,7 +53,7 @@ class Projection:
 
 
 def make_projection(
-    law: Law, seed: int, features: UIntArray, K: int, q: int
+    law: Distribution, seed: int, features: UIntArray, K: int, q: int
 ) -> Projection:
     """Draw K projections of the given features to q dimensions."""
     F = K * q

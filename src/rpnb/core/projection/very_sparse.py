@@ -14,7 +14,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray, WordArray
 from rpnb.core.kernels.compiled import compiled, fused_multiply_add
 from rpnb.core.kernels.random_bits import fill_logs, philox
-from rpnb.core.kernels.rows import Rows, row_at
+from rpnb.core.kernels.rows import RowBlock, row_at
 
 _CELL: Final = 2.0**-31
 _LOW: Final = np.uint64(0xFFFFFFFF)
@@ -119,7 +119,7 @@ def _fill_leaps(
 
 @compiled
 def project_very_sparse(
-    rows: Rows, scale: float, matrix: VerySparse, Z: FloatArray
+    rows: RowBlock, scale: float, matrix: VerySparse, Z: FloatArray
 ) -> None:
     """Project a block of rows into Z (n, F): equation (2).
 

@@ -14,8 +14,8 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import philox
-from rpnb.core.trees.learning import NOWHERE, Place, pass_to_split, split_place
-from rpnb.core.trees.records import Forest, Rules
+from rpnb.core.trees.learning import NOWHERE, LeafPosition, pass_to_split, split_place
+from rpnb.core.trees.records import Forest, TreeParameters
 from rpnb.core.trees.splits import NO_SPLIT, Split
 from rpnb.core.trees.votes import largest
 
@@ -78,7 +78,7 @@ def fill_poisson(
 
 def pass_bagging(
     forest: Forest,
-    rules: Rules,
+    rules: TreeParameters,
     draws: Draws,
     X: FloatArray,
     y: IntArray,
@@ -113,7 +113,7 @@ def pass_bagging(
 @compiled
 def _pass_members(
     forest: Forest,
-    rules: Rules,
+    rules: TreeParameters,
     draws: Draws,
     X: FloatArray,
     y: IntArray,
@@ -121,7 +121,7 @@ def _pass_members(
     k: int,
     row: int,
     votes: FloatArray,
-) -> tuple[int, int, Place, Split]:
+) -> tuple[int, int, LeafPosition, Split]:
     """Pass rows through the trees, from row `row` of tree k on, until a leaf is split.
 
     Returned are the tree and the row to go on with, and the split.

@@ -21,13 +21,13 @@ from rpnb.core.kernels.random_bits import fill_normal
 from rpnb.core.trees.bagging import BLOCK, Draws, fill_words
 from rpnb.core.trees.learning import (
     NOWHERE,
-    Place,
+    LeafPosition,
     descend,
     learn_row,
     split_place,
 )
 from rpnb.core.trees.leaves import score_classes
-from rpnb.core.trees.records import Forest, Rules, places
+from rpnb.core.trees.records import Forest, TreeParameters, places
 from rpnb.core.trees.splits import NO_SPLIT, Split, attempt_split
 from rpnb.core.trees.votes import add_votes, largest_vote, votes_by_majority
 
@@ -38,7 +38,7 @@ _CELL = 2.0**-32
 _LARGE_MEAN = 100.0
 
 
-class Record(NamedTuple):
+class MemberAccuracy(NamedTuple):
     """How K members have done."""
 
     right: FloatArray
@@ -62,9 +62,9 @@ class _Block(NamedTuple):
     """Whether the vote on the row goes on"""
 
 
-def new_record(K: int) -> Record:
+def new_record(K: int) -> MemberAccuracy:
     """Return the record of K members that have done nothing."""
-    return Record(np.zeros(K), np.zeros(K), np.zeros(1))
+    return MemberAccuracy(np.zeros(K), np.zeros(K), np.zeros(1))
 
 
 @compiled
@@ -106,8 +106,8 @@ def influence(right: float, wrong: float) -> float:
 
 def pass_boosting(
     forest: Forest,
-    record: Record,
-    rules: Rules,
+    record: MemberAccuracy,
+    rules: TreeParameters,
     draws: Draws,
     pure: bool,
     X: FloatArray,
@@ -163,8 +163,8 @@ def pass_boosting(
 @compiled
 def _pass_members(
     forest: Forest,
-    record: Record,
-    rules: Rules,
+    record: MemberAccuracy,
+    rules: TreeParameters,
     draws: Draws,
     pure: bool,
     X: FloatArray,
@@ -174,7 +174,7 @@ def _pass_members(
     row: int,
     resume: bool,
     votes: FloatArray,
-) -> tuple[int, int, Place, Split]:
+) -> tuple[int, int, LeafPosition, Split]:
     """Pass rows through the trees, from row `row` of tree k on, until a leaf is split.
 
     Returned are the tree and the row to go on with, and the split. That row has been
@@ -243,7 +243,9 @@ def _pass_members(
 
 
 @compiled
-def _hand_on(record: Record, k: int, is_right: bool, mean: float, seen: float) -> float:
+def _hand_on(
+    record: MemberAccuracy, k: int, is_right: bool, mean: float, seen: float
+) -> float:
     """Note how member k did on a row with λ = `mean`; return λ for the next member."""
     if mean == 0.0:
         return 0.0

@@ -16,12 +16,12 @@ from rpnb.core.trees.leaves import (
 )
 from rpnb.core.trees.records import (
     LEAF_ADAPTIVE,
-    Counts,
     Forest,
-    Laws,
+    LeafCounts,
+    LeafDensities,
+    LeafMoments,
     Nodes,
-    Observed,
-    Rules,
+    TreeParameters,
     places,
     with_more_places,
 )
@@ -29,7 +29,7 @@ from rpnb.core.trees.splits import NO_SPLIT, Split, attempt_split, split_leaf
 from rpnb.core.trees.votes import add_votes, largest, votes_by_majority
 
 
-class Place(NamedTuple):
+class LeafPosition(NamedTuple):
     """Where a row ends up in a tree."""
 
     leaf: int
@@ -40,11 +40,11 @@ class Place(NamedTuple):
     """Whether the leaf is the left one of its parent's children"""
 
 
-NOWHERE = Place(-1, -1, False)
+NOWHERE = LeafPosition(-1, -1, False)
 
 
 @compiled
-def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> Place:
+def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> LeafPosition:
     """Return the place of x (p,) in the tree whose places begin with `first`."""
     child = 0 if splits > 0 else -1
     node = -1
@@ -55,19 +55,19 @@ def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> Place:
             x[nodes.attribute[first + node]] <= nodes.threshold[first + node]
         )
         child = nodes.left[first + node] if is_left else nodes.right[first + node]
-    return Place(-1 - child, node, is_left)
+    return LeafPosition(-1 - child, node, is_left)
 
 
 @compiled
 def learn_row(
-    counts: Counts,
-    observed: Observed,
-    laws: Laws,
+    counts: LeafCounts,
+    observed: LeafMoments,
+    laws: LeafDensities,
     leaf: int,
     x: FloatArray,
     y: int,
     weight: float,
-    rules: Rules,
+    rules: TreeParameters,
     scores: FloatArray,
 ) -> bool:
     """Learn x (p,) of class y < M at its leaf; return whether to attempt a split.
@@ -91,7 +91,7 @@ def learn_row(
 
 @compiled
 def _tally(
-    counts: Counts, leaf: int, y: int, weight: float, scores: FloatArray
+    counts: LeafCounts, leaf: int, y: int, weight: float, scores: FloatArray
 ) -> None:
     """Note which of the largest class and naive Bayes would have been right.
 
@@ -105,7 +105,7 @@ def _tally(
         counts.bayes_right[leaf] += weight
 
 
-def split_place(forest: Forest, k: int, place: Place, split: Split) -> Forest:
+def split_place(forest: Forest, k: int, place: LeafPosition, split: Split) -> Forest:
     """Split a leaf of tree k; return the forest, which is another if it had to grow."""
     if forest.splits[k] + 2 > places(forest):
         forest = with_more_places(forest)
@@ -119,7 +119,7 @@ def split_place(forest: Forest, k: int, place: Place, split: Split) -> Forest:
 def pass_tree(
     forest: Forest,
     k: int,
-    rules: Rules,
+    rules: TreeParameters,
     X: FloatArray,
     y: IntArray,
     weight: FloatArray,
@@ -143,13 +143,13 @@ def pass_tree(
 def pass_to_split(
     forest: Forest,
     k: int,
-    rules: Rules,
+    rules: TreeParameters,
     X: FloatArray,
     y: IntArray,
     weight: FloatArray,
     row: int,
     votes: FloatArray,
-) -> tuple[int, Place, Split]:
+) -> tuple[int, LeafPosition, Split]:
     """Pass rows through tree k from `row` on until one of them makes a leaf split.
 
     Returned are the row to go on with, and the split. The loop reads the forest through

@@ -15,7 +15,13 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.trees.records import DENSITY_LOG, Counts, Laws, Leaves, Observed
+from rpnb.core.trees.records import (
+    DENSITY_LOG,
+    LeafCounts,
+    LeafDensities,
+    LeafMoments,
+    Leaves,
+)
 
 _ROOT_TWO_PI = sqrt(2.0 * np.pi)
 _HALF_LOG_TWO_PI = 0.5 * log(2.0 * np.pi)
@@ -44,7 +50,7 @@ def begin_leaf(leaves: Leaves, leaf: int, class_weight: FloatArray, slots: int) 
 
 
 @compiled
-def total_weight(counts: Counts, leaf: int) -> float:
+def total_weight(counts: LeafCounts, leaf: int) -> float:
     """Return ΣN, added in the order of the classes.
 
     A running sum would be cheaper, but would round otherwise: whether a leaf has gained
@@ -57,7 +63,7 @@ def total_weight(counts: Counts, leaf: int) -> float:
 
 
 @compiled
-def count_class(counts: Counts, leaf: int, y: int, weight: float) -> None:
+def count_class(counts: LeafCounts, leaf: int, y: int, weight: float) -> None:
     """Add `weight` to the weight of class y."""
     counts.class_weight[leaf, y] += weight
     counts.slots[leaf] = max(counts.slots[leaf], y + 1)
@@ -65,7 +71,7 @@ def count_class(counts: Counts, leaf: int, y: int, weight: float) -> None:
 
 @compiled
 def observe_row(
-    observed: Observed, leaf: int, y: int, x: FloatArray, weight: float
+    observed: LeafMoments, leaf: int, y: int, x: FloatArray, weight: float
 ) -> None:
     """Add a row x (p,) of class y to the class's Gaussians and ranges.
 
@@ -91,7 +97,7 @@ def observe_row(
 
 
 @compiled
-def variance_of(observed: Observed, leaf: int, m: int, j: int) -> float:
+def variance_of(observed: LeafMoments, leaf: int, m: int, j: int) -> float:
     """Return S/(W − 1), 0 where W is not above 1."""
     weight = observed.weight[leaf, m]
     return observed.scatter[leaf, m, j] / (weight - 1.0) if weight > 1.0 else 0.0
@@ -99,7 +105,12 @@ def variance_of(observed: Observed, leaf: int, m: int, j: int) -> float:
 
 @compiled
 def refresh_laws(
-    laws: Laws, observed: Observed, leaf: int, m: int, class_weight: float, density: int
+    laws: LeafDensities,
+    observed: LeafMoments,
+    leaf: int,
+    m: int,
+    class_weight: float,
+    density: int,
 ) -> None:
     """Derive the laws of class m, after its weight and its Gaussians have changed."""
     log_weight = log(class_weight)
@@ -148,7 +159,7 @@ def score_classes(
 
 @compiled
 def score_by_distance(
-    laws: Laws, leaf: int, slots: int, x: FloatArray, scores: FloatArray
+    laws: LeafDensities, leaf: int, slots: int, x: FloatArray, scores: FloatArray
 ) -> bool:
     """Do what `score_classes` does if nothing is flat or beyond limits; return whether.
 
@@ -188,7 +199,7 @@ def finish_scores(
 
 
 @compiled
-def _differs(laws: Laws, leaf: int, m: int, x: FloatArray) -> bool:
+def _differs(laws: LeafDensities, leaf: int, m: int, x: FloatArray) -> bool:
     """Whether x has another value where an attribute of class m has only one."""
     for j in range(x.shape[0]):
         if laws.precision[leaf, j, m] == 0.0 and x[j] != laws.centre[leaf, j, m]:
@@ -214,7 +225,12 @@ def score_by_factors(
 
 @compiled
 def _sum_of_logs(
-    laws: Laws, observed: Observed, leaf: int, m: int, x: FloatArray, score: float
+    laws: LeafDensities,
+    observed: LeafMoments,
+    leaf: int,
+    m: int,
+    x: FloatArray,
+    score: float,
 ) -> float:
     """Return `score` plus the log densities of x under class m."""
     for j in range(x.shape[0]):
@@ -234,7 +250,12 @@ def _sum_of_logs(
 
 @compiled
 def _log_of_product(
-    laws: Laws, observed: Observed, leaf: int, m: int, x: FloatArray, score: float
+    laws: LeafDensities,
+    observed: LeafMoments,
+    leaf: int,
+    m: int,
+    x: FloatArray,
+    score: float,
 ) -> float:
     """Return the log of e^score times the densities of x, multiplied in doubles.
 

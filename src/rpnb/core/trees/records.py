@@ -31,7 +31,7 @@ LEAF_BAYES = 1
 LEAF_ADAPTIVE = 2
 
 
-class Rules(NamedTuple):
+class TreeParameters(NamedTuple):
     """How trees learn and predict; the defaults are MOA's, but for the density."""
 
     density: int = DENSITY_LOG
@@ -65,7 +65,7 @@ class Nodes(NamedTuple):
     """(L,) which is the right one"""
 
 
-class Counts(NamedTuple):
+class LeafCounts(NamedTuple):
     """What each of L leaves has counted."""
 
     slots: IntArray
@@ -82,7 +82,7 @@ class Counts(NamedTuple):
     """(L,) no attribute can split the leaf: it only counts classes from now on"""
 
 
-class Observed(NamedTuple):
+class LeafMoments(NamedTuple):
     """What each of L leaves has seen of each class since the leaf began."""
 
     weight: FloatArray
@@ -97,7 +97,7 @@ class Observed(NamedTuple):
     """(L, M, p) largest value"""
 
 
-class Laws(NamedTuple):
+class LeafDensities(NamedTuple):
     """The classes' normal laws at each of L leaves, as votes read them.
 
     They follow from what was counted and observed, and are kept so that a vote takes
@@ -122,9 +122,9 @@ class Laws(NamedTuple):
 class Leaves(NamedTuple):
     """A pool of L = K·C leaves."""
 
-    counts: Counts
-    observed: Observed
-    laws: Laws
+    counts: LeafCounts
+    observed: LeafMoments
+    laws: LeafDensities
 
 
 class Forest(NamedTuple):
@@ -145,7 +145,7 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         left=np.zeros(L, np.int64),
         right=np.zeros(L, np.int64),
     )
-    counts = Counts(
+    counts = LeafCounts(
         slots=np.zeros(L, np.int64),
         class_weight=np.zeros((L, M)),
         majority_right=np.zeros(L),
@@ -153,14 +153,14 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         checked=np.zeros(L),
         frozen=np.zeros(L, np.bool_),
     )
-    observed = Observed(
+    observed = LeafMoments(
         weight=np.zeros((L, M)),
         mean=np.zeros((L, M, p)),
         scatter=np.zeros((L, M, p)),
         low=np.zeros((L, M, p)),
         high=np.zeros((L, M, p)),
     )
-    laws = Laws(
+    laws = LeafDensities(
         centre=np.zeros((L, p, M)),
         precision=np.zeros((L, p, M)),
         normaliser=np.zeros((L, M, p)),
@@ -182,8 +182,8 @@ def insert_class(forest: Forest, m: int) -> Forest:
         slots=counts.slots + (counts.slots > m),
         class_weight=np.insert(counts.class_weight, m, 0.0, axis=1),
     )
-    observed = Observed(*[np.insert(field, m, 0.0, axis=1) for field in observed])
-    laws = Laws(
+    observed = LeafMoments(*[np.insert(field, m, 0.0, axis=1) for field in observed])
+    laws = LeafDensities(
         centre=np.insert(laws.centre, m, 0.0, axis=2),
         precision=np.insert(laws.precision, m, 0.0, axis=2),
         normaliser=np.insert(laws.normaliser, m, 0.0, axis=1),
@@ -215,8 +215,8 @@ def with_more_places(forest: Forest) -> Forest:
         forest.splits,
         Nodes(*map(doubled, forest.nodes)),
         Leaves(
-            Counts(*map(doubled, counts)),
-            Observed(*map(doubled, observed)),
-            Laws(*map(doubled, laws)),
+            LeafCounts(*map(doubled, counts)),
+            LeafMoments(*map(doubled, observed)),
+            LeafDensities(*map(doubled, laws)),
         ),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.trees.leaves import begin_leaf, total_weight, variance_of
-from rpnb.core.trees.records import Forest, Leaves, Observed, Rules, places
+from rpnb.core.trees.records import Forest, LeafMoments, Leaves, TreeParameters, places
 
 # Both sides of a split hold more than this share of the weight.
 _SMALLEST_SHARE = 0.01
@@ -36,7 +36,7 @@ NO_SPLIT = Split(-1, 0.0, False)
 
 
 @compiled
-def attempt_split(leaves: Leaves, leaf: int, rules: Rules) -> Split:
+def attempt_split(leaves: Leaves, leaf: int, rules: TreeParameters) -> Split:
     """Decide whether to split the leaf, by the Hoeffding bound.
 
     With n = ΣN and R the logarithm to base 2 of the number of class slots, at least 2,
@@ -108,7 +108,7 @@ def _entropy(weights: FloatArray, total: float) -> float:
 
 @compiled
 def _best_threshold(
-    observed: Observed,
+    observed: LeafMoments,
     leaf: int,
     j: int,
     bins: int,
@@ -143,14 +143,14 @@ def _best_threshold(
 
 
 @compiled
-def _deviation(observed: Observed, leaf: int, m: int, j: int) -> float:
+def _deviation(observed: LeafMoments, leaf: int, m: int, j: int) -> float:
     """Return σ of attribute j in class m; rounding may leave S below 0."""
     return sqrt(max(variance_of(observed, leaf, m, j), 0.0))
 
 
 @compiled
 def _remaining(
-    observed: Observed,
+    observed: LeafMoments,
     leaf: int,
     j: int,
     z: float,
@@ -182,7 +182,7 @@ def _remaining(
 
 @compiled
 def weight_below(
-    observed: Observed, leaf: int, m: int, j: int, z: float, deviation: float
+    observed: LeafMoments, leaf: int, m: int, j: int, z: float, deviation: float
 ) -> float:
     """Estimate the weight of class m for which attribute j is ≤ z.
 
@@ -206,7 +206,7 @@ def weight_below(
 
 @compiled
 def divide(
-    observed: Observed,
+    observed: LeafMoments,
     leaf: int,
     j: int,
     z: float,

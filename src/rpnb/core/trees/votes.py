@@ -11,7 +11,7 @@ from rpnb.core.trees.records import (
     DENSITY_PRODUCT,
     LEAF_ADAPTIVE,
     LEAF_MAJORITY,
-    Counts,
+    LeafCounts,
 )
 
 
@@ -30,7 +30,7 @@ def largest(values: FloatArray, count: int, otherwise: int) -> int:
 
 
 @compiled
-def votes_by_majority(counts: Counts, leaf: int, rule: int) -> bool:
+def votes_by_majority(counts: LeafCounts, leaf: int, rule: int) -> bool:
     """Whether the leaf votes with its class weights rather than with naive Bayes."""
     if counts.frozen[leaf] or rule == LEAF_MAJORITY:
         return True
@@ -41,7 +41,7 @@ def votes_by_majority(counts: Counts, leaf: int, rule: int) -> bool:
 
 @compiled
 def largest_vote(
-    counts: Counts, leaf: int, by_majority: bool, scores: FloatArray
+    counts: LeafCounts, leaf: int, by_majority: bool, scores: FloatArray
 ) -> int:
     """Return the class with most votes, the lowest of equals, 0 if there are none."""
     slots = counts.slots[leaf]
@@ -52,7 +52,7 @@ def largest_vote(
 
 @compiled
 def add_votes(
-    counts: Counts,
+    counts: LeafCounts,
     leaf: int,
     by_majority: bool,
     scores: FloatArray,

@@ -1,6 +1,7 @@
 """What ensembles of trees share as estimators: state, votes, and files."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -9,20 +10,20 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.trees.bagging import fill_labels
-from rpnb.core.trees.boosting import Record, new_record
+from rpnb.core.trees.boosting import MemberAccuracy, new_record
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
     LEAF_ADAPTIVE,
     LEAF_BAYES,
     LEAF_MAJORITY,
-    Counts,
     Forest,
-    Laws,
+    LeafCounts,
+    LeafDensities,
+    LeafMoments,
     Leaves,
     Nodes,
-    Observed,
-    Rules,
+    TreeParameters,
     insert_class,
     new_forest,
 )
@@ -35,7 +36,7 @@ from rpnb.estimators.checks.parameters import (
     draw_seed,
 )
 from rpnb.estimators.checks.weights import weight_of
-from rpnb.estimators.saving.files import ModelFileError, take_array
+from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 Base = Literal["hoeffding_tree", "gaussian_nb"]
@@ -51,19 +52,29 @@ _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
 
 
+#: What model files call the records of a forest, whatever the code calls them.
+_NAMES_IN_FILES: Mapping[type, str] = {
+    Nodes: "Nodes",
+    LeafCounts: "Counts",
+    LeafMoments: "Observed",
+    LeafDensities: "Laws",
+    MemberAccuracy: "Record",
+}
+
+
 @dataclass(slots=True)
-class Ensemble:
+class EnsembleState:
     """K trees and the address of their next random numbers."""
 
     forest: Forest
-    rules: Rules
-    record: Record
+    rules: TreeParameters
+    record: MemberAccuracy
     """how the members have done; boosting alone writes and reads it"""
     seed: int
     seen: int = 0
 
 
-class TreeEnsemble(StreamClassifier[Ensemble]):
+class TreeEnsemble(StreamClassifier[EnsembleState]):
     """Abstract: K trees, or naive Bayes classifiers, that vote."""
 
     n_estimators: int
@@ -76,12 +87,12 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
     n_split_points: int
     random_state: Any
 
-    _class_by_class = True
+    _requires_seen_classes = True
 
     @abstractmethod
     def _run(
         self,
-        state: Ensemble,
+        state: EnsembleState,
         X: FloatArray,
         y: IntArray,
         weight: FloatArray,
@@ -108,21 +119,21 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
         even = np.full(votes.shape, 1.0 / votes.shape[1])
         return np.divide(votes, total, out=even, where=total > 0.0)
 
-    def _votes(self, state: Ensemble, X: NDArray[Any]) -> FloatArray:
+    def _votes(self, state: EnsembleState, X: NDArray[Any]) -> FloatArray:
         votes = np.zeros((X.shape[0], state.forest.leaves.counts.class_weight.shape[1]))
         for rows in blocks(X.shape[0]):
             block = as_block(X[rows])
             self._run(state, block, _NO_LABELS, _ONE, False, votes[rows])
         return votes
 
-    # What a Learner says
+    # Functions of a StreamLearner
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> TreeParameters:
         base = check_choice("base", self.base, ("hoeffding_tree", "gaussian_nb"))
         density = check_choice("density", self.density, ("log", "product"))
         leaf = check_choice("leaf", self.leaf, tuple(_LEAVES))
         trees = base == "hoeffding_tree"
-        return Rules(
+        return TreeParameters(
             DENSITY_PRODUCT if density == "product" else DENSITY_LOG,
             _LEAVES[leaf] if trees else LEAF_BAYES,
             trees,
@@ -134,20 +145,22 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
             check_integer("n_split_points", self.n_split_points, 1),
         )
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> Ensemble:
+    def _new_state(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> EnsembleState:
         K = check_integer("n_estimators", self.n_estimators, 1)
         rules = self._rules()
         seed = draw_seed(self.random_state)
         forest = new_forest(K, classes.shape[0], p)
-        return Ensemble(forest, rules, new_record(K), seed)
+        return EnsembleState(forest, rules, new_record(K), seed)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
-        state: Ensemble,
+        state: EnsembleState,
         source: IntArray,
         classes: LabelArray,
         declared: IntArray,
-    ) -> Ensemble:
+    ) -> EnsembleState:
         state = self._copy(state)
         for m in np.flatnonzero(source < 0).tolist():
             state.forest = insert_class(state.forest, m)
@@ -155,7 +168,7 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
 
     def _learn(
         self,
-        state: Ensemble,
+        state: EnsembleState,
         X: NDArray[Any],
         y: IntArray,
         weight: FloatArray,
@@ -171,47 +184,49 @@ class TreeEnsemble(StreamClassifier[Ensemble]):
             if labels is not None:
                 fill_labels(votes, labels[rows])
 
-    def _classify(self, state: Ensemble, X: NDArray[Any]) -> IntArray:
+    def _classify(self, state: EnsembleState, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
         fill_labels(self._votes(state, X), labels)
         return labels
 
-    def _tally(self, state: Ensemble) -> tuple[int, int]:
+    def _row_counts(self, state: EnsembleState) -> tuple[int, int]:
         return state.seen, state.seen
 
-    def _copy(self, state: Ensemble) -> Ensemble:
+    def _copy(self, state: EnsembleState) -> EnsembleState:
         splits, nodes, leaves = state.forest
         leaves = Leaves(*(_copied(group) for group in leaves))
         forest = Forest(splits.copy(), _copied(nodes), leaves)
         return replace(state, forest=forest, record=_copied(state.record))
 
-    def _dump(self, state: Ensemble) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _export_state(
+        self, state: EnsembleState
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays = {"splits": state.forest.splits}
         for group in (state.forest.nodes, *state.forest.leaves, state.record):
             for name, part in group._asdict().items():
-                arrays[f"{type(group).__name__}.{name}"] = part
+                arrays[f"{_NAMES_IN_FILES[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> Ensemble:
-        state = self._begin(p, np.zeros(M), np.zeros(0, np.int64))
+    ) -> EnsembleState:
+        state = self._new_state(p, np.zeros(M), np.zeros(0, np.int64))
         K = state.forest.splits.shape[0]
         # Each tree has as many places as the file gives it.
         L = arrays.get("Nodes.attribute", np.zeros(K)).shape[0]
         leaves = state.forest.leaves
         state.forest = Forest(
-            take_array(arrays, "splits", np.int64, (K,)),
-            Nodes(*_take(arrays, state.forest.nodes, L)),
+            checked_array(arrays, "splits", np.int64, (K,)),
+            Nodes(*_record_arrays(arrays, state.forest.nodes, L)),
             Leaves(
-                Counts(*_take(arrays, leaves.counts, L)),
-                Observed(*_take(arrays, leaves.observed, L)),
-                Laws(*_take(arrays, leaves.laws, L)),
+                LeafCounts(*_record_arrays(arrays, leaves.counts, L)),
+                LeafMoments(*_record_arrays(arrays, leaves.observed, L)),
+                LeafDensities(*_record_arrays(arrays, leaves.laws, L)),
             ),
         )
         if L % K != 0 or (state.forest.splits >= L // K).any():
             raise ModelFileError("the model file is damaged: its trees do not fit")
-        state.record = Record(*_take(arrays, state.record, None))
+        state.record = MemberAccuracy(*_record_arrays(arrays, state.record, None))
         state.seed, state.seen = int(metadata["seed"]), int(metadata["seen"])
         return state
 
@@ -220,13 +235,13 @@ def _copied(record: Any) -> Any:
     return type(record)(*(part.copy() for part in record))
 
 
-def _take(
+def _record_arrays(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
     """Return the arrays of a file that belong to a record like this, with L rows."""
-    group = type(like).__name__
+    group = _NAMES_IN_FILES[type(like)]
     return [
-        take_array(
+        checked_array(
             arrays,
             f"{group}.{name}",
             part.dtype.type,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpnb.files.formats.arrow import plan_columns, require_pyarrow
-from rpnb.files.formats.delimited import Reading
+from rpnb.files.formats.delimited import BlockReader
 from rpnb.files.formats.lines import closed_on_error, head_of
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, Options
+from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ class Arff(TextFile):
         How to read it.
     """
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("ARFF")
         import pyarrow as pa
 
@@ -60,7 +60,9 @@ class Arff(TextFile):
             self.categories = {k: v for k, v in self._values.items() if k in self.kinds}
             self.declared: list[Any] | None = self._values.get(str(options.target))
             text = pa.dictionary(pa.int32(), pa.string())
-            self._reading = Reading(self.name, list(types), ",", _quote(self._first))
+            self._reading = BlockReader(
+                self.name, list(types), ",", _quote(self._first)
+            )
             self._reading.declare(
                 {
                     name: text if name in self._values or kind == pa.string() else kind

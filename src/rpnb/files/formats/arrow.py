@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.files.records import FileError, Options
+from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,9 @@ def require_pyarrow(what: str) -> None:
         ) from error
 
 
-def plan_columns(name: str, schema: "pa.Schema", options: Options) -> dict[str, Kind]:
+def plan_columns(
+    name: str, schema: "pa.Schema", options: ReadOptions
+) -> dict[str, Kind]:
     """Return the feature columns of a table by name, in order, with their kinds.
 
     Raises

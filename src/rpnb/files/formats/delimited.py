@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rpnb.files.formats.arrow import Kind, plan_columns, read_as, require_pyarrow
 from rpnb.files.formats.lines import closed_on_error, head_of, whole_lines
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, Options
+from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ class Delimited(TextFile):
         How to read it.
     """
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("CSV")
         super().__init__(path)
         self.categories: dict[str, list[str]] = {}
@@ -41,7 +41,7 @@ class Delimited(TextFile):
                 delimiter = "\t" if ".tsv" in self.name.lower() else ","
             head = head_of(self._source)
             names, self._first = _header(self.name, head, delimiter, options.header)
-            self._reading = Reading(self.name, names, delimiter, '"')
+            self._reading = BlockReader(self.name, names, delimiter, '"')
             sample = next(whole_lines(_Text(self._first), quote=b'"'), b"")
             if not sample.strip():
                 raise FileError(f"{self.name}: there are no rows")
@@ -101,7 +101,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class Reading:
+class BlockReader:
     """How blocks of delimited text become batches.
 
     Parameters
@@ -122,7 +122,7 @@ class Reading:
         self._types: dict[str, Any] = {}
         self._wanted: list[str] = []
 
-    def infer(self, block: bytes, options: Options) -> "pa.Schema":
+    def infer(self, block: bytes, options: ReadOptions) -> "pa.Schema":
         """Return the schema that the rows of a block suggest.
 
         A column of numbers with a little text among them is refused, not taken for
@@ -147,7 +147,7 @@ class Reading:
         return found
 
     def fix(
-        self, found: "pa.Schema", kinds: Mapping[str, Kind], options: Options
+        self, found: "pa.Schema", kinds: Mapping[str, Kind], options: ReadOptions
     ) -> None:
         """Read only the columns that are wanted, from now on as of these types."""
         self._wanted = [*kinds, str(options.target)]

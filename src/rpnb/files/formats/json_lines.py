@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rpnb.files.formats.arrow import plan_columns, read_as, require_pyarrow
 from rpnb.files.formats.lines import closed_on_error, head_of
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, Options
+from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ class JsonLines(TextFile):
 
     declared: list[Any] | None = None
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("JSON lines")
         import pyarrow as pa
 

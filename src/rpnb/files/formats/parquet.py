@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpnb.files.formats.arrow import is_text, plan_columns, require_pyarrow
 from rpnb.files.formats.lines import STANDARD_INPUT
-from rpnb.files.records import FileError, Options
+from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ class Parquet:
     again = True
     declared: list[Any] | None = None
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("Parquet")
         import pyarrow as pa
         from pyarrow import parquet

@@ -16,7 +16,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.lines import ByteSource, closed_on_error, head_of
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import Chunk, FileError, Options
+from rpnb.files.records import FileError, LabelledChunk, ReadOptions
 
 _ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
 _LARGEST = 1e150
@@ -47,7 +47,7 @@ class SvmLight(TextFile):
 
     declared: list[Any] | None = None
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: ReadOptions) -> None:
         super().__init__(path)
         with closed_on_error(self._source):
             if options.target is not None:
@@ -140,14 +140,14 @@ def _are_numbers(line: bytes) -> bool:
 class SparseEncoder:
     """Turns sparse batches into chunks for a learner; see `Encoder`."""
 
-    def __init__(self, name: str, p: int, options: Options) -> None:
+    def __init__(self, name: str, p: int, options: ReadOptions) -> None:
         self.name, self._p = name, p
         self.targets = Targets(name, "label", options.max_classes)
 
     def feature_names(self) -> None:
         """Return None: sparse columns have no names."""
 
-    def encode(self, batch: SparseBatch, rows: IntArray) -> Chunk:
+    def encode(self, batch: SparseBatch, rows: IntArray) -> LabelledChunk:
         """Return the rows of a batch, which have these numbers in the file."""
         values: NDArray[Any] = batch.X.data
         bad = np.flatnonzero(~(np.abs(values) <= _LARGEST))
@@ -157,18 +157,18 @@ class SparseEncoder:
                 f"{self.name}, row {rows[at]}: a feature is {values[bad[0]]!r}; it "
                 f"must be a finite number within ±{_LARGEST:.0e}"
             )
-        y, codes = self.targets.take_array(batch.y, rows)
-        return Chunk(batch.X, y, codes, rows, len(self.targets.book))
+        y, codes = self.targets.encode_array(batch.y, rows)
+        return LabelledChunk(batch.X, y, codes, rows, len(self.targets.labels))
 
-    def to_json(self, mark: int) -> dict[str, Any]:
-        """Return what was known at the end of the chunk with this mark."""
-        return {"features": self._p, "labels": self.targets.to_json(mark)}
+    def to_json(self, position: int) -> dict[str, Any]:
+        """Return the state of the encoder at a position, as JSON values."""
+        return {"features": self._p, "labels": self.targets.to_json(position)}
 
-    def go_on(self, state: Mapping[str, Any]) -> None:
-        """Take up what another encoder had seen."""
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Start with what an earlier encoder had seen."""
         if state.get("features") != self._p:
             raise FileError(
                 f"{self.name}: the model was saved with {state.get('features')} sparse "
                 f"features, now there are {self._p}; --features sets the number"
             )
-        self.targets.go_on(state["labels"])
+        self.targets.resume(state["labels"])

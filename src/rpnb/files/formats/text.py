@@ -7,7 +7,7 @@ from rpnb.files.formats.lines import ByteSource, whole_lines
 from rpnb.files.records import FileError
 
 
-class Rows(Protocol):
+class CountedRows(Protocol):
     """What a block of lines becomes."""
 
     @property
@@ -15,7 +15,7 @@ class Rows(Protocol):
         """Return the number of rows."""
 
 
-Batch = TypeVar("Batch", bound=Rows)
+Batch = TypeVar("Batch", bound=CountedRows)
 
 
 class TextFile:

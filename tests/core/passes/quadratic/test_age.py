@@ -22,7 +22,7 @@ from rpnb.core.passes.quadratic.evaluate import (
 )
 from rpnb.core.passes.quadratic.kernel import pass_quadratic
 from rpnb.core.passes.quadratic.rebuild import follow, refresh_quadratic
-from rpnb.core.passes.quadratic.record import Quadratic
+from rpnb.core.passes.quadratic.record import QuadraticForms
 from rpnb.core.projection.matrices import project
 from strategies import Stream, definitive, make_model, streams, well_behaved
 
@@ -37,7 +37,7 @@ priors = st.sampled_from(
 
 
 def age(
-    model: Model, quadratic: Quadratic, m: int, x: FloatArray, weight: float = 1.0
+    model: Model, quadratic: QuadraticForms, m: int, x: FloatArray, weight: float = 1.0
 ) -> None:
     """Let class m learn a row, and its form grow old by it."""
     learner = model.learner()
@@ -51,7 +51,7 @@ def age(
 
 
 def limits(
-    model: Model, quadratic: Quadratic, X: FloatArray
+    model: Model, quadratic: QuadraticForms, X: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the least and the most that scores (n, M) can be, by aged forms."""
     n, M = X.shape[0], model.M

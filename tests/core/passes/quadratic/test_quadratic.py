@@ -10,7 +10,7 @@ from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.vectors import SINGLES
-from rpnb.core.passes.choice import Paths, QuadraticScreener
+from rpnb.core.passes.choice import PassChoice, QuadraticScreener
 from rpnb.core.passes.engine import classify, run, run_batches, scores
 from rpnb.core.passes.quadratic.evaluate import (
     bound_errors,
@@ -23,7 +23,7 @@ from rpnb.core.passes.quadratic.rebuild import refresh_stale
 from rpnb.core.passes.quadratic.record import (
     PANEL,
     ROWS,
-    Quadratic,
+    QuadraticForms,
     n_terms,
     unset_quadratic,
 )
@@ -42,7 +42,7 @@ WEIGHT = np.ones(1)
 learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
 
 
-def forms(model: Model, origin: FloatArray) -> Quadratic:
+def forms(model: Model, origin: FloatArray) -> QuadraticForms:
     """Return the quadratic forms of all classes."""
     learner = model.learner()
     centre = np.empty((1, model.F))
@@ -61,7 +61,7 @@ def forms(model: Model, origin: FloatArray) -> Quadratic:
 
 
 def evaluated(
-    model: Model, quadratic: Quadratic, X: FloatArray
+    model: Model, quadratic: QuadraticForms, X: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the scores (n, M), without class prior, and the bounds of their errors."""
     n = X.shape[0]
@@ -312,7 +312,7 @@ def test_changing_paths_midway_leaves_no_trace(learn: int) -> None:
     two = copy_model(one)
     expected = definitive(one, stream, learn)
     labels = np.empty(240, np.int64)
-    paths = Paths(two, stream.X, 1.0)
+    paths = PassChoice(two, stream.X, 1.0)
     for k, start in enumerate(range(0, 240, 40)):
         rows = slice(start, start + 40)
         paths._path = ("columns", "quadratic", "quadratic")[k % 3]
@@ -330,7 +330,7 @@ def test_forms_are_chosen_where_mistakes_are_few() -> None:
         twin = copy_model(model)
         expected = definitive(twin, Stream(X, t, 2), LEARN_MISTAKES)
         labels = np.empty(800, np.int64)
-        paths = Paths(model, X, 1.0)
+        paths = PassChoice(model, X, 1.0)
         assert not paths._pays()
         for start in range(0, 800, 100):
             rows = slice(start, start + 100)
@@ -345,7 +345,7 @@ def test_what_forms_have_cost_decides_whether_they_stay() -> None:
     stream = well_behaved(11, 400)
     model = make_model(6, 3, K=100)
     labels = np.empty(400, np.int64)
-    paths = Paths(model, stream.X, 0.1)
+    paths = PassChoice(model, stream.X, 0.1)
     assert paths._pays()
     expected = paths._upkeep / paths._kept
     paths.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)

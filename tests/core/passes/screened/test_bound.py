@@ -17,7 +17,7 @@ from rpnb.core.kernels.vectors import SINGLES
 from rpnb.core.passes.screened.scores import (
     PANEL,
     STRETCH,
-    Screen,
+    ScreenedDensities,
     centre,
     doubt,
     move,
@@ -37,7 +37,7 @@ SCALE = 0.25
 
 def one_class(
     precision: float, mean: FloatArray, constant: float = 0.0
-) -> tuple[Gaussians, Screen]:
+) -> tuple[Gaussians, ScreenedDensities]:
     """Return the law of one class, and its screen with the origin at zero."""
     F = mean.shape[0]
     laws = Gaussians(
@@ -49,7 +49,7 @@ def one_class(
     return laws, screen
 
 
-def from_left_to_right(z: SingleArray, screen: Screen) -> float:
+def from_left_to_right(z: SingleArray, screen: ScreenedDensities) -> float:
     """Return the screened score of the class, each lane's columns added one by one."""
     terms = z * (screen.linear[0] + z * screen.square[0])
     assert terms.dtype == np.float32
@@ -61,7 +61,7 @@ def from_left_to_right(z: SingleArray, screen: Screen) -> float:
     return total
 
 
-def compiled(z: SingleArray, screen: Screen) -> float:
+def compiled(z: SingleArray, screen: ScreenedDensities) -> float:
     """Return the screened score as it is computed, among other rows."""
     found = np.empty((4, 1))
     screen_rows(np.stack([z, z, z, z]), screen, found)
@@ -71,7 +71,7 @@ def compiled(z: SingleArray, screen: Screen) -> float:
 
 def share_of_bound(
     laws: Gaussians,
-    screen: Screen,
+    screen: ScreenedDensities,
     seen: FloatArray,
     true: FloatArray,
     noise: float = 0.0,

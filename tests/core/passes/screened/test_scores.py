@@ -9,7 +9,7 @@ from rpnb.core.passes.engine import run, scores
 from rpnb.core.passes.screened.kernel import decide
 from rpnb.core.passes.screened.scores import (
     PANEL,
-    Screen,
+    ScreenedDensities,
     centre,
     doubt,
     loose_doubt,
@@ -26,7 +26,7 @@ WEIGHT = np.ones(1)
 
 def screened(
     model: Model, X: np.ndarray, x0: np.ndarray
-) -> tuple[Screen, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[ScreenedDensities, np.ndarray, np.ndarray, np.ndarray]:
     """Return the screen, and the rows' projections, noise and reach."""
     learner = model.learner()
     screen = unset_screen(model.M, model.F)

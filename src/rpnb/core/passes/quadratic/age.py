@@ -43,7 +43,7 @@ _LEAST = 0.5
 _NORMAL = np.float32(2.0**-126)
 
 
-class Age(NamedTuple):
+class Staleness(NamedTuple):
     """How far classes are from their forms.
 
     With v the polynomial's value and e the bound of its error, a class's score is at
@@ -69,9 +69,9 @@ class Age(NamedTuple):
     """(1,) how much of that there may be before a form is built anew"""
 
 
-def unset_age(M: int, F: int) -> Age:
+def unset_age(M: int, F: int) -> Staleness:
     """Room for the ages of M classes, to be filled by `renew`."""
-    return Age(
+    return Staleness(
         np.empty((M, F), np.float32),
         np.empty(M),
         np.empty(M),
@@ -84,7 +84,7 @@ def unset_age(M: int, F: int) -> Age:
 
 
 @compiled
-def renew(age: Age, m: int, weights: SingleArray, unit: float) -> None:
+def renew(age: Staleness, m: int, weights: SingleArray, unit: float) -> None:
     """Take note that class m's form has been built; w₀/unit are its weights (F,)."""
     _invert(weights, age.variance[m])
     age.unit[m] = unit
@@ -104,13 +104,13 @@ def _invert(values: SingleArray, out: SingleArray) -> None:
 
 
 @compiled_inline
-def is_old(age: Age, m: int) -> bool:
+def is_old(age: Staleness, m: int) -> bool:
     """Whether class m has learnt since its form was built."""
     return age.rows[m] > 0.0
 
 
 @compiled_inline
-def waits(age: Age, price: float) -> bool:
+def waits(age: Staleness, price: float) -> bool:
     """Whether a class that has learnt a row keeps its form for now.
 
     `price` is what building a form costs, in units of what a row costs that is left
@@ -122,7 +122,7 @@ def waits(age: Age, price: float) -> bool:
 
 
 @compiled_inline
-def owes(age: Age, m: int, cost: float) -> bool:
+def owes(age: Staleness, m: int, cost: float) -> bool:
     """Take note of an undecided row; return whether class m's form is built anew."""
     age.debt[m] += cost
     if age.debt[m] < age.patience[0]:
@@ -133,7 +133,7 @@ def owes(age: Age, m: int, cost: float) -> bool:
 
 
 @compiled
-def grow_old(age: Age, m: int, gaussians: Gaussians) -> None:
+def grow_old(age: Staleness, m: int, gaussians: Gaussians) -> None:
     """Take note that class m has learnt a row."""
     F = gaussians.precision.shape[1]
     a, b = _compare(gaussians.precision[m], age.variance[m])

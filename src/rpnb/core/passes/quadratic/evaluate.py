@@ -22,7 +22,7 @@ from rpnb.core.kernels.vectors import (
     store_doubles,
     where_greater,
 )
-from rpnb.core.passes.quadratic.record import DOUBLE, ROWS, Quadratic
+from rpnb.core.passes.quadratic.record import DOUBLE, ROWS, QuadraticForms
 
 # Far beyond this a definitive score may be cut off (`rpnb.core.bayes.scoring`).
 _LARGEST = 1e294
@@ -51,7 +51,7 @@ def _move(x: FloatArray, origin: float, out: FloatArray, square: FloatArray) -> 
 
 @compiled
 def evaluate(
-    quadratic: Quadratic, moved: FloatArray, n: int, values: FloatArray
+    quadratic: QuadraticForms, moved: FloatArray, n: int, values: FloatArray
 ) -> None:
     """Write the polynomials' values (M, ≥ n) for the first n columns of `moved`.
 
@@ -75,7 +75,7 @@ def evaluate(
 
 @compiled
 def evaluate_one(
-    quadratic: Quadratic,
+    quadratic: QuadraticForms,
     m: int,
     moved: FloatArray,
     first: int,
@@ -236,7 +236,7 @@ def _store(
 
 @compiled
 def bound_errors(
-    quadratic: Quadratic,
+    quadratic: QuadraticForms,
     m: int,
     constant: float,
     lengths: FloatArray,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.bayes.scoring import LANES, best_class, last_bits
-from rpnb.core.bayes.state import LEARN_NOTHING, Learner
+from rpnb.core.bayes.state import LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
@@ -23,7 +23,7 @@ from rpnb.core.kernels.vectors import (
     where_greater,
 )
 from rpnb.core.passes.exact import count_row, learn_row, learns
-from rpnb.core.passes.quadratic.age import Age, grow_old, is_old, owes, waits
+from rpnb.core.passes.quadratic.age import Staleness, grow_old, is_old, owes, waits
 from rpnb.core.passes.quadratic.evaluate import (
     add_linear,
     bound_errors,
@@ -32,7 +32,7 @@ from rpnb.core.passes.quadratic.evaluate import (
     move_rows,
 )
 from rpnb.core.passes.quadratic.rebuild import follow, refresh_quadratic
-from rpnb.core.passes.quadratic.record import ROWS, SHRINKAGE, Quadratic
+from rpnb.core.passes.quadratic.record import ROWS, SHRINKAGE, QuadraticForms
 from rpnb.core.projection.matrices import project
 
 # What an undecided row costs that is learnt, so that it had to be projected anyway,
@@ -42,7 +42,7 @@ _CHEAP = 0.25
 _AHEAD = 16
 
 
-class Step(NamedTuple):
+class RowsInStep(NamedTuple):
     """Working space for the rows of a step."""
 
     moved: FloatArray
@@ -68,11 +68,11 @@ class Step(NamedTuple):
 
 
 @compiled
-def make_step(p: int, M: int, step: int) -> Step:
+def make_step(p: int, M: int, step: int) -> RowsInStep:
     """Room for `step` rows of p features and M classes."""
     room = (step + ROWS - 1) // ROWS * ROWS
     # What fills the last rows is evaluated too, and must be numbers.
-    return Step(
+    return RowsInStep(
         np.zeros((p, room)),
         np.empty(room),
         np.empty((M, room)),
@@ -88,8 +88,8 @@ def make_step(p: int, M: int, step: int) -> Step:
 
 @compiled
 def pass_quadratic(
-    learner: Learner,
-    quadratic: Quadratic,
+    learner: KernelState,
+    quadratic: QuadraticForms,
     X: FloatArray,
     y: IntArray,
     weight: FloatArray,
@@ -211,8 +211,8 @@ def pass_quadratic(
 
 @compiled
 def _pass_by(
-    learner: Learner,
-    work: Step,
+    learner: KernelState,
+    work: RowsInStep,
     learn: int,
     y: IntArray,
     weight: FloatArray,
@@ -241,9 +241,9 @@ def _pass_by(
 
 @compiled
 def _follow(
-    learner: Learner,
-    quadratic: Quadratic,
-    work: Step,
+    learner: KernelState,
+    quadratic: QuadraticForms,
+    work: RowsInStep,
     m: int,
     before: float,
     weight: float,
@@ -276,7 +276,12 @@ def _follow(
 
 @compiled
 def _build(
-    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+    learner: KernelState,
+    quadratic: QuadraticForms,
+    work: RowsInStep,
+    m: int,
+    first: int,
+    last: int,
 ) -> None:
     """Build class m's polynomial anew, and evaluate it for rows first … last − 1."""
     refresh_quadratic(quadratic, m, learner.gaussians)
@@ -285,7 +290,12 @@ def _build(
 
 @compiled
 def _evaluate(
-    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+    learner: KernelState,
+    quadratic: QuadraticForms,
+    work: RowsInStep,
+    m: int,
+    first: int,
+    last: int,
 ) -> None:
     evaluate_one(quadratic, m, work.moved, first, last, work.values)
     work.pull[m] = quadratic.pull[m]
@@ -294,7 +304,7 @@ def _evaluate(
 
 
 @compiled
-def _oldest(age: Age, work: Step, b: int, rivals: BoolArray) -> int:
+def _oldest(age: Staleness, work: RowsInStep, b: int, rivals: BoolArray) -> int:
     """Return the rival whose age leaves the most open in row b, −1 if all are new."""
     oldest = -1
     widest = -np.inf
@@ -310,7 +320,7 @@ def _oldest(age: Age, work: Step, b: int, rivals: BoolArray) -> int:
 
 @compiled
 def _next(
-    work: Step, learn: int, y: IntArray, start: int, first: int, last: int
+    work: RowsInStep, learn: int, y: IntArray, start: int, first: int, last: int
 ) -> int:
     """Return the next row of the step that seems to need projecting, or −1."""
     for b in range(first, last):
@@ -321,7 +331,12 @@ def _next(
 
 @compiled
 def _bound(
-    learner: Learner, quadratic: Quadratic, work: Step, m: int, first: int, last: int
+    learner: KernelState,
+    quadratic: QuadraticForms,
+    work: RowsInStep,
+    m: int,
+    first: int,
+    last: int,
 ) -> None:
     bound_errors(
         quadratic,
@@ -335,7 +350,7 @@ def _bound(
 
 
 @compiled_inline
-def _know(learner: Learner, age: Age, work: Step, m: int) -> None:
+def _know(learner: KernelState, age: Staleness, work: RowsInStep, m: int) -> None:
     """Note what is known of class m's scores besides the polynomial."""
     bias = learner.classes.bias[m]
     known = learner.gaussians.constant[m] + bias
@@ -345,7 +360,9 @@ def _know(learner: Learner, age: Age, work: Step, m: int) -> None:
 
 
 @compiled
-def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> None:
+def settle(
+    learner: KernelState, age: Staleness, work: RowsInStep, first: int, last: int
+) -> None:
     """Find the leading class of rows first … last − 1, and how many may be first.
 
     The leader is the class whose score is known to be the highest at least. A NaN never
@@ -384,7 +401,7 @@ def settle(learner: Learner, age: Age, work: Step, first: int, last: int) -> Non
 
 @compiled
 def _find_rivals(
-    learner: Learner, age: Age, work: Step, b: int, out: BoolArray
+    learner: KernelState, age: Staleness, work: RowsInStep, b: int, out: BoolArray
 ) -> None:
     """Set `out` (M,) to the classes that may be first in row b."""
     for m in range(out.shape[0]):

@@ -18,14 +18,16 @@ from rpnb.core.kernels.vectors import (
     sum_singles,
 )
 from rpnb.core.passes.quadratic.age import renew
-from rpnb.core.passes.quadratic.record import PANEL, Quadratic
+from rpnb.core.passes.quadratic.record import PANEL, QuadraticForms
 
 # Columns of a tile's rows that stay in the first-level cache together.
 _STRETCH = 512
 
 
 @compiled
-def refresh_stale(quadratic: Quadratic, stale: BoolArray, gaussians: Gaussians) -> None:
+def refresh_stale(
+    quadratic: QuadraticForms, stale: BoolArray, gaussians: Gaussians
+) -> None:
     """Bring the polynomials of stale classes up to date, which then are not."""
     for m in range(stale.shape[0]):
         if stale[m]:
@@ -34,7 +36,7 @@ def refresh_stale(quadratic: Quadratic, stale: BoolArray, gaussians: Gaussians) 
 
 
 @compiled
-def refresh_quadratic(quadratic: Quadratic, m: int, gaussians: Gaussians) -> None:
+def refresh_quadratic(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -> None:
     """Bring class m's polynomial up to date with its laws.
 
     Precisions are divided by a power of two above all of them, and so is w·μ', so that
@@ -114,7 +116,7 @@ def refresh_quadratic(quadratic: Quadratic, m: int, gaussians: Gaussians) -> Non
 
 @compiled
 def follow(
-    quadratic: Quadratic, m: int, share: float, x: FloatArray, length: float
+    quadratic: QuadraticForms, m: int, share: float, x: FloatArray, length: float
 ) -> None:
     """Tell class m's polynomial that its means have moved towards a row by `share`.
 

@@ -21,7 +21,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.vectors import SINGLES
-from rpnb.core.passes.quadratic.age import Age, unset_age
+from rpnb.core.passes.quadratic.age import Staleness, unset_age
 
 # Columns whose products are summed in single precision, in eight lanes, before the sums
 # go to double; observations whose polynomials are evaluated together.
@@ -36,7 +36,7 @@ DOUBLE = 2.0**-53
 SINGLE = 2.0**-24
 
 
-class Room(NamedTuple):
+class FormWorkspace(NamedTuple):
     """Working space for building a polynomial, which would cost time to get anew."""
 
     weights: SingleArray
@@ -51,7 +51,7 @@ class Room(NamedTuple):
     """(⌈p⌉,)"""
 
 
-class Quadratic(NamedTuple):
+class QuadraticForms(NamedTuple):
     """The classes' scores as polynomials in the moved observation."""
 
     columns: SingleArray
@@ -78,9 +78,9 @@ class Quadratic(NamedTuple):
     """(M,) bound of √(Σ w z²) and √(Σ w μ²) of rows learnt since and of the means"""
     gamma: float
     """bound of the relative error of the polynomial's terms, with their summation"""
-    age: Age
+    age: Staleness
     """how far the classes' laws are from those of their polynomials"""
-    room: Room
+    room: FormWorkspace
     """for what building a polynomial computes on its way"""
 
 
@@ -90,8 +90,8 @@ def n_terms(p: int) -> int:
     return p * (p + 3) // 2
 
 
-def _make_room(rows: int, wide: int) -> Room:
-    return Room(
+def _make_room(rows: int, wide: int) -> FormWorkspace:
+    return FormWorkspace(
         np.zeros(wide, np.float32),
         np.zeros(wide, np.float32),
         np.empty(rows * (rows + 1) * SINGLES, np.float32),
@@ -107,7 +107,7 @@ def unset_quadratic(
     M: int,
     origin: FloatArray,
     centre: FloatArray,
-) -> Quadratic:
+) -> QuadraticForms:
     """Room for the polynomials of M classes, to be filled by `refresh_quadratic`.
 
     R (p, F) is the projection, `longest` the length of its longest column, `scale` its
@@ -121,7 +121,7 @@ def unset_quadratic(
     # A class may learn from every row of a step, and values follow each time.
     follows = MOST_STEP * (p + 4) * SHRINKAGE * SHRINKAGE
     gamma = (lane + 3) * SINGLE + (F + n_terms(p) + follows + 8) * DOUBLE
-    return Quadratic(
+    return QuadraticForms(
         columns,
         longest,
         scale,

@@ -10,13 +10,13 @@ import numpy as np
 from rpnb.core.bayes.densities import refresh
 from rpnb.core.bayes.moments import fade
 from rpnb.core.bayes.scoring import LANES, best_class
-from rpnb.core.bayes.state import LEARN_NOTHING, Learner
+from rpnb.core.bayes.state import LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.passes.exact import count_row, learns
 from rpnb.core.passes.screened.learning import learn_into_screen
 from rpnb.core.passes.screened.scores import (
-    Screen,
+    ScreenedDensities,
     doubt,
     loose_doubt,
     refresh_screen,
@@ -29,8 +29,8 @@ from rpnb.core.projection.matrices import project, project_singles
 @compiled_inline
 def decide(
     scores: FloatArray,
-    learner: Learner,
-    screen: Screen,
+    learner: KernelState,
+    screen: ScreenedDensities,
     noise: float,
     reach: float,
     rivals: BoolArray,
@@ -80,8 +80,8 @@ def decide(
 
 @compiled
 def pass_screened(
-    learner: Learner,
-    screen: Screen,
+    learner: KernelState,
+    screen: ScreenedDensities,
     X: FloatArray,
     moved: SingleArray,
     Z: SingleArray,
@@ -195,7 +195,7 @@ def pass_screened(
 
 
 @compiled
-def _catch_up(learner: Learner, late: BoolArray, wanted: BoolArray) -> None:
+def _catch_up(learner: KernelState, late: BoolArray, wanted: BoolArray) -> None:
     """Bring the laws of the wanted classes up to date, where they are late."""
     for m in range(late.shape[0]):
         if late[m] and wanted[m]:

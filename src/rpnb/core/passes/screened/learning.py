@@ -10,8 +10,8 @@ from math import sqrt
 
 from rpnb.core.bayes.densities import (
     Gaussians,
-    Joining,
     Prior,
+    PriorShare,
     density_at_mean,
     joining_of,
     law_of,
@@ -35,7 +35,7 @@ from rpnb.core.kernels.vectors import (
     sum_doubles,
     sum_singles,
 )
-from rpnb.core.passes.screened.scores import PANEL, Screen
+from rpnb.core.passes.screened.scores import PANEL, ScreenedDensities
 
 # The sums of squares are taken in single precision: what they may be too small.
 _ROOM = 1.001
@@ -47,7 +47,7 @@ _WIDEST = 2.0**120
 
 @compiled
 def learn_into_screen(
-    screen: Screen,
+    screen: ScreenedDensities,
     gaussians: Gaussians,
     m: int,
     moments: Moments,
@@ -138,7 +138,7 @@ def _learn_four(
     f: int,
     share: float,
     between: float,
-    joining: Joining,
+    joining: PriorShare,
 ) -> tuple[Doubles, Doubles]:
     """Let four columns of z join the moments; return means and variances of laws."""
     mu, s = joined(

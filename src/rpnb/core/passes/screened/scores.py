@@ -43,7 +43,7 @@ _LONG = 4 * STRETCH
 _OTHERS = 16
 
 
-class Screen(NamedTuple):
+class ScreenedDensities(NamedTuple):
     """The classes' laws in single precision, relative to the origin."""
 
     square: SingleArray
@@ -60,9 +60,9 @@ class Screen(NamedTuple):
     """(F,) z₀"""
 
 
-def unset_screen(M: int, F: int) -> Screen:
+def unset_screen(M: int, F: int) -> ScreenedDensities:
     """Room for the screen of M classes, to be filled by `refresh_screen`."""
-    return Screen(
+    return ScreenedDensities(
         np.empty((M, F), np.float32),
         np.empty((M, F), np.float32),
         np.empty(M),
@@ -73,7 +73,7 @@ def unset_screen(M: int, F: int) -> Screen:
 
 
 @compiled_approximate
-def refresh_screen(screen: Screen, m: int, gaussians: Gaussians) -> None:
+def refresh_screen(screen: ScreenedDensities, m: int, gaussians: Gaussians) -> None:
     """Bring class m's screen up to date with its laws."""
     mean = gaussians.mean[m]
     precision = gaussians.precision[m]
@@ -194,7 +194,7 @@ def move(
 
 
 @compiled
-def screen_rows(Z: SingleArray, screen: Screen, scores: FloatArray) -> None:
+def screen_rows(Z: SingleArray, screen: ScreenedDensities, scores: FloatArray) -> None:
     """Screened scores (n, M), without the class prior, of moved rows Z (n, F).
 
     The number of rows is a multiple of four.
@@ -206,7 +206,7 @@ def screen_rows(Z: SingleArray, screen: Screen, scores: FloatArray) -> None:
 
 @compiled
 def screen_class(
-    Z: SingleArray, screen: Screen, m: int, first: int, scores: FloatArray
+    Z: SingleArray, screen: ScreenedDensities, m: int, first: int, scores: FloatArray
 ) -> None:
     """Write class m's scores anew for the rows from `first` on, a multiple of four."""
     for b in range(first, Z.shape[0], 4):
@@ -215,7 +215,12 @@ def screen_class(
 
 @compiled
 def _screen_four(
-    Z: SingleArray, b: int, screen: Screen, first: int, last: int, scores: FloatArray
+    Z: SingleArray,
+    b: int,
+    screen: ScreenedDensities,
+    first: int,
+    last: int,
+    scores: FloatArray,
 ) -> None:
     """Screen four rows from b on for the classes first … last − 1.
 
@@ -270,7 +275,7 @@ def _screen_four(
 def doubt(
     value: float,
     gaussians: Gaussians,
-    screen: Screen,
+    screen: ScreenedDensities,
     m: int,
     bias: float,
     noise: float,
@@ -303,7 +308,7 @@ def doubt(
 def loose_doubt(
     value: float,
     gaussians: Gaussians,
-    screen: Screen,
+    screen: ScreenedDensities,
     m: int,
     bias: float,
     noise: float,

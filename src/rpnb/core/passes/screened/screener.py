@@ -7,7 +7,7 @@ import numpy as np
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
-from rpnb.core.kernels.rows import Table
+from rpnb.core.kernels.rows import RowTable
 from rpnb.core.kernels.threads import one_ahead
 from rpnb.core.passes.blocks import WIDE_FEATURES, block_rows, blocks, labelled, part
 from rpnb.core.passes.screened.kernel import pass_screened
@@ -28,7 +28,7 @@ _WIDE_STEP = 32
 _TOGETHER = 128
 
 
-class _Room(NamedTuple):
+class _BlockWorkspace(NamedTuple):
     """Where a block of rows is prepared for its pass."""
 
     moved: SingleArray
@@ -55,7 +55,7 @@ class Screener:
     def __init__(
         self,
         model: Model,
-        X: Table,
+        X: RowTable,
         size: int | None = None,
         step: int | None = None,
         by_step: bool | None = None,
@@ -86,8 +86,8 @@ class Screener:
         ahead = jobs > 1 and not self._by_step and X.shape[0] > rows
         self._rooms = [self._room(rows) for _ in range(2 if ahead else 1)]
 
-    def _room(self, rows: int) -> _Room:
-        return _Room(
+    def _room(self, rows: int) -> _BlockWorkspace:
+        return _BlockWorkspace(
             np.zeros((0 if self._projected else rows, self._model.projection.p), "f4"),
             np.zeros((self._step if self._by_step else rows, self._model.F), "f4"),
             np.empty((min(rows, _TOGETHER), self._model.F), "f4"),
@@ -102,7 +102,7 @@ class Screener:
 
     def run(
         self,
-        X: Table,
+        X: RowTable,
         y: IntArray,
         weight: FloatArray,
         learn: int,
@@ -135,7 +135,9 @@ class Screener:
                 self._model.n_seen += labelled(y[rows])
                 self._model.n_updates += updates
 
-    def _prepare(self, X: Table, room: _Room) -> tuple[FloatArray, _Room]:
+    def _prepare(
+        self, X: RowTable, room: _BlockWorkspace
+    ) -> tuple[FloatArray, _BlockWorkspace]:
         """Return a block of rows as the pass takes them, and what it needs of them."""
         x = rows_for_passes(self._model.projection, X)
         if self._projected:

@@ -13,8 +13,8 @@ from rpnb.estimators.checks.weights import check_weight
 _EQUAL_WEIGHTS = np.ones(1)
 
 
-class Lesson(NamedTuple):
-    """What a learner is given in one call."""
+class LabelledRows(NamedTuple):
+    """Rows, labels and weights of one call."""
 
     rows: Any
     """(n, p) observations, dense or sparse"""
@@ -24,12 +24,12 @@ class Lesson(NamedTuple):
     """(n,) or, for all rows alike, (1,)"""
 
 
-def check_lesson(
+def check_labelled_rows(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, sparse: bool
-) -> Lesson:
-    """Return rows of positive weight, or say what is wrong with what was given.
+) -> LabelledRows:
+    """Return the rows of positive weight, or say what is wrong with the arguments.
 
-    Nothing is compared with what the estimator knows.
+    Nothing is compared with the estimator's classes and features.
     """
     rows = check_rows(estimator, X, sparse=sparse)
     labels = as_labels(y)
@@ -39,9 +39,9 @@ def check_lesson(
             "must be as many (inconsistent numbers of samples)"
         )
     if sample_weight is None:
-        return Lesson(rows, labels, _EQUAL_WEIGHTS)
+        return LabelledRows(rows, labels, _EQUAL_WEIGHTS)
     weight = check_weight(sample_weight, labels.shape[0])
     if weight.all():
-        return Lesson(rows, labels, weight)
+        return LabelledRows(rows, labels, weight)
     kept = weight > 0.0
-    return Lesson(rows[kept], labels[kept], weight[kept])
+    return LabelledRows(rows[kept], labels[kept], weight[kept])
