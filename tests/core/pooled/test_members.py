@@ -344,3 +344,22 @@ def test_fading_sums_merge_by_adding_what_is_left() -> None:
     merged = fading_covariance.merge([a, b])
     assert_allclose(merged.class_weight, a.class_weight + b.class_weight)
     assert_allclose(merged.B, a.B + b.B)
+
+
+def test_of_many_classes_the_most_promising_are_scored() -> None:
+    M, n = 90, 900
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, M, n)
+    rows = rows_of(rng.normal(size=(n, 4)) + 6.0 * rng.normal(size=(M, 4))[y])
+    twin = ClassCovariances(M, 4)
+    expected = []
+    for x, label in zip(rows.low, y, strict=True):
+        wide = x.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, 1.0)
+    scores = scores_along(class_covariance, rows, y, np.ones(n), M)
+    full = np.array(expected)
+    kept = np.isclose(scores, full, rtol=1e-6)
+    assert (kept[300:].sum(axis=1) >= class_covariance.SCORED).all()
+    assert (scores[300:].min(axis=1) >= full[300:].min(axis=1) - 1e-6).all()
+    assert np.mean(scores[300:].argmax(axis=1) == full[300:].argmax(axis=1)) > 0.98

@@ -17,8 +17,12 @@ the mean of all rows. With d the dimension and ν₀ = 2d + 1,
 The inverse and the determinant of Λ_c follow a row by the Sherman-Morrison formula,
 and all are made anew, with Ψ, when the rows learnt have grown by 15 %.
 
-With many classes, only the 64 that are nearest in the metric of Ψ⁻¹, prior included,
-get their score; the others get the lowest of these.
+With more than 64 active classes, only the best 64 by linear discriminants of the pooled
+covariance Ψ/ν₀ get their score,
+
+.. math:: \log(n_c + 1) - ½ ν_0 (μ_c^T Ψ^{-1} μ_c - 2 μ_c^T Ψ^{-1} x),
+
+and the others the lowest of these.
 """
 
 from math import lgamma, log, log1p, sqrt
@@ -43,6 +47,8 @@ USES_SCALE: Final = True
 
 #: Weight of the mean of all rows in the mean of each class.
 MEAN_WEIGHT: Final = 0.3
+#: Classes that are scored for a row, at most.
+SCORED: Final = 64
 #: Growth of the rows learnt after which all is made anew.
 GROWTH: Final = 1.15
 
@@ -67,12 +73,16 @@ class ClassCovariance(NamedTuple):
     """(M,) log |Λ_c|"""
     constant: FloatArray
     """(M,) all of the score but the last term"""
+    spread: FloatArray
+    """(M,) μ_cᵀ Ψ⁻¹ μ_c"""
     total: FloatArray
     """(d',) sum of all rows"""
     weight: FloatArray
     """(1,) of all rows"""
     prior: FloatArray
     """(d', d') Ψ"""
+    prior_inverse: FloatArray
+    """(d', d') Ψ⁻¹"""
     seen: IntArray
     """(1,) rows learnt"""
     next: IntArray
@@ -93,8 +103,10 @@ def begin(shape: Shape, active: BoolArray, seed: int) -> ClassCovariance:
         np.zeros((M, D, D)),
         np.zeros(M),
         np.zeros(M),
+        np.zeros(M),
         np.zeros(D),
         np.zeros(1),
+        np.zeros((D, D)),
         np.zeros((D, D)),
         np.zeros(1, np.int64),
         np.ones(1, np.int64),
@@ -116,6 +128,7 @@ def grow_classes(
         inverse=arrange(state.inverse, source, 0.0),
         log_volume=arrange(state.log_volume, source, 0.0),
         constant=arrange(state.constant, source, 0.0),
+        spread=arrange(state.spread, source, 0.0),
     )
     _begin_classes(grown, np.flatnonzero(source < 0))
     return grown
@@ -177,20 +190,61 @@ def _score(
     v: FloatArray,
     scores: FloatArray,
 ) -> None:
+    active = 0
+    for c in range(state.active.shape[0]):
+        active += state.active[c]
+    if active <= SCORED:
+        for c in range(state.active.shape[0]):
+            if state.active[c]:
+                scores[c] = _score_class(state, c, x, m0, delta, v)
+        return
+    promise = _promises(state, x, v)
+    least = np.sort(promise)[-SCORED]
+    lowest = np.inf
+    for c in range(state.active.shape[0]):
+        if promise[c] >= least:
+            scores[c] = _score_class(state, c, x, m0, delta, v)
+            lowest = min(lowest, scores[c])
+    for c in range(state.active.shape[0]):
+        if promise[c] < least:
+            scores[c] = lowest
+
+
+@compiled
+def _score_class(
+    state: ClassCovariance,
+    c: int,
+    x: FloatArray,
+    m0: FloatArray,
+    delta: FloatArray,
+    v: FloatArray,
+) -> float:
+    n = state.class_weight[c]
+    kappa = n + MEAN_WEIGHT
+    share = n / kappa
+    rest = MEAN_WEIGHT / kappa
+    for j in range(x.shape[0]):
+        delta[j] = x[j] - (share * state.mean[c, j] + rest * m0[j])
+    q = _form(state.inverse[c], delta, v) * (kappa / (kappa + 1.0))
+    power = 0.5 * (2.0 * state.dimension[0] + 1.0 + n + 1.0)
+    return state.constant[c] - power * log1p(max(q, 0.0))
+
+
+@compiled
+def _promises(state: ClassCovariance, x: FloatArray, v: FloatArray) -> FloatArray:
+    """Return linear discriminants of the active classes, −∞ for the others."""
     M, D = state.mean.shape
-    d = state.dimension[0]
+    _form(state.prior_inverse, x, v)
+    nu = 2.0 * state.dimension[0] + 1.0
+    promise = np.full(M, -np.inf)
     for c in range(M):
-        if not state.active[c]:
-            continue
-        n = state.class_weight[c]
-        kappa = n + MEAN_WEIGHT
-        share = n / kappa
-        rest = MEAN_WEIGHT / kappa
-        for j in range(D):
-            delta[j] = x[j] - (share * state.mean[c, j] + rest * m0[j])
-        q = _form(state.inverse[c], delta, v) * (kappa / (kappa + 1.0))
-        power = 0.5 * (2.0 * d + 1.0 + n + 1.0)
-        scores[c] = state.constant[c] - power * log1p(max(q, 0.0))
+        if state.active[c]:
+            product = 0.0
+            for j in range(D):
+                product += state.mean[c, j] * v[j]
+            distance = state.spread[c] - 2.0 * product
+            promise[c] = log(state.class_weight[c] + 1.0) - 0.5 * nu * distance
+    return promise
 
 
 @compiled
@@ -261,6 +315,7 @@ def _observe(
                 scatter[k, j] += a * delta[j]
                 inverse[k, j] -= b * v[j]
         state.log_volume[c] += log(grown)
+    state.spread[c] = _form(state.prior_inverse, state.mean[c], v)
     _set_constant(state, c)
 
 
@@ -294,16 +349,18 @@ def _refresh(state: ClassCovariance) -> None:
         prior[j, j] += d
     prior[:] *= (2.0 * d + 1.0) / df
     work = np.empty((D, D))
-    blank = -1
+    v = np.empty(D)
+    blank = np.zeros((D, D))
+    volume = _invert(state, blank, state.prior_inverse, work)
     for c in range(M):
         if state.class_weight[c] > 0.0:
-            _invert(state, c, work)
-        elif blank < 0:
-            _invert(state, c, work)
-            blank = c
+            state.log_volume[c] = _invert(
+                state, state.scatter[c], state.inverse[c], work
+            )
+            state.spread[c] = _form(state.prior_inverse, state.mean[c], v)
         else:
-            state.inverse[c] = state.inverse[blank]
-            state.log_volume[c] = state.log_volume[blank]
+            state.inverse[c] = state.prior_inverse
+            state.log_volume[c] = volume
         _set_constant(state, c)
     seen = state.seen[0]
     state.next[0] = max(seen + 1, np.int64(seen * GROWTH))
@@ -313,24 +370,26 @@ def _refresh(state: ClassCovariance) -> None:
 def _begin_classes(state: ClassCovariance, classes: IntArray) -> None:
     """Give classes without rows the inverse of Ψ."""
     D = state.mean.shape[1]
-    work = np.empty((D, D))
+    volume = _invert(state, np.zeros((D, D)), state.prior_inverse, np.empty((D, D)))
     for c in classes:
-        _invert(state, c, work)
+        state.inverse[c] = state.prior_inverse
+        state.log_volume[c] = volume
         _set_constant(state, c)
 
 
 @compiled
-def _invert(state: ClassCovariance, c: int, work: FloatArray) -> None:
-    """Set inverse and determinant of Λ_c = Ψ + S_c, by Cholesky's factor.
+def _invert(
+    state: ClassCovariance, scatter: FloatArray, inverse: FloatArray, work: FloatArray
+) -> float:
+    """Set `inverse` to that of Λ = Ψ + scatter, by Cholesky's factor; return log |Λ|.
 
     Places beyond the dimension stay zero.
     """
     d = state.dimension[0]
-    inverse = state.inverse[c]
     # L below the diagonal of `work`, row by row.
     for i in range(d):
         for j in range(d):
-            work[i, j] = state.prior[i, j] + state.scatter[c, i, j]
+            work[i, j] = state.prior[i, j] + scatter[i, j]
     volume = 0.0
     for k in range(d):
         root = sqrt(work[k, k])
@@ -363,7 +422,7 @@ def _invert(state: ClassCovariance, c: int, work: FloatArray) -> None:
             factor = work[k, i]
             for j in range(k + 1):
                 inverse[i, j] += factor * work[k, j]
-    state.log_volume[c] = volume
+    return volume
 
 
 def merge(
