@@ -185,7 +185,7 @@ def _vote(state: Neighbours, slots: IntArray, found: int, scores: FloatArray) ->
     for c in range(M):
         active += state.active[c]
         total += state.class_weight[c]
-    below = total + 0.5 * active
+    below = max(total + 0.5 * active, 0.5)
     for c in range(M):
         scores[c] = 0.5 * (state.class_weight[c] + 0.5) / below
     for r in range(found):

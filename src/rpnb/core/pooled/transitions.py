@@ -101,7 +101,7 @@ def _score(state: Transitions, scores: FloatArray) -> None:
     for c in range(M):
         active += state.active[c]
         total += state.class_weight[c]
-    below = total + 0.5 * active
+    below = max(total + 0.5 * active, 0.5)
     a = state.last[0]
     for c in range(M):
         if state.active[c]:
