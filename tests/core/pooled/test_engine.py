@@ -127,7 +127,9 @@ def test_shards_of_one_model_merge() -> None:
 
 def test_members_that_start_late_start_at_once_if_alone() -> None:
     assert model_of(names=["transitions"]).pool.weights[0] == 1.0
-    assert list(model_of().pool.weights) == [0.2] * 5 + [0.0]
+    model = model_of()
+    assert list(model.pool.weights) == [0.2] * 5 + [0.0]
+    assert model.outputs == NAMES
 
 
 def test_size_and_overwriting() -> None:

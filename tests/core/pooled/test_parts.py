@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.stats import kstest
 
 from oracles.pooled.pool import Pool as Twin
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.rows import as_rows
 from rpnb.core.pooled import features, pool, scale
 from rpnb.core.pooled.blocks import (
@@ -181,7 +181,7 @@ def test_entries_have_the_distributions_they_should_have() -> None:
 # Scales
 
 
-def scaled(X: FloatArray, n: int | None = None) -> tuple[scale.Scale, FloatArray]:
+def scaled(X: FloatArray, n: int | None = None) -> tuple[scale.Scale, SingleArray]:
     made = scale.begin(X.shape[1])
     n = len(X) if n is None else n
     z = np.empty(X.shape, np.float32)
@@ -248,6 +248,7 @@ def test_a_scale_follows_a_feature_that_leaves_it(
     rng = np.random.default_rng(0)
     X = rng.normal(size=(480, 1))
     X[300:] = change(X[300:])
+    X[400] = np.nan
     made, _ = scaled(X, 256)
     scale.fit_all(made)
     before = made.mean[0], made.deviation[0]

@@ -168,11 +168,6 @@ def learn_rows(
     _learn(state, rows.phi, y, weight, scores)
 
 
-def refresh(state: SharedCovariance) -> None:
-    """Make V anew, whether it is due or not."""
-    _refresh(state)
-
-
 @compiled
 def _learn(
     state: SharedCovariance,
