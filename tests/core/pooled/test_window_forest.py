@@ -155,10 +155,10 @@ def test_a_label_changes_later_scores_only() -> None:
     assert not np.array_equal(scores[201:], others[201:])
 
 
-@compiled_only
 def test_rows_that_are_only_scored_leave_no_trace() -> None:
-    X, y, M = blobs(8, 300)
-    hidden = np.random.default_rng(0).random(300) < 0.3
+    n = 300 // SHORTER
+    X, y, M = blobs(8, n)
+    hidden = np.random.default_rng(0).random(n) < 0.3
     state = new_forest(4, M)
     scores = learn(state, X, np.where(hidden, -1, y))
     labelled = new_forest(4, M)
@@ -166,9 +166,7 @@ def test_rows_that_are_only_scored_leave_no_trace() -> None:
     assert same_state(state, labelled)
     silent = new_forest(4, M)
     nothing = np.empty((0, 2, M))
-    forest.learn_rows(
-        silent, rows_of(X), np.where(hidden, -1, y), np.ones(300), nothing
-    )
+    forest.learn_rows(silent, rows_of(X), np.where(hidden, -1, y), np.ones(n), nothing)
     assert same_state(state, silent)
 
 

@@ -211,7 +211,12 @@ def _learn_rows(
     split_space = new_split_space(scores.shape[2], X.shape[1], n_features, n_words)
     moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
     wanted = scores.shape[0] > 0
-    R = state.window.shape[0]
+    window = state.window
+    window_class = state.window_class
+    window_weight = state.window_weight
+    class_weight = state.class_weight
+    total_weight = state.total_weight
+    R = window.shape[0]
     active = state.active
     clock = state.clock
     n_active = int(np.count_nonzero(active))
@@ -226,14 +231,15 @@ def _learn_rows(
             continue
         number = clock[LEARNT]
         clock[LEARNT] += 1
-        state.window[number % R] = X[i]
-        state.window_class[number % R] = c
-        state.window_weight[number % R] = weight[i]
+        window[number % R] = X[i]
+        window_class[number % R] = c
+        window_weight[number % R] = weight[i]
         n_active += not active[c]
         active[c] = True
         learn_at_leaves(state, n_active, c, weight[i], number, space)
-        state.class_weight[c] += weight[i]
-        state.total_weight[0] += weight[i]
+        class_weight[c] += weight[i]
+        total_weight[0] += weight[i]
         if np.any(space.surprised):
             refine_leaves(state, space, moved, split_space)
-        grow(state, units, n_features, moved, split_space)
+        if clock[START] >= 0 or clock[LEARNT] >= clock[DUE]:
+            grow(state, units, n_features, moved, split_space)

@@ -104,7 +104,7 @@ def draw_words(
     philox(words[:, :n], seed)
 
 
-@compiled
+@compiled_inline
 def choose_split(
     seed: np.uint64,
     tree: int,
@@ -271,7 +271,11 @@ def grow_nodes(
     node_first = state.node_first
     node_end = state.node_end
     node_depth = state.node_depth
+    feature_of = state.feature
+    threshold_of = state.threshold
     child = state.child
+    n_leaves = state.n_leaves
+    origin = state.origin
     slow_class = state.slow_class
     slow_count = state.slow_count
     slow_total = state.slow_total
@@ -311,8 +315,8 @@ def grow_nodes(
             if feature >= 0:
                 left = n_nodes[k]
                 n_nodes[k] += 2
-                state.feature[k, node] = feature
-                state.threshold[k, node] = threshold
+                feature_of[k, node] = feature
+                threshold_of[k, node] = threshold
                 child[k, node] = left
                 middle = first + split_rows(window, rows, feature, threshold, moved)
                 node_depth[left] = node_depth[node] + 1
@@ -322,13 +326,13 @@ def grow_nodes(
                 node_first[left + 1] = middle
                 node_end[left + 1] = end
         if feature < 0:
-            leaf = state.n_leaves[k]
-            state.n_leaves[k] += 1
+            leaf = n_leaves[k]
+            n_leaves[k] += 1
             child[k, node] = -1 - leaf
             slow_class[k, leaf] = -1
             slow_total[k, leaf] = 0.0
             recent[k, leaf] = -1
-            state.origin[k, leaf] = leaf
+            origin[k, leaf] = leaf
             fast_class[k, leaf] = -1
             fast_total[k, leaf] = 0.0
             for i in range(m):
@@ -357,7 +361,10 @@ def refine_leaves(
     tree_number = state.tree_number
     n_nodes = state.n_nodes
     n_leaves = state.n_leaves
+    feature_of = state.feature
+    threshold_of = state.threshold
     child = state.child
+    origin = state.origin
     slow_class = state.slow_class
     slow_count = state.slow_count
     slow_total = state.slow_total
@@ -405,12 +412,12 @@ def refine_leaves(
         n_nodes[k] += 2
         other = n_leaves[k]
         n_leaves[k] += 1
-        state.feature[k, node] = feature
-        state.threshold[k, node] = threshold
+        feature_of[k, node] = feature
+        threshold_of[k, node] = threshold
         child[k, node] = left
         child[k, left] = -1 - leaf
         child[k, left + 1] = -1 - other
-        state.origin[k, other] = state.origin[k, leaf]
+        origin[k, other] = origin[k, leaf]
         for part in (leaf, other):
             slow_class[k, part] = -1
             slow_total[k, part] = 0.0
@@ -476,11 +483,12 @@ def finish_tree(state: ForestState) -> None:
 def grow(
     state: ForestState, units: int, n_features: int, moved: IntArray, space: SplitSpace
 ) -> None:
-    """Do what one row pays for: `units` of work, and the rest of a node."""
+    """Do what one row pays for: `units` of work, and the rest of a node.
+
+    To be called if a tree is growing or one is due.
+    """
     clock = state.clock
     if clock[START] < 0:
-        if clock[LEARNT] < clock[DUE]:
-            return
         start_tree(state)
     grow_nodes(state, units, n_features, moved, space)
     if clock[NEXT] == state.n_nodes[state.place[-1]]:
