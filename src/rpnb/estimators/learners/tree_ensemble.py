@@ -38,6 +38,15 @@ from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.saving.files import ModelFileError, take_array
 from rpnb.estimators.stream.classifier import StreamClassifier
 
+# What the arrays of each record are called in model files.
+_FILE_GROUPS: dict[type, str] = {
+    Nodes: "Nodes",
+    LeafCounts: "Counts",
+    LeafMoments: "Observed",
+    LeafDensities: "Laws",
+    MemberAccuracy: "Record",
+}
+
 Base = Literal["hoeffding_tree", "gaussian_nb"]
 Density = Literal["log", "product"]
 Leaf = Literal["adaptive", "naive_bayes", "majority"]
@@ -191,7 +200,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         arrays = {"splits": state.forest.splits}
         for group in (state.forest.nodes, *state.forest.leaves, state.record):
             for name, part in group._asdict().items():
-                arrays[f"{type(group).__name__}.{name}"] = part
+                arrays[f"{_FILE_GROUPS[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
     def _restore(
@@ -226,7 +235,7 @@ def _take(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
     """Return the arrays of a file that belong to a record like this, with L rows."""
-    group = type(like).__name__
+    group = _FILE_GROUPS[type(like)]
     return [
         take_array(
             arrays,
