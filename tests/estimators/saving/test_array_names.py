@@ -8,13 +8,33 @@ from sklearn.datasets import load_iris
 
 from rpnb import RPNBClassifier, baselines
 
-_TREES = """splits
-Nodes.attribute Nodes.threshold Nodes.left Nodes.right
-Counts.slots Counts.class_weight Counts.majority_right Counts.bayes_right
-Counts.checked Counts.frozen
-Observed.weight Observed.mean Observed.scatter Observed.low Observed.high
-Laws.centre Laws.precision Laws.normaliser Laws.peak Laws.flat Laws.limit
-Record.right Record.wrong Record.seen""".split()
+_TREES = [
+    "splits",
+    "Nodes.attribute",
+    "Nodes.threshold",
+    "Nodes.left",
+    "Nodes.right",
+    "Counts.slots",
+    "Counts.class_weight",
+    "Counts.majority_right",
+    "Counts.bayes_right",
+    "Counts.checked",
+    "Counts.frozen",
+    "Observed.weight",
+    "Observed.mean",
+    "Observed.scatter",
+    "Observed.low",
+    "Observed.high",
+    "Laws.centre",
+    "Laws.precision",
+    "Laws.normaliser",
+    "Laws.peak",
+    "Laws.flat",
+    "Laws.limit",
+    "Record.right",
+    "Record.wrong",
+    "Record.seen",
+]
 
 _NAMES = {
     "RPNB": ["weight", "mean", "scatter", "eligible", "seen"],

@@ -1,6 +1,7 @@
 """What ensembles of trees share as estimators: state, votes, and files."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -38,15 +39,6 @@ from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.saving.files import ModelFileError, take_array
 from rpnb.estimators.stream.classifier import StreamClassifier
 
-# What the arrays of each record are called in model files.
-_FILE_GROUPS: dict[type, str] = {
-    Nodes: "Nodes",
-    LeafCounts: "Counts",
-    LeafMoments: "Observed",
-    LeafDensities: "Laws",
-    MemberAccuracy: "Record",
-}
-
 Base = Literal["hoeffding_tree", "gaussian_nb"]
 Density = Literal["log", "product"]
 Leaf = Literal["adaptive", "naive_bayes", "majority"]
@@ -58,6 +50,16 @@ _LEAVES = {
 }
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
+
+
+#: What model files call the records of a forest, whatever the code calls them.
+_NAMES_IN_FILES: Mapping[type, str] = {
+    Nodes: "Nodes",
+    LeafCounts: "Counts",
+    LeafMoments: "Observed",
+    LeafDensities: "Laws",
+    MemberAccuracy: "Record",
+}
 
 
 @dataclass(slots=True)
@@ -200,7 +202,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         arrays = {"splits": state.forest.splits}
         for group in (state.forest.nodes, *state.forest.leaves, state.record):
             for name, part in group._asdict().items():
-                arrays[f"{_FILE_GROUPS[type(group)]}.{name}"] = part
+                arrays[f"{_NAMES_IN_FILES[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
     def _restore(
@@ -235,7 +237,7 @@ def _take(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
     """Return the arrays of a file that belong to a record like this, with L rows."""
-    group = _FILE_GROUPS[type(like)]
+    group = _NAMES_IN_FILES[type(like)]
     return [
         take_array(
             arrays,
