@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.densities import Prior
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model, new_model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, follow_counts
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
-from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
 from rpnb.core.projection.matrices import (
     DISTRIBUTIONS,
     Distribution,
@@ -104,8 +104,8 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
         features = np.arange(p, dtype=np.uint64)
         seed = draw_seed(self.random_state)
         projection = make_projection(law, seed, features, K, q)  # type: ignore[arg-type]
-        follow_counts = follows_counts(self.class_prior)
-        return new_model(projection, rule, prior, follow_counts, keep)  # type: ignore[arg-type]
+        prior_from_counts = follows_counts(self.class_prior)
+        return new_model(projection, rule, prior, prior_from_counts, keep)  # type: ignore[arg-type]
 
     def _check_free(self) -> None:
         check_choice("update", self.update, tuple(UPDATES))
@@ -144,7 +144,7 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
         n = X.shape[0]
         if labels is None:
             if learn == LEARN_ALL and self.batch_size == 1:
-                absorb_all(state, X, y, weight)
+                learn_all(state, X, y, weight)
                 return
             labels = np.empty(n, np.int64)
         if self.batch_size == 1:
@@ -190,8 +190,8 @@ class ProjectedBayes(WeightedStreamClassifier[Model]):
         given = fixed_prior(self.class_prior, classes)
         if given is not None:
             model.classes.bias[:] = model.projection.K * np.log(given)
-        elif model.classes.follow > 0.0:
-            follow_counts(model.classes)
+        elif model.classes.count_factor > 0.0:
+            set_bias_from_counts(model.classes)
 
     # Files
 

@@ -123,7 +123,7 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
     run(model, X, y, np.ones(1), LEARN_ALL, np.empty(60, np.int64))
     plain.run(twin, X, y, learn_all=True)
     expected = plain.normalise(plain.log_posteriors(twin, plain.project(twin, X[:1])))
-    learner = model.learner()
+    learner = model.kernel_state()
     z = np.empty((1, model.F))
     project(X, np.zeros(1, np.int64), learner.scale, learner.R, z)
     out = np.empty((6, 3))

@@ -10,12 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import paper as plain
 from oracles.paper import Oracle
 from rpnb.core.bayes.model import Model, copy_model, fade_all
-from rpnb.core.bayes.moments import fade, merge, no_moments, observe
+from rpnb.core.bayes.moments import add_observation, empty_moments, fade, merge
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.passes.engine import absorb_all, run, run_batches
+from rpnb.core.passes.engine import learn_all, run, run_batches
 from rpnb.core.passes.exact import pass_combined
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     WEIGHT,
     Stream,
@@ -35,7 +35,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 def follow(model: Model, follows: bool) -> Model:
     if follows:
-        model.classes = model.classes._replace(follow=float(model.projection.K))
+        model.classes = model.classes._replace(count_factor=float(model.projection.K))
     return model
 
 
@@ -152,16 +152,16 @@ def test_faded_moments_are_those_of_lighter_rows(
     seed: int, factor: float, n: int
 ) -> None:
     Z = np.random.default_rng(seed).normal(size=(n, 3))
-    faded, lighter = no_moments(1, 3), no_moments(1, 3)
+    faded, lighter = empty_moments(1, 3), empty_moments(1, 3)
     for z in Z:
-        observe(faded, 0, z, 2.0)
-        observe(lighter, 0, z, 2.0 * factor)
+        add_observation(faded, 0, z, 2.0)
+        add_observation(lighter, 0, z, 2.0 * factor)
     fade(faded, 0, factor, 1.0)
     for found, expected in zip(faded, lighter, strict=True):
         assert_allclose(found, expected, atol=1e-12)
     # Theorem 1 goes on holding: join with others and compare once more.
-    other = no_moments(1, 3)
-    observe(other, 0, Z[0] + 1.0, 3.0)
+    other = empty_moments(1, 3)
+    add_observation(other, 0, Z[0] + 1.0, 3.0)
     merge(faded, 0, other, 0)
     merge(lighter, 0, other, 0)
     for found, expected in zip(faded, lighter, strict=True):
@@ -229,8 +229,8 @@ def test_the_screened_pass_forgets_to_the_bit(
     one = follow(make_model(stream.X.shape[1], stream.M, K=20, keep=keep), follows)
     two = copy_model(one)
     expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
-    screener = Screener(two, stream.X, 16, 8, by_step)
-    screener.run(stream.X, stream.y, weight, learn, labels)
+    screened_pass = ScreenedPass(two, stream.X, 16, 8, by_step)
+    screened_pass.run(stream.X, stream.y, weight, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
@@ -275,7 +275,7 @@ def test_learning_all_without_predicting_forgets_to_the_bit(
     one = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
     two = copy_model(one)
     definitive(one, stream, LEARN_ALL, weight)
-    absorb_all(two, stream.X, stream.y, weight)
+    learn_all(two, stream.X, stream.y, weight)
     assert_same_state(one, two)
 
 
@@ -286,7 +286,7 @@ def test_another_rule_forgets_alike(seed: int, keep: float, n: int) -> None:
     definitive(one, stream, LEARN_ALL)
     two.rule = "vote"
     two.n_updates = pass_combined(
-        two.learner(),
+        two.kernel_state(),
         two.rule_number,
         two.projection.K,
         stream.X,

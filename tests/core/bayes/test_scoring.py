@@ -23,7 +23,7 @@ def learnt(stream: Stream, K: int = 5) -> Model:
 
 
 def projected(model: Model, X: np.ndarray) -> np.ndarray:
-    learner = model.learner()
+    learner = model.kernel_state()
     Z = np.empty((X.shape[0], model.F))
     project(X, np.arange(X.shape[0]), learner.scale, learner.R, Z)
     return Z

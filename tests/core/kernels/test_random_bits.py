@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 
-from rpnb.core.kernels.random_bits import fill_normal, fill_words, philox
+from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal, philox
 
 
 # Known answers published with the generator (Random123, kat_vectors, philox4x32 10).
@@ -34,7 +34,7 @@ def test_philox_gives_the_published_answers(
 def words(seed: int, feature: int, K: int, q: int) -> np.ndarray:
     out = np.empty(K * q, np.int32)
     counters = np.empty((4, K * ((q + 3) // 4)), np.uint64)
-    fill_words(np.uint64(seed), np.uint64(feature), q, counters, out)
+    fill_feature_words(np.uint64(seed), np.uint64(feature), q, counters, out)
     return out.reshape(K, q)
 
 

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rpnb.core.kernels.threads import LEAST_ROWS, in_threads, one_ahead, one_blas_thread
+from rpnb.core.kernels.threads import (
+    LEAST_ROWS,
+    call_one_ahead,
+    in_threads,
+    one_blas_thread,
+)
 
 
 def blas_threads() -> list[int]:
@@ -96,7 +101,7 @@ def test_answers_come_in_order_and_one_ahead_at_most(n: int, jobs: int) -> None:
         return number
 
     for number, answer in enumerate(
-        one_ahead([partial(job, i) for i in range(n)], jobs)
+        call_one_ahead([partial(job, i) for i in range(n)], jobs)
     ):
         assert answer == number
         assert len(begun) <= number + jobs
@@ -110,7 +115,7 @@ def test_the_next_is_under_way_while_the_last_is_used() -> None:
         going.set()
         return 2
 
-    answers = one_ahead([lambda: 1, second], 2)
+    answers = call_one_ahead([lambda: 1, second], 2)
     assert next(answers) == 1
     assert going.wait(60)
     assert list(answers) == [2]
@@ -119,7 +124,7 @@ def test_the_next_is_under_way_while_the_last_is_used() -> None:
 def test_blas_has_one_thread_while_a_thread_works_ahead() -> None:
     with threadpool_limits(2, "blas"):
         before = blas_threads()
-        found = list(one_ahead([blas_threads, blas_threads], 2))
+        found = list(call_one_ahead([blas_threads, blas_threads], 2))
         assert all(threads == 1 for part in found for threads in part)
         assert blas_threads() == before
 
@@ -128,7 +133,7 @@ def test_an_error_ahead_comes_when_its_answer_is_asked_for() -> None:
     def fail() -> int:
         raise ZeroDivisionError
 
-    answers = one_ahead([lambda: 1, fail, lambda: 3], 2)
+    answers = call_one_ahead([lambda: 1, fail, lambda: 3], 2)
     assert next(answers) == 1
     with pytest.raises(ZeroDivisionError):
         next(answers)
@@ -139,4 +144,4 @@ def test_the_thread_ahead_minds_what_the_caller_says_about_overflow() -> None:
         return np.geterr()["over"]
 
     with np.errstate(over="call"):
-        assert list(one_ahead([job, job, job], 2)) == ["call"] * 3
+        assert list(call_one_ahead([job, job, job], 2)) == ["call"] * 3

@@ -13,9 +13,9 @@ from oracles import paper as plain
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.passes.blocks import block_rows
-from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
-from rpnb.core.passes.screened.scores import screen_rows
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
+from rpnb.core.passes.screened.scores import score_rows
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     Stream,
     assert_same_state,
@@ -72,12 +72,12 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
     if frequency:
-        one.classes = one.classes._replace(follow=20.0)
+        one.classes = one.classes._replace(count_factor=20.0)
     two = copy_model(one)
     expected = definitive(one, stream, learn)
     labels = np.empty(stream.y.shape[0], np.int64)
-    screener = Screener(two, stream.X, size, step, by_step, jobs)
-    screener.run(stream.X, stream.y, WEIGHT, learn, labels)
+    screened_pass = ScreenedPass(two, stream.X, size, step, by_step, jobs)
+    screened_pass.run(stream.X, stream.y, WEIGHT, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
@@ -91,7 +91,7 @@ def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> No
     two, fixed = copy_model(one), copy_model(one)
     labels, stale = np.empty(300, np.int64), np.empty(300, np.int64)
     expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
-    Screener(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    ScreenedPass(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
     # The negative control: rows taken for what the model of the step's start says.
@@ -105,7 +105,7 @@ def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> No
 def test_a_block_that_is_prepared_ahead_has_room_of_its_own() -> None:
     rooms: list[int] = []
 
-    class Watched(Screener):
+    class Watched(ScreenedPass):
         def _prepare(self, X: Any, room: Any) -> Any:
             rooms.append(id(room.Z))
             return super()._prepare(X, room)
@@ -130,7 +130,7 @@ def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
     two = copy_model(one)
     labels = np.empty(n, np.int64)
     expected = definitive(one, Stream(X, y, 4), LEARN_MISTAKES)
-    Screener(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    ScreenedPass(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
@@ -144,11 +144,11 @@ def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
     two = copy_model(one)
     expected = definitive(one, stream, LEARN_MISTAKES)
     labels = np.empty(2, np.int64)
-    screener = Screener(two, X)
-    screener.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    screened_pass = ScreenedPass(two, X)
+    screened_pass.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
     found = np.empty((4, 2))
     with np.errstate(over="ignore"):
-        screen_rows(screener._rooms[0].Z[:4], screener._screen, found)
+        score_rows(screened_pass._workspaces[0].Z[:4], screened_pass._densities, found)
     assert found[1, 0] == np.inf
     assert_array_equal(labels, expected)
     assert_array_equal(labels, [0, 1])
@@ -229,7 +229,7 @@ def test_learning_all_without_predicting_leaves_the_same_bits(stream: Stream) ->
     one = make_model(stream.X.shape[1], stream.M)
     two = copy_model(one)
     definitive(one, stream, LEARN_ALL)
-    absorb_all(two, stream.X, stream.y, WEIGHT)
+    learn_all(two, stream.X, stream.y, WEIGHT)
     assert_same_state(one, two)
 
 
@@ -297,7 +297,7 @@ def test_predicting_changes_nothing(stream: Stream, learn: int) -> None:
 
 def test_a_prior_that_follows_the_labels_prefers_frequent_classes() -> None:
     model = make_model(6, 2, K=1, q=1)
-    model.classes = model.classes._replace(follow=1.0)
+    model.classes = model.classes._replace(count_factor=1.0)
     stream = well_behaved(1, 30, M=1)
     definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
     assert_array_equal(model.classes.bias, 0.0)

@@ -11,9 +11,9 @@ from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.core.passes.choice import PassChoice, QuadraticScreener
+from rpnb.core.passes.choice import PassChoice, QuadraticPass
 from rpnb.core.passes.engine import run
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     WEIGHT,
     Stream,
@@ -51,7 +51,7 @@ def prepared(stream: Stream, declared: bool, frequency: bool) -> Model:
     model = make_model(stream.X.shape[1], stream.M, K=20)
     model.classes.eligible[:] = declared
     if frequency:
-        model.classes = model.classes._replace(follow=20.0)
+        model.classes = model.classes._replace(count_factor=20.0)
     return model
 
 
@@ -79,8 +79,8 @@ def test_every_pass_predicts_them_and_learns_the_others(
     expected = one_by_one(one, stream, learn)
     X, y = stream.X, stream.y
     labels = np.empty((4, y.shape[0]), np.int64)
-    Screener(models[0], X, 16, step, ahead).run(X, y, WEIGHT, learn, labels[0])
-    QuadraticScreener(models[1], X, step).run(X, y, WEIGHT, learn, labels[1])
+    ScreenedPass(models[0], X, 16, step, ahead).run(X, y, WEIGHT, learn, labels[0])
+    QuadraticPass(models[1], X, step).run(X, y, WEIGHT, learn, labels[1])
     for i in range(y.shape[0]):
         row = slice(i, i + 1)
         run(models[2], X[row], y[row], WEIGHT, learn, labels[2, row])
@@ -121,10 +121,10 @@ def test_paths_may_change_midway(learn: int) -> None:
     two = copy_model(one)
     expected = one_by_one(one, stream, learn)
     labels = np.empty(240, np.int64)
-    paths = PassChoice(two, stream.X, 1.0)
+    choice = PassChoice(two, stream.X, 1.0)
     for k, start in enumerate(range(0, 240, 20)):
         rows = slice(start, start + 20)
-        paths._path = ("columns", "quadratic", "quadratic")[k % 3]
-        paths.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
+        choice._path = ("columns", "quadratic", "quadratic")[k % 3]
+        choice.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
     assert_array_equal(labels, expected)
     assert_same_state(one, two)

@@ -100,8 +100,14 @@ def test_entries_are_sums_of_random_signs() -> None:
     heads = np.round(entries * 8.0 + 64.0).astype(np.int64) // 2
     assert_allclose((2 * heads - 64) / 8.0, entries, atol=1e-12)
     counts = np.bincount(np.clip(heads, 26, 38) - 26, minlength=13)
-    law = stats.binom(64, 0.5)
-    expected = np.array([law.cdf(26), *law.pmf(np.arange(27, 38)), law.sf(37)])
+    distribution = stats.binom(64, 0.5)
+    expected = np.array(
+        [
+            distribution.cdf(26),
+            *distribution.pmf(np.arange(27, 38)),
+            distribution.sf(37),
+        ]
+    )
     assert stats.chisquare(counts, counts.sum() * expected).pvalue > 0.01
     # Entries of a column are uncorrelated.
     off_diagonal = np.asarray(np.corrcoef(R[:, ::64]))[~np.eye(64, dtype=bool)]

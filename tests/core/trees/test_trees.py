@@ -14,7 +14,7 @@ from oracles.tree_ensembles import add_normalised
 from oracles.trees import Leaf, Node, Tree
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.trees.learning import pass_tree
-from rpnb.core.trees.leaves import refresh_laws, score_by_factors
+from rpnb.core.trees.leaves import refresh_leaf_densities, score_by_factors
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -23,7 +23,7 @@ from rpnb.core.trees.records import (
     LEAF_MAJORITY,
     Forest,
     TreeParameters,
-    insert_class,
+    insert_forest_class,
     new_forest,
     places,
 )
@@ -211,11 +211,11 @@ def test_the_range_is_left_at_the_scales_of_the_last_test() -> None:
 def hand_made(variances: list[float], density: int) -> Forest:
     """Return a forest whose only class has these variances around 0."""
     forest = new_forest(1, 1, len(variances))
-    counts, observed, laws = forest.leaves
+    counts, observed, densities = forest.leaves
     counts.slots[0] = 1
     counts.class_weight[0, 0] = observed.weight[0, 0] = 3.0
     observed.scatter[0, 0] = 2.0 * np.array(variances)
-    refresh_laws(laws, observed, 0, 0, 3.0, density)
+    refresh_leaf_densities(densities, observed, 0, 0, 3.0, density)
     return forest
 
 
@@ -287,8 +287,8 @@ def test_variances_that_cannot_be_inverted_still_have_a_density(
     expected = -log(2.0 * pi) - 0.5 * log(variance) - 2.0
     for density in (DENSITY_LOG, DENSITY_PRODUCT):
         forest = hand_made([1.0, variance, 0.0], density)
-        assert forest.leaves.laws.limit[0, 0] == -np.inf
-        assert forest.leaves.laws.flat[0, 0] == 1
+        assert forest.leaves.densities.limit[0, 0] == -np.inf
+        assert forest.leaves.densities.flat[0, 0] == 1
         score = score_by_factors(forest.leaves, 0, 0, near, density) - log(3.0)
         assert_allclose(score, expected)
         assert score_by_factors(forest.leaves, 0, 0, far, density) == -np.inf
@@ -488,7 +488,7 @@ def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(
     moved = y + (y >= m)
     expected, _ = learn(new_forest(1, 4, 3), rules, X, moved)
     early, _ = learn(new_forest(1, 3, 3), rules, X[:200], y[:200])
-    late, _ = learn(insert_class(early, m), rules, X[200:], moved[200:])
+    late, _ = learn(insert_forest_class(early, m), rules, X[200:], moved[200:])
     assert late.splits[0] > 0
     assert_same_bits(late, expected)
     any_class = np.random.default_rng(0).integers(0, 4, len(X))
@@ -503,7 +503,7 @@ def test_a_forest_may_begin_without_classes() -> None:
     forest = new_forest(1, 0, 3)
     assert votes_of(forest, EAGER, X).shape == (50, 0)
     for m in range(3):
-        forest = insert_class(forest, m)
+        forest = insert_forest_class(forest, m)
     forest, _ = learn(forest, EAGER, X, y)
     assert_same_bits(forest, learn(new_forest(1, 3, 3), EAGER, X, y)[0])
 

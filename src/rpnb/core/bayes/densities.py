@@ -2,14 +2,14 @@
 
 Laws are all that is read for a prediction, equation (4). They follow from the moments
 whenever these change, which for a stream with many mistakes is a good part of all work:
-`learn` goes over a class's columns once.
+`learn_density` goes over a class's columns once.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.moments import Moments, joined
+from rpnb.core.bayes.moments import Moments, with_observation
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.vectors import (
@@ -51,7 +51,7 @@ class Gaussians(NamedTuple):
     """(M,) −Σ log(√(2π)·σ): a class's log density at its mean."""
 
 
-def unset_gaussians(M: int, F: int) -> Gaussians:
+def empty_gaussians(M: int, F: int) -> Gaussians:
     """Room for the laws of M classes, to be filled by `refresh`."""
     return Gaussians(np.empty((M, F)), np.empty((M, F)), np.empty(M))
 
@@ -61,9 +61,9 @@ class PriorShare(NamedTuple):
 
     mean: float
     """the prior's"""
-    held: float
+    scatter: float
     """its scatter"""
-    pull: float
+    share: float
     """its share of the weight"""
     between: float
     """the factor of the squared distance of the means"""
@@ -73,7 +73,7 @@ class PriorShare(NamedTuple):
 
 
 @compiled
-def joining_of(prior: Prior, seen: float) -> PriorShare:
+def share_of_prior(prior: Prior, seen: float) -> PriorShare:
     """Return what joins the moments of observations of the weight `seen`."""
     total = prior.weight + seen
     # With neither prior nor observations, the prior still says what to expect.
@@ -94,7 +94,7 @@ def refresh(gaussians: Gaussians, m: int, moments: Moments, prior: Prior) -> Non
 
 
 @compiled
-def learn(
+def learn_density(
     gaussians: Gaussians,
     m: int,
     moments: Moments,
@@ -120,10 +120,10 @@ def _derive(
     between: float,
 ) -> None:
     """Let z (F,) join class m's moments, or nothing if it is (0,); derive its laws."""
-    joining = joining_of(prior, moments.weight[m])
+    prior_share = share_of_prior(prior, moments.weight[m])
     mean = moments.mean[m]
     scatter = moments.scatter[m]
-    law_mean = gaussians.mean[m]
+    density_mean = gaussians.mean[m]
     precision = gaussians.precision[m]
     F = mean.shape[0]
     whole = F - F % DOUBLES
@@ -133,31 +133,33 @@ def _derive(
         mu = load_doubles(mean, f)
         s = load_doubles(scatter, f)
         if z.shape[0] > 0:
-            mu, s = joined(load_doubles(z, f), mu, s, share, between)
+            mu, s = with_observation(load_doubles(z, f), mu, s, share, between)
             store_doubles(mean, f, mu)
             store_doubles(scatter, f, s)
-        mu, variance = law_of(mu, s, joining)
-        store_doubles(law_mean, f, mu)
+        mu, variance = density_of(mu, s, prior_share)
+        store_doubles(density_mean, f, mu)
         store_doubles(precision, f, 1.0 / variance)
-        product, exponents = times(product, exponents, variance)
+        product, exponents = multiply_scaled(product, exponents, variance)
     # The columns that do not fill a vector.
     rest = 1.0
     powers = sum_doubles(exponents)
     for f in range(whole, F):
         if z.shape[0] > 0:
-            mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, between)
-        law_mean[f], value = law_of(mean[f], scatter[f], joining)
+            mean[f], scatter[f] = with_observation(
+                z[f], mean[f], scatter[f], share, between
+            )
+        density_mean[f], value = density_of(mean[f], scatter[f], prior_share)
         precision[f] = 1.0 / value
-        rest, powers = times(rest, powers, value)
-    gaussians.constant[m] = density_at_mean(F, product, rest, powers)
+        rest, powers = multiply_scaled(rest, powers, value)
+    gaussians.constant[m] = log_density_at_mean(F, product, rest, powers)
 
 
 @compiled
-def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> float:
+def log_density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> float:
     """Return −Σ log(√(2π)·σ) of F columns.
 
     The product of the variances is that of `product`'s lanes and `rest`, times two to
-    `powers` less 1023 a column; see `times`.
+    `powers` less 1023 a column; see `multiply_scaled`.
     """
     lanes = np.empty(DOUBLES)
     store_doubles(lanes, 0, product)
@@ -169,17 +171,19 @@ def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> flo
 
 
 @compiled
-def law_of(
-    mean: Doubles, scatter: Doubles, joining: PriorShare
+def density_of(
+    mean: Doubles, scatter: Doubles, prior_share: PriorShare
 ) -> tuple[Doubles, Doubles]:
     """Return mean and variance of the law, for a column or for several."""
-    delta = joining.mean - mean
-    value = (joining.held + scatter + delta * delta * joining.between) * joining.inverse
-    return mean + delta * joining.pull, limit(value, joining.floor, _CEILING)
+    delta = prior_share.mean - mean
+    value = (
+        prior_share.scatter + scatter + delta * delta * prior_share.between
+    ) * prior_share.inverse
+    return mean + delta * prior_share.share, limit(value, prior_share.floor, _CEILING)
 
 
 @compiled
-def times(
+def multiply_scaled(
     product: Doubles, exponents: Doubles, value: Doubles
 ) -> tuple[Doubles, Doubles]:
     """Multiply a product, kept as 1 ≤ m < 2 and a sum of exponents, by a value.

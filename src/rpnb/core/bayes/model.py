@@ -6,9 +6,9 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.bayes.combining import COMBINERS, Combiner
-from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
-from rpnb.core.bayes.moments import Moments, fade, merge, no_moments, unmerge
-from rpnb.core.bayes.state import ClassState, KernelState, follow_counts
+from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
+from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
+from rpnb.core.bayes.state import ClassState, KernelState, set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.projection.record import Projection
 
@@ -47,7 +47,7 @@ class Model:
         """The combining rule as kernels know it."""
         return COMBINERS.index(self.rule)
 
-    def learner(self, *, projected: bool = False) -> KernelState:
+    def kernel_state(self, *, projected: bool = False) -> KernelState:
         """Give the kernels' view of the model: the same arrays.
 
         With `projected`, for rows that come projected already.
@@ -68,19 +68,19 @@ def new_model(
     projection: Projection,
     rule: Combiner,
     prior: Prior,
-    follow_counts: bool,
+    prior_from_counts: bool,
     keep: float = 1.0,
 ) -> Model:
     """Return a model that knows no class yet."""
     F = projection.R.shape[1]
-    follow = float(projection.K) if follow_counts else 0.0
+    count_factor = float(projection.K) if prior_from_counts else 0.0
     return Model(
         projection,
         rule,
         prior,
-        no_moments(0, F),
-        unset_gaussians(0, F),
-        ClassState(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
+        empty_moments(0, F),
+        empty_gaussians(0, F),
+        ClassState(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), count_factor),
         keep,
     )
 
@@ -94,10 +94,10 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     M = source.shape[0]
     old = source >= 0
     came_from = source[old]
-    moments = no_moments(M, model.F)
-    gaussians = unset_gaussians(M, model.F)
+    moments = empty_moments(M, model.F)
+    gaussians = empty_gaussians(M, model.F)
     classes = ClassState(
-        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.follow
+        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.count_factor
     )
     for fresh, present in (
         *zip(moments, model.moments, strict=True),
@@ -125,8 +125,8 @@ def refresh_all(model: Model) -> None:
     """Derive the laws of all classes anew, and the prior where it follows counts."""
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
-    if model.classes.follow > 0.0:
-        follow_counts(model.classes)
+    if model.classes.count_factor > 0.0:
+        set_bias_from_counts(model.classes)
 
 
 def fade_all(model: Model, factor: float) -> None:
@@ -138,7 +138,7 @@ def fade_all(model: Model, factor: float) -> None:
     refresh_all(model)
 
 
-def grew_from(model: Model, base: Model) -> bool:
+def may_continue(model: Model, base: Model) -> bool:
     """Whether `model` may be what `base` became by learning, class by class."""
     return (
         model.n_seen >= base.n_seen
@@ -148,7 +148,7 @@ def grew_from(model: Model, base: Model) -> bool:
     )
 
 
-def pool(model: Model, other: Model, base: Model | None) -> None:
+def merge_models(model: Model, other: Model, base: Model | None) -> None:
     """Add to `model` what `other` has learnt since `base`, class by class.
 
     The three have the same classes in the same order. Without a base, all that `other`

@@ -27,13 +27,13 @@ class Moments(NamedTuple):
     """(M, F) their summed squared deviations from the mean."""
 
 
-def no_moments(M: int, F: int) -> Moments:
+def empty_moments(M: int, F: int) -> Moments:
     """Moments of M classes of which nothing has been seen."""
     return Moments(np.zeros(M), np.zeros((M, F)), np.zeros((M, F)))
 
 
 @compiled
-def observe(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
+def add_observation(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
     """Add one projected observation z (F,) to class m: equations (9) and (10).
 
     A weight w > 0 counts as w equal observations in one step, equations (7) and (8).
@@ -41,19 +41,21 @@ def observe(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
     before = moments.weight[m]
     share = weight / (before + weight)
     moments.weight[m] = before + weight
-    _join(moments.mean[m], moments.scatter[m], z, before, share)
+    _add_to_columns(moments.mean[m], moments.scatter[m], z, before, share)
 
 
 @compiled
-def _join(
+def _add_to_columns(
     mean: FloatArray, scatter: FloatArray, z: FloatArray, before: float, share: float
 ) -> None:
     for f in range(z.shape[0]):
-        mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, before * share)
+        mean[f], scatter[f] = with_observation(
+            z[f], mean[f], scatter[f], share, before * share
+        )
 
 
 @compiled
-def joined(
+def with_observation(
     z: Doubles, mean: Doubles, scatter: Doubles, share: float, between: float
 ) -> tuple[Doubles, Doubles]:
     """Return mean and scatter after z has joined, for a column or for several."""

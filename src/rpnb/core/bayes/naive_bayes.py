@@ -8,9 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
-from rpnb.core.bayes.densities import learn as learn_laws
-from rpnb.core.bayes.moments import Moments, no_moments
+from rpnb.core.bayes.densities import (
+    Gaussians,
+    Prior,
+    empty_gaussians,
+    learn_density,
+    refresh,
+)
+from rpnb.core.bayes.moments import Moments, empty_moments
 from rpnb.core.bayes.scoring import LANES, best_class, score
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
@@ -32,7 +37,7 @@ class NaiveBayes(NamedTuple):
 def blank_naive_bayes(M: int, p: int, floor: float) -> NaiveBayes:
     """Return the learner that has seen nothing."""
     prior = Prior(0.0, 1.0, 0.0, floor)
-    moments, gaussians = no_moments(M, p), unset_gaussians(M, p)
+    moments, gaussians = empty_moments(M, p), empty_gaussians(M, p)
     for m in range(M):
         refresh(gaussians, m, moments, prior)
     eligible = np.zeros(M, np.bool_)
@@ -86,7 +91,7 @@ def naive_bayes_pass(
             m = y[i]
             state.eligible[m] = True
             w = weight[i % weight.shape[0]]
-            learn_laws(state.gaussians, m, state.moments, state.prior, x, w)
+            learn_density(state.gaussians, m, state.moments, state.prior, x, w)
             state.log_seen[m] = np.log(state.moments.weight[m])
 
 

@@ -38,15 +38,15 @@ class ClassCovariances(NamedTuple):
     """(M,) log det S"""
 
 
-def new_ellipsoids(M: int, p: int) -> ClassCovariances:
+def new_covariances(M: int, p: int) -> ClassCovariances:
     """Return M classes of which nothing has been seen."""
     root = np.tile(np.eye(p), (M, 1, 1))
     return ClassCovariances(np.ones(M), np.zeros((M, p)), root, np.zeros(M))
 
 
-def insert_ellipsoid(classes: ClassCovariances, m: int) -> ClassCovariances:
+def insert_covariance(classes: ClassCovariances, m: int) -> ClassCovariances:
     """Return the classes with a new one put in before class m, at the end if m = M."""
-    one = new_ellipsoids(1, classes.mean.shape[1])
+    one = new_covariances(1, classes.mean.shape[1])
     fields = zip(classes, one, strict=True)
     return ClassCovariances(
         *[np.insert(field, m, new[0], axis=0) for field, new in fields]
@@ -70,7 +70,7 @@ def _whiten(classes: ClassCovariances, m: int, x: FloatArray, v: FloatArray) -> 
 
 
 @compiled
-def observe(
+def add_to_covariance(
     classes: ClassCovariances, m: int, x: FloatArray, weight: float, work: FloatArray
 ) -> None:
     """Add x (p,) to what class m has learnt; `work` (3, p) is working space.
@@ -80,26 +80,26 @@ def observe(
     """
     p = x.shape[0]
     v = work[0]
-    keep = work[1]
-    turn = work[2]
+    kept = work[1]
+    removed = work[2]
     _whiten(classes, m, x, v)
     before = classes.weight[m]
     total = before + weight
-    stretch = sqrt(total / before)
+    inflation = sqrt(total / before)
     root = sqrt(total / weight)
     alpha = total / weight
     for j in range(p):
         alpha += v[j] * v[j]
         grown = sqrt(alpha)
-        keep[j] = stretch * (root / grown)
-        turn[j] = stretch * (v[j] / grown / root)
+        kept[j] = inflation * (root / grown)
+        removed[j] = inflation * (v[j] / grown / root)
         root = grown
     for i in range(p):
-        carried = 0.0
+        partial = 0.0
         for j in range(i, p):
             old = classes.root[m, i, j]
-            classes.root[m, i, j] = keep[j] * old - turn[j] * carried
-            carried += v[j] * old
+            classes.root[m, i, j] = kept[j] * old - removed[j] * partial
+            partial += v[j] * old
         classes.mean[m, i] += (x[i] - classes.mean[m, i]) * (weight / total)
     classes.log_volume[m] += log(alpha * (weight / total)) - p * log(total / before)
     classes.weight[m] = total
@@ -141,6 +141,6 @@ def pass_online_bayes(
             continue
         w = weight[i % weight.shape[0]]
         if w > 0.0 and (learn == LEARN_ALL or labels[i] != y[i]):
-            observe(classes, y[i], x, w, work)
+            add_to_covariance(classes, y[i], x, w, work)
             updates += 1
     return updates

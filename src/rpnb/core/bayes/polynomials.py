@@ -27,7 +27,7 @@ class ClassPolynomials(NamedTuple):
     """(M,) the scores at the origin"""
 
 
-def make_forms(model: Model, classes: IntArray) -> ClassPolynomials:
+def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
     """Return the scores of the named classes under the rule "log_sum" as polynomials.
 
     The origin is where the classes' squared distances, added up, are least: amid what
@@ -53,7 +53,7 @@ def _expand(
     model: Model, classes: IntArray, origin: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return A (m, p, p), b (m, p) and the squared distances (m,) at the origin."""
-    learner = model.learner()
+    learner = model.kernel_state()
     centre = np.empty((1, model.F))
     first = np.zeros(1, np.int64)
     project(origin[None, :], first, learner.scale, learner.R, centre)
@@ -64,7 +64,7 @@ def _expand(
     return A, (w * moved) @ R.T, np.einsum("mf,mf,mf->m", w, moved, moved)
 
 
-def evaluate_forms(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
+def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
     """Return the scores (n, M) of rows X (n, p)."""
     p = forms.origin.shape[0]
     i, j = np.triu_indices(p)

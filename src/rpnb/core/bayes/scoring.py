@@ -30,7 +30,7 @@ _DOUBLE = 2.0**-53
 
 
 @compiled
-def last_bits(F: int) -> float:
+def score_rounding(F: int) -> float:
     """Relative rounding of a definitive score of F columns, and of what is added."""
     return 1.01 * (F / LANES + 24) * _DOUBLE
 

@@ -24,19 +24,19 @@ class ClassState(NamedTuple):
     moments do where the prior follows it"""
     bias: FloatArray
     """(M,) K·log P(y_m), up to a constant common to all classes"""
-    follow: float
+    count_factor: float
     """K where the prior follows `seen`, 0 where it is fixed"""
 
 
 @compiled
-def follow_counts(classes: ClassState) -> None:
+def set_bias_from_counts(classes: ClassState) -> None:
     """Set the bias of every class from its count, where the prior follows counts.
 
     Always by compiled code: NumPy's own log1p of an array may differ in the last bit
     from that of a number, depending on the processor.
     """
     for m in range(classes.seen.shape[0]):
-        classes.bias[m] = classes.follow * log1p(classes.seen[m])
+        classes.bias[m] = classes.count_factor * log1p(classes.seen[m])
 
 
 class KernelState(NamedTuple):

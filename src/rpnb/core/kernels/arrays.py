@@ -12,6 +12,8 @@ M         classes
 ========  ==========================================================================
 """
 
+import zlib
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,3 +35,12 @@ def as_block(X: NDArray[Any]) -> FloatArray:
     """
     block = np.ascontiguousarray(X, dtype=np.float64)
     return block if block.flags.writeable else block.copy()
+
+
+def checksum(arrays: Iterable[NDArray[Any]]) -> int:
+    """Return the CRC-32 of the arrays' bytes, the same on every machine."""
+    value = 0
+    for array in arrays:
+        little_endian = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        value = zlib.crc32(little_endian.data, value)
+    return value

@@ -54,7 +54,7 @@ def philox(counters: UIntArray, seed: np.uint64) -> None:
 
 
 @compiled
-def fill_words(
+def fill_feature_words(
     seed: np.uint64, feature: np.uint64, q: int, counters: UIntArray, words: WordArray
 ) -> None:
     """Fill `words` (F,) with 32 random bits for each column's entry for `feature`.

@@ -3,7 +3,8 @@
 Of a dense row the columns are left out; of a sparse row the zeros are.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,6 +12,9 @@ from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
+
+# Rows of a block where nothing else says how many.
+_BLOCK_ROWS: Final = 4096
 
 # An array (n, p), or a SciPy matrix of that shape in compressed rows (CSR), sorted and
 # without doubles. SciPy's types say nothing to a type checker.
@@ -48,6 +52,15 @@ def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlo
     return RowBlock(
         _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
     )
+
+
+def row_blocks(n: int, size: int = _BLOCK_ROWS) -> Iterator[slice]:
+    """Cut rows 0 … n − 1 into consecutive blocks of `size` rows, the last shorter.
+
+    Converting one block at a time to double precision bounds the memory of a pass.
+    """
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
 def as_rows(X: RowTable) -> RowBlock:

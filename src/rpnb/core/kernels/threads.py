@@ -32,10 +32,10 @@ def in_threads(work: Callable[[slice], None], n: int, jobs: int) -> None:
             pass
 
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def one_ahead(work: Sequence[Callable[[], Answer]], jobs: int) -> Iterator[Answer]:
+def call_one_ahead(work: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result]:
     """Return what the functions return, one after the other.
 
     With two jobs, the next is called in a thread while the caller has the last answer:
@@ -46,11 +46,11 @@ def one_ahead(work: Sequence[Callable[[], Answer]], jobs: int) -> Iterator[Answe
         return
     with one_blas_thread(), ThreadPoolExecutor(1) as pool:
         # In the caller's context, which says what NumPy does about overflow.
-        coming = pool.submit(copy_context().run, work[0])
+        upcoming = pool.submit(copy_context().run, work[0])
         for job in work[1:]:
-            answer, coming = coming.result(), pool.submit(copy_context().run, job)
-            yield answer
-        yield coming.result()
+            result, upcoming = upcoming.result(), pool.submit(copy_context().run, job)
+            yield result
+        yield upcoming.result()
 
 
 @cache

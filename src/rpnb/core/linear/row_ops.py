@@ -110,7 +110,7 @@ def stays_finite(w: FloatArray, row: RowValues, keep: float, step: float) -> boo
 
 
 @compiled
-def move(w: FloatArray, row: RowValues, keep: float, step: float) -> None:
+def update_weights(w: FloatArray, row: RowValues, keep: float, step: float) -> None:
     """Set w (p,) to keep·w + step·row."""
     values, columns = row.values, row.columns
     if keep != 1.0:
@@ -130,7 +130,9 @@ def _add(w: FloatArray, values: FloatArray, step: float) -> None:
 
 
 @compiled
-def spread(row: RowValues, S: FloatArray, g: FloatArray) -> tuple[RowValues, float]:
+def covariance_product(
+    row: RowValues, S: FloatArray, g: FloatArray
+) -> tuple[RowValues, float]:
     """Return Σx of a row x, which is kept in g (p,), and v = xᵀΣx.
 
     S is Σ (p, p), or its diagonal (1, p). By a diagonal, Σx has the columns of x;
@@ -173,7 +175,7 @@ def _add_four(
 
 
 @compiled
-def is_credible(S: FloatArray, toward: RowValues, v: float) -> bool:
+def is_credible(S: FloatArray, direction: RowValues, v: float) -> bool:
     """Whether g and v can be Σx and xᵀΣx: g_j² ≤ Σ_jj·v, as Cauchy and Schwarz say.
 
     Where Σ has all but vanished along x, both are differences of large numbers, and may
@@ -181,7 +183,7 @@ def is_credible(S: FloatArray, toward: RowValues, v: float) -> bool:
     """
     if not (v >= 0.0 and v <= _LARGEST):
         return False
-    g, columns = toward.values, toward.columns
+    g, columns = direction.values, direction.columns
     beyond = 0
     for j in range(g.shape[0]):
         k = columns[j] if columns.shape[0] > 0 else j
@@ -191,8 +193,8 @@ def is_credible(S: FloatArray, toward: RowValues, v: float) -> bool:
 
 
 @compiled
-def contract(
-    S: FloatArray, toward: RowValues, v: float, beta: float, libol: bool
+def shrink_covariance(
+    S: FloatArray, direction: RowValues, v: float, beta: float, libol: bool
 ) -> None:
     """Take β·g·gᵀ off Σ, with g = Σx and v = xᵀΣx; g is overwritten.
 
@@ -203,7 +205,7 @@ def contract(
     if not libol and beta * v > 1.0 - _REMAINDER:
         beta = (1.0 - _REMAINDER) / v
     root = np.sqrt(beta)
-    g, columns = toward.values, toward.columns
+    g, columns = direction.values, direction.columns
     below = 0
     for j in range(g.shape[0]):
         g[j] *= root
@@ -222,7 +224,7 @@ def contract(
 
 
 @compiled
-def stretch(S: FloatArray, divisor: float) -> None:
+def divide_covariance(S: FloatArray, divisor: float) -> None:
     """Divide Σ, or its diagonal, by `divisor`."""
     for k in range(S.shape[0]):
         row = S[k]

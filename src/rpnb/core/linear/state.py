@@ -61,9 +61,14 @@ def copy_state(state: LinearState) -> LinearState:
     )
 
 
-def insert_class(state: LinearState, m: int) -> LinearState:
-    """State with one class more, of number m: zero weights, not yet eligible."""
-    return state._replace(
-        W=np.insert(state.W, m, 0.0, axis=0),
-        eligible=np.insert(state.eligible, m, False),
-    )
+def arrange_linear_classes(state: LinearState, source: IntArray) -> LinearState:
+    """Return a copy whose class m is class source[m] of `state`, new where that is −1.
+
+    A new class has zero weights and is not yet eligible.
+    """
+    old = source >= 0
+    W = np.zeros((source.shape[0], state.W.shape[1]))
+    eligible = np.zeros(source.shape[0], np.bool_)
+    W[old] = state.W[source[old]]
+    eligible[old] = state.eligible[source[old]]
+    return copy_state(state)._replace(W=W, eligible=eligible)

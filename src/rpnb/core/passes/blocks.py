@@ -1,6 +1,5 @@
 """Cutting streams into blocks: memory does not grow with their length."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -21,17 +20,11 @@ def block_rows(p: int, F: int) -> int:
     return min(max(_WIDE_ENTRIES // F, 64), MOST_ROWS) // 4 * 4
 
 
-def blocks(n: int, size: int) -> Iterator[slice]:
-    """Return n rows cut into blocks of so many."""
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
-
-
-def part(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
+def weights_of(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
     """Return the weights of some rows; one weight for all stays one."""
     return weight if weight.shape[0] == 1 else weight[rows]
 
 
-def labelled(y: IntArray) -> int:
+def count_labelled(y: IntArray) -> int:
     """Return how many rows are not only predicted."""
     return int(np.count_nonzero(y >= 0))

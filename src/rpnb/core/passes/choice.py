@@ -12,12 +12,20 @@ import numpy as np
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable
-from rpnb.core.passes.blocks import block_rows, labelled, part
+from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
+from rpnb.core.passes.costs import (
+    column_cost,
+    exact_score_cost,
+    quadratic_cost,
+    rebuild_cost,
+    undecided_cost,
+    update_cost,
+)
 from rpnb.core.passes.quadratic.kernel import pass_quadratic
-from rpnb.core.passes.quadratic.rebuild import refresh_stale
-from rpnb.core.passes.quadratic.record import MOST_STEP, n_terms, unset_quadratic
-from rpnb.core.passes.screened.screener import Screener
-from rpnb.core.projection.apply import comes_projected
+from rpnb.core.passes.quadratic.rebuild import rebuild_stale
+from rpnb.core.passes.quadratic.record import MOST_STEP, empty_forms
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.projection.apply import projects_beforehand
 from rpnb.core.projection.matrices import project
 
 Path: TypeAlias = Literal["auto", "columns", "quadratic"]
@@ -40,37 +48,7 @@ _SHARE_CHANGES = 64.0
 _SHARE_WINDOW = 1024.0
 
 
-def column_cost(p: int, F: int, M: int) -> float:
-    """Return what a row costs by columns: projected, then scored class by class."""
-    return 200.0 + 10.0 * M + 0.023 * p * F + 0.06 * M * F
-
-
-def quadratic_cost(p: int, M: int) -> float:
-    """Return what a row costs by quadratic forms that are up to date."""
-    return 8.0 + 8.0 * M + 1.5 * p + 0.06 * M * n_terms(p)
-
-
-def rebuild_cost(p: int, F: int) -> float:
-    """Return what it costs to build a form, and to evaluate it for a step."""
-    return (1.0 + 0.0195 * p * (p + 1)) * F + 5.0 * n_terms(p)
-
-
-def follow_cost(p: int) -> float:
-    """Return what else a class that learns costs by forms: the rest of a step."""
-    return 1500.0 + 6.0 * n_terms(p)
-
-
-def doubt_cost(p: int, F: int) -> float:
-    """Return what a row costs that forms leave undecided between two classes."""
-    return 200.0 + 0.055 * p * F + 2.0 * rival_cost(F)
-
-
-def rival_cost(F: int) -> float:
-    """Return what it costs to score a class definitively."""
-    return 0.35 * F
-
-
-class QuadraticScreener:
+class QuadraticPass:
     """Working space for passes of one model by quadratic forms.
 
     The origin is the mean of the first rows of X. Steps of `step` rows only matter to
@@ -80,19 +58,19 @@ class QuadraticScreener:
     def __init__(self, model: Model, X: FloatArray, step: int | None = None) -> None:
         p, _ = model.projection.R.shape
         self._model = model
-        self._learner = model.learner()
+        self._learner = model.kernel_state()
         self.step = step or MOST_STEP
         self._rebuild = rebuild_cost(p, model.F)
-        self._doubt = doubt_cost(p, model.F)
+        self._undecided = undecided_cost(p, model.F)
         # What keeping forms has cost so far, besides evaluating them.
         self.upkeep = 0.0
         origin = as_block(X[:1024]).mean(axis=0)
         centre = np.empty((1, model.F))
         first = np.zeros(1, np.int64)
         project(origin[None, :], first, self._learner.scale, self._learner.R, centre)
-        self._quadratic = unset_quadratic(
+        self._quadratic = empty_forms(
             self._learner.R,
-            model.projection.longest,
+            model.projection.max_column_norm,
             self._learner.scale,
             model.M,
             origin,
@@ -113,7 +91,7 @@ class QuadraticScreener:
         labels: IntArray,
     ) -> None:
         """Pass over rows of X; see `rpnb.core.passes.exact.pass_exact`."""
-        refresh_stale(self._quadratic, self.stale, self._model.gaussians)
+        rebuild_stale(self._quadratic, self.stale, self._model.gaussians)
         updates, built, undecided = pass_quadratic(
             self._learner,
             self._quadratic,
@@ -122,14 +100,14 @@ class QuadraticScreener:
             weight,
             learn,
             self.step,
-            self._rebuild / self._doubt,
-            rival_cost(self._model.F) / self._doubt,
+            self._rebuild / self._undecided,
+            exact_score_cost(self._model.F) / self._undecided,
             labels,
         )
-        self.upkeep += built * self._rebuild + undecided * self._doubt
-        self.upkeep += updates * follow_cost(self._model.projection.p)
+        self.upkeep += built * self._rebuild + undecided * self._undecided
+        self.upkeep += updates * update_cost(self._model.projection.p)
         if learn:
-            self._model.n_seen += labelled(y)
+            self._model.n_seen += count_labelled(y)
             self._model.n_updates += updates
 
 
@@ -149,20 +127,20 @@ class PassChoice:
         self._jobs = jobs
         self._left = X.shape[0]
         # Forms need the projection's matrix, and rows that are not sparse.
-        self._path = "columns" if comes_projected(model.projection, X) else path
+        self._path = "columns" if projects_beforehand(model.projection, X) else path
         # Changes of classes and rows, of which the older count less and less.
         self._changes = rate * _EXPECTED
         self._rows = float(_EXPECTED)
         self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
         self._rebuild = rebuild_cost(p, F)
         # What changes of classes have cost by forms, and how many they were.
-        self._upkeep = (_SHARE * self._rebuild + follow_cost(p)) * _SHARE_CHANGES
+        self._upkeep = (_SHARE * self._rebuild + update_cost(p)) * _SHARE_CHANGES
         self._kept = _SHARE_CHANGES
         # Where forms never pay, there is no need to look again after a block.
         asks = self._path == "auto" and self._gain > 0.0
         self._block = block_rows(p, F) if asks else X.shape[0]
-        self._columns: Screener | None = None
-        self._quadratic: QuadraticScreener | None = None
+        self._columns: ScreenedPass | None = None
+        self._quadratic: QuadraticPass | None = None
         # Classes whose laws changed since the column screen was last used.
         self._stale = np.zeros(model.M, np.bool_)
 
@@ -185,16 +163,16 @@ class PassChoice:
         start = 0
         while start < X.shape[0]:
             quadratic = self._path == "quadratic" or (
-                self._path == "auto" and self._pays()
+                self._path == "auto" and self._forms_pay()
             )
-            size = self._between_looks() if quadratic else self._block
+            size = self._rows_until_next_choice() if quadratic else self._block
             rows = slice(start, min(start + size, X.shape[0]))
             t = y[rows] if learn else y[:0]
             before = self._model.n_updates
-            screener = self._by_forms() if quadratic else self._by_columns()
-            screener.run(X[rows], t, part(weight, rows), learn, labels[rows])
+            screener = self._quadratic_pass() if quadratic else self._screened_pass()
+            screener.run(X[rows], t, weights_of(weight, rows), learn, labels[rows])
             updates = self._model.n_updates - before
-            if isinstance(screener, QuadraticScreener):
+            if isinstance(screener, QuadraticPass):
                 keep = _SHARE_WINDOW / (_SHARE_WINDOW + updates)
                 self._upkeep = keep * (self._upkeep + screener.upkeep)
                 self._kept = keep * (self._kept + updates)
@@ -212,7 +190,7 @@ class PassChoice:
             self._left -= n
             start = rows.stop
 
-    def _pays(self) -> bool:
+    def _forms_pay(self) -> bool:
         """Whether quadratic forms are the cheaper way for the rows that are left."""
         change = self._upkeep / self._kept
         gain = self._gain - change * self._changes / self._rows
@@ -221,22 +199,22 @@ class PassChoice:
             stale = int(np.count_nonzero(self._quadratic.stale))
         return gain * self._left > stale * self._rebuild
 
-    def _between_looks(self) -> int:
+    def _rows_until_next_choice(self) -> int:
         """Return how many rows to pass over by forms before looking again."""
         rows = _CHANGES * self._rows / max(self._changes, 1e-9)
         return int(min(max(rows, _FEWEST_ROWS), _MOST_ROWS))
 
-    def _by_columns(self) -> Screener:
+    def _screened_pass(self) -> ScreenedPass:
         if self._columns is None:
-            self._columns = Screener(self._model, self._X, jobs=self._jobs)
+            self._columns = ScreenedPass(self._model, self._X, jobs=self._jobs)
         else:
             self._columns.refresh(np.flatnonzero(self._stale))
         self._stale[:] = False
         return self._columns
 
-    def _by_forms(self) -> QuadraticScreener:
+    def _quadratic_pass(self) -> QuadraticPass:
         if self._quadratic is None:
-            self._quadratic = QuadraticScreener(self._model, self._X)
+            self._quadratic = QuadraticPass(self._model, self._X)
         step = _CHANGES_IN_STEP * self._rows / max(self._changes, 1e-9)
         self._quadratic.step = int(min(max(step, _FEWEST_STEP), MOST_STEP)) // 16 * 16
         return self._quadratic

@@ -10,9 +10,8 @@ from math import log1p
 import numpy as np
 
 from rpnb.core.bayes.combining import best_combined, combine, member_log_posteriors
-from rpnb.core.bayes.densities import learn as learn_laws
-from rpnb.core.bayes.densities import refresh
-from rpnb.core.bayes.moments import Moments, fade, merge, observe
+from rpnb.core.bayes.densities import learn_density, refresh
+from rpnb.core.bayes.moments import Moments, add_observation, fade, merge
 from rpnb.core.bayes.scoring import LANES, best_class
 from rpnb.core.bayes.state import (
     LEARN_ALL,
@@ -20,7 +19,7 @@ from rpnb.core.bayes.state import (
     LEARN_NOTHING,
     ClassState,
     KernelState,
-    follow_counts,
+    set_bias_from_counts,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
@@ -34,11 +33,11 @@ def count_row(classes: ClassState, keep: float, y: int, weight: float) -> None:
     Where counts make the prior and the past fades, so do they.
     """
     classes.eligible[y] = True
-    if classes.follow > 0.0 and keep < 1.0:
+    if classes.count_factor > 0.0 and keep < 1.0:
         _fade_counts(classes, keep**weight)
     classes.seen[y] += weight
-    if classes.follow > 0.0:
-        classes.bias[y] = classes.follow * log1p(classes.seen[y])
+    if classes.count_factor > 0.0:
+        classes.bias[y] = classes.count_factor * log1p(classes.seen[y])
 
 
 @compiled
@@ -49,14 +48,16 @@ def _fade_counts(classes: ClassState, left: float) -> None:
     """
     for m in range(classes.seen.shape[0]):
         classes.seen[m] *= left
-    follow_counts(classes)
+    set_bias_from_counts(classes)
 
 
 @compiled_inline
-def learn_row(learner: KernelState, y: int, z: FloatArray, weight: float) -> None:
+def learn_projected_row(
+    learner: KernelState, y: int, z: FloatArray, weight: float
+) -> None:
     """Let class y learn one projected row z (F,), after its past has faded by γʷ."""
     fade(learner.moments, y, learner.keep, weight)
-    learn_laws(learner.gaussians, y, learner.moments, learner.prior, z, weight)
+    learn_density(learner.gaussians, y, learner.moments, learner.prior, z, weight)
 
 
 @compiled
@@ -92,7 +93,7 @@ def pass_exact(
             w = weight[i % weight.shape[0]]
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
-                learn_row(learner, y[i], z[0], w)
+                learn_projected_row(learner, y[i], z[0], w)
                 updates += 1
     return updates
 
@@ -157,7 +158,7 @@ def pass_one(
     count_row(learner.classes, learner.keep, y, weight)
     if learn == LEARN_MISTAKES and label == y:
         return label, 0
-    learn_row(learner, y, z, weight)
+    learn_projected_row(learner, y, z, weight)
     return label, 1
 
 
@@ -197,13 +198,13 @@ def pass_combined(
             w = weight[i % weight.shape[0]]
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
-                learn_row(learner, y[i], z[0], w)
+                learn_projected_row(learner, y[i], z[0], w)
                 updates += 1
     return updates
 
 
 @compiled_inline
-def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
+def is_learnt(learn: int, label: int, y: IntArray, i: int) -> bool:
     """Whether row i, predicted as `label`, is learnt."""
     if learn == LEARN_NOTHING or y[i] < 0:
         return False
@@ -211,7 +212,7 @@ def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
 
 
 @compiled
-def absorb(
+def accumulate_rows(
     learner: KernelState,
     X: FloatArray,
     rows: IntArray,
@@ -233,7 +234,7 @@ def absorb(
             i = chosen[b]
             w = weight[i % weight.shape[0]]
             fade(into, y[i], keep, w)
-            observe(into, y[i], Z[b], w)
+            add_observation(into, y[i], Z[b], w)
 
 
 @compiled

@@ -15,23 +15,21 @@ from scipy.sparse import issparse
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_at
-from rpnb.core.projection.hadamard import Hadamard, project_hadamard
-from rpnb.core.projection.matrices import add_four, add_one, draw
-from rpnb.core.projection.record import Projection
-from rpnb.core.projection.very_sparse import VerySparse, project_very_sparse
+from rpnb.core.projection.matrices import add_four, add_one, draw_matrix
+from rpnb.core.projection.record import STRUCTURED, Projection
 
 # Rows of a matrix that are drawn, used and forgotten together.
 _PANEL: Final = 256
 
 
-def comes_projected(projection: Projection, X: RowTable) -> bool:
+def projects_beforehand(projection: Projection, X: RowTable) -> bool:
     """Whether the passes get the rows of X projected already."""
     return projection.R.shape[0] == 0 or issparse(X)
 
 
 def rows_for_passes(projection: Projection, X: RowTable) -> FloatArray:
     """Return rows as the passes take them: as they are (n, p), or projected (n, F)."""
-    if comes_projected(projection, X):
+    if projects_beforehand(projection, X):
         return project_rows(projection, X)
     return as_block(X)
 
@@ -41,19 +39,17 @@ def project_rows(projection: Projection, X: RowTable) -> FloatArray:
     rows = as_rows(X)
     Z = np.zeros((X.shape[0], projection.K * projection.q))
     scale = 1.0 / sqrt(projection.q)
-    structure = projection.structure
-    if isinstance(structure, VerySparse):
-        project_very_sparse(rows, scale, structure, Z)
-    elif isinstance(structure, Hadamard):
-        project_hadamard(rows, scale, structure, Z)
+    if projection.distribution in STRUCTURED:
+        structured = STRUCTURED[projection.distribution]
+        structured.project(rows, scale, projection.structure, Z)
     elif projection.R.shape[0] > 0:
-        add_rows(rows, np.arange(projection.p), scale, projection.R, Z)
+        add_contributions(rows, np.arange(projection.p), scale, projection.R, Z)
     else:
-        _draw_and_add(projection, rows, scale, Z)
+        _draw_and_project(projection, rows, scale, Z)
     return Z
 
 
-def _draw_and_add(
+def _draw_and_project(
     projection: Projection, rows: RowBlock, scale: float, Z: FloatArray
 ) -> None:
     """Project by a matrix too large to keep: rows are drawn where they are needed."""
@@ -63,20 +59,20 @@ def _draw_and_add(
     place = np.full(projection.p, -1)
     for start in range(0, met.shape[0], _PANEL):
         panel = met[start : start + _PANEL]
-        R = draw(
-            projection.law,
+        R = draw_matrix(
+            projection.distribution,
             projection.seed,
             projection.features[panel],
             projection.K,
             projection.q,
         )
         place[panel] = np.arange(panel.shape[0])
-        add_rows(rows, place, scale, R, Z)
+        add_contributions(rows, place, scale, R, Z)
         place[panel] = -1
 
 
 @compiled
-def add_rows(
+def add_contributions(
     rows: RowBlock, place: IntArray, scale: float, R: SingleArray, Z: FloatArray
 ) -> None:
     """Add to Z (n, F) what features contribute whose rows of the matrix are in R.

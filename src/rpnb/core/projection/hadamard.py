@@ -16,10 +16,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, UIntArray
+from rpnb.core.kernels.arrays import (
+    FloatArray,
+    IntArray,
+    SingleArray,
+    UIntArray,
+    checksum,
+)
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowValues, row_at
-from rpnb.core.projection.matrices import draw
+from rpnb.core.projection.matrices import draw_matrix
 
 # Make the numbers of Π and E other than those of D.
 _PERMUTATION: Final = 0x7065726D75746174
@@ -46,15 +52,20 @@ def draw_hadamard(seed: int, features: UIntArray, F: int) -> Hadamard:
     """
     order = 1 << (features.shape[0] - 1).bit_length()
     T = -(-F // order)
-    signs = draw("bernoulli", seed, features, 1, 1)[:, 0].copy()
+    signs = draw_matrix("bernoulli", seed, features, 1, 1)[:, 0].copy()
     numbers = np.arange(order, dtype=np.uint64)
-    keys = draw("gaussian", seed ^ _PERMUTATION, numbers, 1, T)
-    second = draw("bernoulli", seed ^ _SECOND, numbers, 1, T)
+    keys = draw_matrix("gaussian", seed ^ _PERMUTATION, numbers, 1, T)
+    second = draw_matrix("bernoulli", seed ^ _SECOND, numbers, 1, T)
     return Hadamard(
         signs,
         np.ascontiguousarray(np.argsort(keys, axis=0, kind="stable").T),
         np.ascontiguousarray(second.T.astype(np.float64) / np.sqrt(order)),
     )
+
+
+def fingerprint_hadamard(hadamard: Hadamard) -> int:
+    """Return a checksum of all that was drawn, to be kept in model files."""
+    return checksum(hadamard)
 
 
 @compiled
@@ -73,7 +84,7 @@ def project_hadamard(
     many_v = np.empty(T * order)
     many_w = np.empty(T * order)
     for b in range(Z.shape[0]):
-        _load(row_at(rows, b), scale, hadamard.signs, v)
+        _load_row(row_at(rows, b), scale, hadamard.signs, v)
         v, w = _transform(v, w, order)
         for t in range(T):
             part = many_v[t * order : (t + 1) * order]
@@ -81,11 +92,11 @@ def project_hadamard(
         many_v, many_w = _transform(many_v, many_w, order)
         for t in range(T):
             start = t * order
-            _unload(many_v[t:], T, Z[b, start : start + order])
+            _store_columns(many_v[t:], T, Z[b, start : start + order])
 
 
 @compiled
-def _load(row: RowValues, scale: float, signs: SingleArray, v: FloatArray) -> None:
+def _load_row(row: RowValues, scale: float, signs: SingleArray, v: FloatArray) -> None:
     values, columns = row
     if columns.shape[0] == 0 and values.shape[0] > 0:
         for i in range(values.shape[0]):
@@ -107,7 +118,7 @@ def _gather(
 
 
 @compiled
-def _unload(v: FloatArray, step: int, z: FloatArray) -> None:
+def _store_columns(v: FloatArray, step: int, z: FloatArray) -> None:
     for f in range(z.shape[0]):
         z[f] = v[f * step]
 

@@ -18,7 +18,7 @@ from rpnb.core.kernels.arrays import (
     WordArray,
 )
 from rpnb.core.kernels.compiled import compiled, fused_multiply_add
-from rpnb.core.kernels.random_bits import fill_normal, fill_words
+from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.kernels.vectors import (
     Doubles,
     doubles,
@@ -32,12 +32,14 @@ from rpnb.core.kernels.vectors import (
     store_singles,
 )
 
-MatrixLaw: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
-Distribution: TypeAlias = MatrixLaw | Literal["very_sparse", "hadamard"]
+MatrixDistribution: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
+Distribution: TypeAlias = MatrixDistribution | Literal["very_sparse", "hadamard"]
 # Laws whose entries are independent of each other and of p: any row can be drawn alone.
-MATRIX_LAWS: Final[tuple[MatrixLaw, ...]] = get_args(MatrixLaw)
+MATRIX_DISTRIBUTIONS: Final[tuple[MatrixDistribution, ...]] = get_args(
+    MatrixDistribution
+)
 DISTRIBUTIONS: Final[tuple[Distribution, ...]] = (
-    *MATRIX_LAWS,
+    *MATRIX_DISTRIBUTIONS,
     "very_sparse",
     "hadamard",
 )
@@ -57,8 +59,8 @@ def down_space_dimension(p: int) -> int:
     return max(1, min(p, floor(2.0 * log2(p))))
 
 
-def draw(
-    law: Distribution, seed: int, features: UIntArray, K: int, q: int
+def draw_matrix(
+    distribution: Distribution, seed: int, features: UIntArray, K: int, q: int
 ) -> SingleArray:
     """Draw the rows of the K projections that belong to `features`, side by side.
 
@@ -80,30 +82,32 @@ def draw(
     array of shape (p, K·q)
         Column k·q + j is column j of matrix k; not yet divided by √q.
     """
-    if law not in MATRIX_LAWS:
+    if distribution not in MATRIX_DISTRIBUTIONS:
         raise ValueError(
-            f"the rows of a projection by the law {law!r} depend on how many features "
-            f"there are; rows can be drawn alone by {', '.join(MATRIX_LAWS)}"
+            f"the rows of a {distribution!r} projection depend on how many features "
+            "there are; rows can be drawn alone for " + ", ".join(MATRIX_DISTRIBUTIONS)
         )
     R = np.empty((features.shape[0], K * q), np.float32)
-    _draw(MATRIX_LAWS.index(law), np.uint64(seed), features, q, R)
+    _fill_matrix(
+        MATRIX_DISTRIBUTIONS.index(distribution), np.uint64(seed), features, q, R
+    )
     return R
 
 
 @compiled
-def _draw(
-    law: int, seed: np.uint64, features: UIntArray, q: int, R: SingleArray
+def _fill_matrix(
+    distribution: int, seed: np.uint64, features: UIntArray, q: int, R: SingleArray
 ) -> None:
     F = R.shape[1]
     counters = np.empty((4, (F // q) * ((q + 3) // 4)), np.uint64)
     words = np.empty(F, np.int32)
     normal = np.empty(F)
     for i in range(features.shape[0]):
-        fill_words(seed, features[i], q, counters, words)
-        if law == 0:
+        fill_feature_words(seed, features[i], q, counters, words)
+        if distribution == 0:
             fill_normal(words, normal)
             _copy(normal, R[i])
-        elif law == 1:
+        elif distribution == 1:
             _fill_bernoulli(words, R[i])
         else:
             _fill_achlioptas(words, R[i])
@@ -133,7 +137,7 @@ def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
 
 
 @compiled
-def longest_column(R: SingleArray) -> float:
+def max_column_norm(R: SingleArray) -> float:
     """Return the largest Euclidean norm of the matrix's columns."""
     squares = np.zeros(R.shape[1])
     for i in range(R.shape[0]):

@@ -11,7 +11,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray, WordArray
+from rpnb.core.kernels.arrays import (
+    FloatArray,
+    IntArray,
+    UIntArray,
+    WordArray,
+    checksum,
+)
 from rpnb.core.kernels.compiled import compiled, fused_multiply_add
 from rpnb.core.kernels.random_bits import fill_logs, philox
 from rpnb.core.kernels.rows import RowBlock, row_at
@@ -40,25 +46,25 @@ def draw_very_sparse(seed: int, features: UIntArray, F: int) -> VerySparse:
     not depend on how many there are.
     """
     s = sqrt(features.shape[0])
-    per_leap = 0.0  # one over log(1 − 1/s); nothing is leapt over if s = 1
+    per_skip = 0.0  # one over log(1 − 1/s); nothing is leapt over if s = 1
     if s > 1.0:
         none = np.array([1.0 - 1.0 / s])
         fill_logs(none, np.empty(1, np.int32))
-        per_leap = 1.0 / float(none[0])
+        per_skip = 1.0 / float(none[0])
     starts = np.zeros(features.shape[0] + 1, np.int64)
     # Room for what is expected; it grows.
-    room = np.empty(int(features.shape[0] * (F / s + 1.0)), np.int32)
-    entries = _draw(np.uint64(seed), features, F, s, per_leap, starts, room)
+    capacity = np.empty(int(features.shape[0] * (F / s + 1.0)), np.int32)
+    entries = _draw_entries(np.uint64(seed), features, F, s, per_skip, starts, capacity)
     return VerySparse(starts, entries, float(np.float32(sqrt(s))))
 
 
 @compiled
-def _draw(
+def _draw_entries(
     seed: np.uint64,
     features: UIntArray,
     F: int,
     s: float,
-    per_leap: float,
+    per_skip: float,
     starts: IntArray,
     entries: WordArray,
 ) -> WordArray:
@@ -66,7 +72,7 @@ def _draw(
     mean = F / s
     batch = int(mean + 2.0 * sqrt(mean)) // 4 + 1
     counters = np.empty((4, batch), np.uint64)
-    leaps = np.empty(4 * batch)
+    skips = np.empty(4 * batch)
     signs = np.empty(4 * batch, np.int32)
     power = np.empty(4 * batch, np.int32)
     used = 0
@@ -78,9 +84,9 @@ def _draw(
         f = 0
         turn = 0
         while f < F:
-            _fill_leaps(seed, features[i], turn, counters, leaps, signs, power)
-            for t in range(leaps.shape[0]):
-                f += int(leaps[t] * per_leap)
+            _fill_skips(seed, features[i], turn, counters, skips, signs, power)
+            for t in range(skips.shape[0]):
+                f += int(skips[t] * per_skip)
                 if f >= F:
                     break
                 entries[used] = f ^ signs[t]
@@ -92,12 +98,12 @@ def _draw(
 
 
 @compiled
-def _fill_leaps(
+def _fill_skips(
     seed: np.uint64,
     feature: np.uint64,
     turn: int,
     counters: UIntArray,
-    leaps: FloatArray,
+    skips: FloatArray,
     signs: WordArray,
     power: WordArray,
 ) -> None:
@@ -113,8 +119,13 @@ def _fill_leaps(
         for lane in range(4):
             word = np.int64(counters[lane, c])
             signs[4 * c + lane] = -(word & 1)
-            leaps[4 * c + lane] = ((word >> 1) + 0.5) * _CELL
-    fill_logs(leaps, power)
+            skips[4 * c + lane] = ((word >> 1) + 0.5) * _CELL
+    fill_logs(skips, power)
+
+
+def fingerprint_very_sparse(matrix: VerySparse) -> int:
+    """Return a checksum of the matrix, to be kept in model files."""
+    return checksum([matrix.starts, matrix.entries])
 
 
 @compiled

@@ -14,7 +14,12 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import philox
-from rpnb.core.trees.learning import NOWHERE, LeafPosition, pass_to_split, split_place
+from rpnb.core.trees.learning import (
+    NO_POSITION,
+    LeafPosition,
+    pass_to_split,
+    split_and_link,
+)
 from rpnb.core.trees.records import Forest, TreeParameters
 from rpnb.core.trees.splits import NO_SPLIT, Split
 from rpnb.core.trees.votes import largest
@@ -40,7 +45,7 @@ class Draws(NamedTuple):
 
 
 @compiled
-def fill_words(
+def fill_row_words(
     seed: np.uint64, purpose: np.uint64, member: int, row: int, words: UIntArray
 ) -> None:
     """Set `words` (n,) to 32 random bits for each of a member's rows from `row` on."""
@@ -67,7 +72,7 @@ def fill_poisson(
     The draw for a member and a row number depends on them and the seed alone. `words`
     (n,) is working space.
     """
-    fill_words(seed, _PURPOSE, member, row, words)
+    fill_row_words(seed, _PURPOSE, member, row, words)
     for i in range(words.shape[0]):
         place = np.float64(words[i]) + 0.5
         count = 0
@@ -106,7 +111,7 @@ def pass_bagging(
                 forest, rules, here, X[block], y[block], weights, k, row, votes[block]
             )
             if split.attribute >= 0:
-                forest = split_place(forest, k, place, split)
+                forest = split_and_link(forest, k, place, split)
     return forest
 
 
@@ -139,7 +144,7 @@ def _pass_members(
         if split.attribute >= 0:
             return member, row, place, split
         row = 0
-    return forest.splits.shape[0], 0, NOWHERE, NO_SPLIT
+    return forest.splits.shape[0], 0, NO_POSITION, NO_SPLIT
 
 
 @compiled

@@ -18,13 +18,13 @@ import numpy as np
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import fill_normal
-from rpnb.core.trees.bagging import BLOCK, Draws, fill_words
+from rpnb.core.trees.bagging import BLOCK, Draws, fill_row_words
 from rpnb.core.trees.learning import (
-    NOWHERE,
+    NO_POSITION,
     LeafPosition,
     descend,
-    learn_row,
-    split_place,
+    learn_at_leaf,
+    split_and_link,
 )
 from rpnb.core.trees.leaves import score_classes
 from rpnb.core.trees.records import Forest, TreeParameters, places
@@ -62,7 +62,7 @@ class _Block(NamedTuple):
     """Whether the vote on the row goes on"""
 
 
-def new_record(K: int) -> MemberAccuracy:
+def new_member_accuracy(K: int) -> MemberAccuracy:
     """Return the record of K members that have done nothing."""
     return MemberAccuracy(np.zeros(K), np.zeros(K), np.zeros(1))
 
@@ -156,7 +156,7 @@ def pass_boosting(
             )
             resume = split.attribute >= 0
             if resume:
-                forest = split_place(forest, k, place, split)
+                forest = split_and_link(forest, k, place, split)
     return forest
 
 
@@ -187,9 +187,9 @@ def _pass_members(
     leaves = forest.leaves
     counts = leaves.counts
     observed = leaves.observed
-    laws = leaves.laws
+    densities = leaves.densities
     for member in range(k, forest.splits.shape[0]):
-        fill_words(draws.seed, _PURPOSE, draws.member + member, draws.row, words)
+        fill_row_words(draws.seed, _PURPOSE, draws.member + member, draws.row, words)
         first = member * places(forest)
         splits = forest.splits[member]
         for i in range(row, n):
@@ -216,10 +216,10 @@ def _pass_members(
                     )
                 times = mean if pure else draw_poisson(words[i], mean)
                 if w * times > 0.0:
-                    if learn_row(
+                    if learn_at_leaf(
                         counts,
                         observed,
-                        laws,
+                        densities,
                         leaf,
                         x,
                         y[i],
@@ -237,19 +237,21 @@ def _pass_members(
             if w > 0.0:
                 guess = largest_vote(counts, leaf, by_majority, scores)
                 is_right = guess == y[i]
-                block.mean[i] = _hand_on(record, member, is_right, mean, block.seen[i])
+                block.mean[i] = _next_mean(
+                    record, member, is_right, mean, block.seen[i]
+                )
         row = 0
-    return forest.splits.shape[0], 0, NOWHERE, NO_SPLIT
+    return forest.splits.shape[0], 0, NO_POSITION, NO_SPLIT
 
 
 @compiled
-def _hand_on(
+def _next_mean(
     record: MemberAccuracy, k: int, is_right: bool, mean: float, seen: float
 ) -> float:
     """Note how member k did on a row with λ = `mean`; return λ for the next member."""
     if mean == 0.0:
         return 0.0
-    tally = record.right if is_right else record.wrong
-    tally[k] += mean
-    total: float = tally[k]
+    totals = record.right if is_right else record.wrong
+    totals[k] += mean
+    total: float = totals[k]
     return mean * seen / (2.0 * total)

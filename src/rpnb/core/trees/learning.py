@@ -10,7 +10,7 @@ from rpnb.core.trees.leaves import (
     count_class,
     finish_scores,
     observe_row,
-    refresh_laws,
+    refresh_leaf_densities,
     score_by_distance,
     total_weight,
 )
@@ -40,7 +40,7 @@ class LeafPosition(NamedTuple):
     """Whether the leaf is the left one of its parent's children"""
 
 
-NOWHERE = LeafPosition(-1, -1, False)
+NO_POSITION = LeafPosition(-1, -1, False)
 
 
 @compiled
@@ -59,10 +59,10 @@ def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> LeafPositio
 
 
 @compiled
-def learn_row(
+def learn_at_leaf(
     counts: LeafCounts,
     observed: LeafMoments,
-    laws: LeafDensities,
+    densities: LeafDensities,
     leaf: int,
     x: FloatArray,
     y: int,
@@ -78,10 +78,12 @@ def learn_row(
         count_class(counts, leaf, y, weight)
         return False
     if rules.leaf == LEAF_ADAPTIVE:
-        _tally(counts, leaf, y, weight, scores)
+        _count_correct(counts, leaf, y, weight, scores)
     count_class(counts, leaf, y, weight)
     observe_row(observed, leaf, y, x, weight)
-    refresh_laws(laws, observed, leaf, y, counts.class_weight[leaf, y], rules.density)
+    refresh_leaf_densities(
+        densities, observed, leaf, y, counts.class_weight[leaf, y], rules.density
+    )
     total = total_weight(counts, leaf)
     due = rules.grows and total - counts.checked[leaf] >= rules.grace
     if due:
@@ -90,7 +92,7 @@ def learn_row(
 
 
 @compiled
-def _tally(
+def _count_correct(
     counts: LeafCounts, leaf: int, y: int, weight: float, scores: FloatArray
 ) -> None:
     """Note which of the largest class and naive Bayes would have been right.
@@ -105,7 +107,7 @@ def _tally(
         counts.bayes_right[leaf] += weight
 
 
-def split_place(forest: Forest, k: int, place: LeafPosition, split: Split) -> Forest:
+def split_and_link(forest: Forest, k: int, place: LeafPosition, split: Split) -> Forest:
     """Split a leaf of tree k; return the forest, which is another if it had to grow."""
     if forest.splits[k] + 2 > places(forest):
         forest = with_more_places(forest)
@@ -135,7 +137,7 @@ def pass_tree(
     while row < X.shape[0]:
         row, place, split = pass_to_split(forest, k, rules, X, y, weight, row, votes)
         if split.attribute >= 0:
-            forest = split_place(forest, k, place, split)
+            forest = split_and_link(forest, k, place, split)
     return forest
 
 
@@ -160,7 +162,7 @@ def pass_to_split(
     leaves = forest.leaves
     counts = leaves.counts
     observed = leaves.observed
-    laws = leaves.laws
+    densities = leaves.densities
     scores = np.empty(votes.shape[1])
     shares = np.empty(votes.shape[1])
     first = k * places(forest)
@@ -173,16 +175,16 @@ def pass_to_split(
         by_majority = votes_by_majority(counts, leaf, rules.leaf)
         if not by_majority or (w > 0.0 and rules.leaf == LEAF_ADAPTIVE):
             slots = counts.slots[leaf]
-            if not score_by_distance(laws, leaf, slots, x, scores):
+            if not score_by_distance(densities, leaf, slots, x, scores):
                 finish_scores(leaves, leaf, x, rules.density, scores)
         add_votes(
             counts, leaf, by_majority, scores, rules.density, 1.0, shares, votes[i]
         )
-        if w > 0.0 and learn_row(
-            counts, observed, laws, leaf, x, y[i], w, rules, scores
+        if w > 0.0 and learn_at_leaf(
+            counts, observed, densities, leaf, x, y[i], w, rules, scores
         ):
             split = attempt_split(leaves, leaf, rules)
             counts.frozen[leaf] = split.freeze
             if split.attribute >= 0:
                 return i + 1, place, split
-    return X.shape[0], NOWHERE, NO_SPLIT
+    return X.shape[0], NO_POSITION, NO_SPLIT

@@ -124,7 +124,7 @@ class Leaves(NamedTuple):
 
     counts: LeafCounts
     observed: LeafMoments
-    laws: LeafDensities
+    densities: LeafDensities
 
 
 class Forest(NamedTuple):
@@ -160,7 +160,7 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         low=np.zeros((L, M, p)),
         high=np.zeros((L, M, p)),
     )
-    laws = LeafDensities(
+    densities = LeafDensities(
         centre=np.zeros((L, p, M)),
         precision=np.zeros((L, p, M)),
         normaliser=np.zeros((L, M, p)),
@@ -168,30 +168,30 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         flat=np.zeros((L, M), np.int64),
         limit=np.full((L, M), -np.inf),
     )
-    return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, laws))
+    return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, densities))
 
 
-def insert_class(forest: Forest, m: int) -> Forest:
+def insert_forest_class(forest: Forest, m: int) -> Forest:
     """Return the forest with a class put in before class m, or at the end if m = M.
 
     The classes from m on move up by one. It is as if the new class had been known from
     the start and never seen: a leaf that has seen a higher class has one slot more.
     """
-    counts, observed, laws = forest.leaves
+    counts, observed, densities = forest.leaves
     counts = counts._replace(
         slots=counts.slots + (counts.slots > m),
         class_weight=np.insert(counts.class_weight, m, 0.0, axis=1),
     )
     observed = LeafMoments(*[np.insert(field, m, 0.0, axis=1) for field in observed])
-    laws = LeafDensities(
-        centre=np.insert(laws.centre, m, 0.0, axis=2),
-        precision=np.insert(laws.precision, m, 0.0, axis=2),
-        normaliser=np.insert(laws.normaliser, m, 0.0, axis=1),
-        peak=np.insert(laws.peak, m, -np.inf, axis=1),
-        flat=np.insert(laws.flat, m, 0, axis=1),
-        limit=np.insert(laws.limit, m, -np.inf, axis=1),
+    densities = LeafDensities(
+        centre=np.insert(densities.centre, m, 0.0, axis=2),
+        precision=np.insert(densities.precision, m, 0.0, axis=2),
+        normaliser=np.insert(densities.normaliser, m, 0.0, axis=1),
+        peak=np.insert(densities.peak, m, -np.inf, axis=1),
+        flat=np.insert(densities.flat, m, 0, axis=1),
+        limit=np.insert(densities.limit, m, -np.inf, axis=1),
     )
-    return forest._replace(leaves=Leaves(counts, observed, laws))
+    return forest._replace(leaves=Leaves(counts, observed, densities))
 
 
 @compiled
@@ -210,13 +210,13 @@ def with_more_places(forest: Forest) -> Forest:
         new = np.concatenate((old, np.zeros_like(old)), axis=1)
         return new.reshape(-1, *array.shape[1:])
 
-    counts, observed, laws = forest.leaves
+    counts, observed, densities = forest.leaves
     return Forest(
         forest.splits,
         Nodes(*map(doubled, forest.nodes)),
         Leaves(
             LeafCounts(*map(doubled, counts)),
             LeafMoments(*map(doubled, observed)),
-            LeafDensities(*map(doubled, laws)),
+            LeafDensities(*map(doubled, densities)),
         ),
     )

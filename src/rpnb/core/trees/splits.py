@@ -13,7 +13,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.trees.leaves import begin_leaf, total_weight, variance_of
+from rpnb.core.trees.leaves import reset_leaf, total_weight, variance_of
 from rpnb.core.trees.records import Forest, LeafMoments, Leaves, TreeParameters, places
 
 # Both sides of a split hold more than this share of the weight.
@@ -205,7 +205,7 @@ def weight_below(
 
 
 @compiled
-def divide(
+def divide_classes(
     observed: LeafMoments,
     leaf: int,
     j: int,
@@ -244,13 +244,15 @@ def split_leaf(forest: Forest, k: int, leaf: int, split: Split) -> int:
     j, z = split.attribute, split.threshold
     left = np.zeros(leaves.observed.weight.shape[1])
     right = np.zeros_like(left)
-    slots_left, slots_right = divide(leaves.observed, first + leaf, j, z, left, right)
+    slots_left, slots_right = divide_classes(
+        leaves.observed, first + leaf, j, z, left, right
+    )
     node = int(forest.splits[k])
     forest.splits[k] += 1
     nodes.attribute[first + node] = j
     nodes.threshold[first + node] = z
     nodes.left[first + node] = -1 - leaf
     nodes.right[first + node] = -1 - (node + 1)
-    begin_leaf(leaves, first + leaf, left, slots_left)
-    begin_leaf(leaves, first + node + 1, right, slots_right)
+    reset_leaf(leaves, first + leaf, left, slots_left)
+    reset_leaf(leaves, first + node + 1, right, slots_right)
     return node

@@ -16,7 +16,7 @@ from rpnb.core.bayes.naive_bayes import (
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
-from rpnb.estimators.blocks import blocks
+from rpnb.core.kernels.rows import row_blocks
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.weights import weight_of
@@ -59,7 +59,7 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
         """Return the log posterior of each class for each row (n, M)."""
         rows = self._rows_to_predict(X)
         out = np.empty((rows.shape[0], self.classes_.shape[0]))
-        for part in blocks(rows.shape[0]):
+        for part in row_blocks(rows.shape[0]):
             naive_bayes_scores(self._state.state, as_block(rows[part]), out[part])
         return log_posteriors(out)
 
@@ -94,7 +94,7 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
     ) -> None:
         if labels is None:
             labels = np.empty(y.shape[0], np.int64)
-        for rows in blocks(y.shape[0]):
+        for rows in row_blocks(y.shape[0]):
             part = weight_of(weight, rows)
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, y[rows], part, True, labels[rows])
@@ -102,7 +102,7 @@ class GaussianNB(WeightedStreamClassifier[_Counted]):
 
     def _classify(self, state: _Counted, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
-        for rows in blocks(X.shape[0]):
+        for rows in row_blocks(X.shape[0]):
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, _NO_LABELS, _ONE, False, labels[rows])
         return labels

@@ -11,14 +11,14 @@ from rpnb.core.bayes.densities import Prior, refresh
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_MISTAKES
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.passes.exact import learn_row
-from rpnb.core.passes.screened.learning import learn_into_screen
+from rpnb.core.passes.exact import learn_projected_row
+from rpnb.core.passes.screened.learning import learn_into_singles
 from rpnb.core.passes.screened.scores import (
     PANEL,
-    doubt,
-    loose_doubt,
-    refresh_screen,
-    screen_rows,
+    error_bound,
+    quick_error_bound,
+    refresh_single_densities,
+    score_rows,
 )
 from strategies import Stream, assert_same_state, definitive, make_model, streams
 
@@ -39,13 +39,13 @@ def test_moments_and_screen_are_those_of_the_laws(
     rng = np.random.default_rng(F)
     for y in labels:
         z = rng.normal(size=F) * 3.0
-        learn_row(one.learner(), y, z, weight)
-        refresh_screen(one_screen, y, one.gaussians)
-        laws = two.gaussians.precision.copy()
-        assert learn_into_screen(
+        learn_projected_row(one.kernel_state(), y, z, weight)
+        refresh_single_densities(one_screen, y, one.gaussians)
+        gaussians = two.gaussians.precision.copy()
+        assert learn_into_singles(
             two_screen, two.gaussians, y, two.moments, two.prior, z, weight
         )
-        assert_array_equal(two.gaussians.precision, laws)
+        assert_array_equal(two.gaussians.precision, gaussians)
         refresh(two.gaussians, y, two.moments, two.prior)
         for a, b in zip(
             (*one.moments, *one.gaussians), (*two.moments, *two.gaussians), strict=True
@@ -57,8 +57,8 @@ def test_moments_and_screen_are_those_of_the_laws(
             two_screen.linear[y], one_screen.linear[y], rtol=1e-6, atol=1e-6 * size
         )
         for found, true in (
-            (two_screen.pull[y], one_screen.pull[y]),
-            (two_screen.stiffness[y], one_screen.stiffness[y]),
+            (two_screen.mean_norm[y], one_screen.mean_norm[y]),
+            (two_screen.precision_norm[y], one_screen.precision_norm[y]),
         ):
             assert true <= found <= 1.01 * true
 
@@ -66,27 +66,36 @@ def test_moments_and_screen_are_those_of_the_laws(
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=K)
-    screen, Z, noise, reach = screened(model, stream.X, stream.X.mean(axis=0))
+    densities, Z, projection_error, row_norm = screened(
+        model, stream.X, stream.X.mean(axis=0)
+    )
     R = model.projection.R.astype(np.float64) / np.sqrt(model.projection.q)
     good = np.ones(model.M, np.bool_)
     for x, y in zip(stream.X, stream.y, strict=True):
         with np.errstate(all="ignore"):
-            good[y] = learn_into_screen(
-                screen, model.gaussians, y, model.moments, model.prior, x @ R, 1.0
+            good[y] = learn_into_singles(
+                densities, model.gaussians, y, model.moments, model.prior, x @ R, 1.0
             )
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
     found = np.empty((Z.shape[0], model.M))
     with np.errstate(all="ignore"):
-        screen_rows(Z, screen, found)
+        score_rows(Z, densities, found)
         definitive = scores(model, stream.X)
         for b in range(stream.X.shape[0]):
             for m in np.flatnonzero(good).tolist():
-                facts = model.gaussians, screen, m, 0.0, noise[b], reach[b]
+                facts = (
+                    model.gaussians,
+                    densities,
+                    m,
+                    0.0,
+                    projection_error[b],
+                    row_norm[b],
+                )
                 error = abs(found[b, m] - definitive[b, m])
                 # NaN is no promise.
-                assert not error > doubt(found[b, m], *facts)
-                assert not error > loose_doubt(found[b, m], *facts)
+                assert not error > error_bound(found[b, m], *facts)
+                assert not error > quick_error_bound(found[b, m], *facts)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +107,10 @@ def test_variances_beyond_single_precision_are_noticed(
     variance: float, good: bool, F: int
 ) -> None:
     model = make_model(2, 1, K=F, q=1, prior=Prior(0.0, variance, 1e9, 1e-300))
-    screen = screened(model, np.zeros((4, 2)), np.zeros(2))[0]
+    densities = screened(model, np.zeros((4, 2)), np.zeros(2))[0]
     with np.errstate(all="ignore"):
-        found = learn_into_screen(
-            screen,
+        found = learn_into_singles(
+            densities,
             model.gaussians,
             0,
             model.moments,

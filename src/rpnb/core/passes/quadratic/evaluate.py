@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.bayes.scoring import last_bits
+from rpnb.core.bayes.scoring import score_rounding
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
@@ -29,38 +29,40 @@ _LARGEST = 1e294
 
 
 @compiled
-def move_rows(
-    X: FloatArray, origin: FloatArray, moved: FloatArray, lengths: FloatArray
+def centre_columns(
+    X: FloatArray, origin: FloatArray, centred: FloatArray, lengths: FloatArray
 ) -> None:
-    """Write x' = x − x₀ of rows X (n, p) as columns of `moved` (p, ≥ n), and |x'|."""
+    """Write x' = x − x₀ of rows X (n, p) as columns of `centred` (p, ≥ n), and |x'|."""
     n, p = X.shape
     lengths[:n] = 0.0
     for i in range(p):
-        _move(X[:, i], origin[i], moved[i, :n], lengths[:n])
+        _centre_feature(X[:, i], origin[i], centred[i, :n], lengths[:n])
     for b in range(n):
         lengths[b] = sqrt(lengths[b])
 
 
 @compiled
-def _move(x: FloatArray, origin: float, out: FloatArray, square: FloatArray) -> None:
+def _centre_feature(
+    x: FloatArray, origin: float, out: FloatArray, square: FloatArray
+) -> None:
     for b in range(x.shape[0]):
-        moved = x[b] - origin
-        out[b] = moved
-        square[b] += moved * moved
+        centred = x[b] - origin
+        out[b] = centred
+        square[b] += centred * centred
 
 
 @compiled
 def evaluate(
-    quadratic: QuadraticForms, moved: FloatArray, n: int, values: FloatArray
+    quadratic: QuadraticForms, centred: FloatArray, n: int, values: FloatArray
 ) -> None:
-    """Write the polynomials' values (M, ≥ n) for the first n columns of `moved`.
+    """Write the polynomials' values (M, ≥ n) for the first n columns of `centred`.
 
     Columns are taken sixteen at a time: both arrays have columns to fill the last.
     """
     M, L = quadratic.factors.shape
-    p, step = moved.shape
+    p, step = centred.shape
     factors = quadratic.factors.reshape(M * L)
-    x = moved.reshape(p * step)
+    x = centred.reshape(p * step)
     out = values.reshape(M * step)
     for first in range(0, n, ROWS):
         for m in range(0, M - 1, 2):
@@ -77,19 +79,19 @@ def evaluate(
 def evaluate_one(
     quadratic: QuadraticForms,
     m: int,
-    moved: FloatArray,
+    centred: FloatArray,
     first: int,
     last: int,
     values: FloatArray,
 ) -> None:
-    """Write class m's values for the columns first … last − 1 of `moved`.
+    """Write class m's values for the columns first … last − 1 of `centred`.
 
     The columns beside them that fill the sixteens are written too.
     """
     M, L = quadratic.factors.shape
-    p, step = moved.shape
+    p, step = centred.shape
     factors = quadratic.factors.reshape(M * L)
-    x = moved.reshape(p * step)
+    x = centred.reshape(p * step)
     out = values.reshape(M * step)
     start = quadratic.start[m]
     for k in range(first - first % ROWS, last, ROWS):
@@ -198,7 +200,7 @@ def _one_class(
 def add_linear(
     start: float,
     linear: FloatArray,
-    moved: FloatArray,
+    centred: FloatArray,
     first: int,
     last: int,
     values: FloatArray,
@@ -207,8 +209,8 @@ def add_linear(
 
     The columns beside them that fill the sixteens get it too.
     """
-    p, step = moved.shape
-    x = moved.reshape(p * step)
+    p, step = centred.shape
+    x = centred.reshape(p * step)
     for k in range(first - first % ROWS, last, ROWS):
         a0 = load_doubles(values, k) + start
         a1 = load_doubles(values, k + 4) + start
@@ -242,58 +244,58 @@ def bound_errors(
     lengths: FloatArray,
     first: int,
     last: int,
-    doubts: FloatArray,
+    error_bounds: FloatArray,
 ) -> None:
     """Bound |value + constant − score| of class m, by its form's laws.
 
-    For rows first … last − 1, of which `lengths` and `doubts` have room to fill the
+    For rows first … last − 1, of which `lengths` and `error_bounds` have room to fill the
     fours. `constant` is the class's log density at the mean. What a class prior adds to
-    the bound is `last_bits` times its absolute value.
+    the bound is `score_rounding` times its absolute value.
     """
     p = quadratic.origin.shape[0]
-    rows = quadratic.age.rows[m]
-    spread = quadratic.spread[m]
-    near = 1.01 * (p + 2) * DOUBLE * spread
+    rows = quadratic.staleness.rows[m]
+    trace_root = quadratic.trace_root[m]
+    near = 1.01 * (p + 2) * DOUBLE * trace_root
     # Following a row rounds the linear factors, and the means themselves.
-    _doubt(
+    _bound_rows(
         0.5 * quadratic.gamma + 1.01 * rows * (p + 8) * DOUBLE,
         near,
-        2.0 * near * quadratic.away
-        + 1.01 * rows * (p + 16) * DOUBLE * quadratic.farthest[m],
-        last_bits(quadratic.centre.shape[0]),
-        spread,
-        quadratic.pull[m],
+        2.0 * near * quadratic.origin_norm
+        + 1.01 * rows * (p + 16) * DOUBLE * quadratic.norm_bound[m],
+        score_rounding(quadratic.centre.shape[0]),
+        trace_root,
+        quadratic.mean_norm[m],
         abs(constant) + 1.0,
         lengths,
         first,
         last,
-        doubts,
+        error_bounds,
     )
 
 
 @compiled
-def _doubt(
+def _bound_rows(
     rounding: float,
     near: float,
     far: float,
     lost: float,
-    spread: float,
-    pull: float,
+    trace_root: float,
+    mean_norm: float,
     constant: float,
     lengths: FloatArray,
     first: int,
     last: int,
-    doubts: FloatArray,
+    error_bounds: FloatArray,
 ) -> None:
     for b in range(first - first % DOUBLES, last, DOUBLES):
         length = load_doubles(lengths, b)
         # √(Σ w (z − μ)²) is at most this, of the definitive z at most `most`.
-        size = length * spread + pull
+        size = length * trace_root + mean_norm
         # |x| + |x₀| is at most |x'| + 2|x₀|.
-        noise = length * near + far
-        most = size + noise
+        projection_error = length * near + far
+        most = size + projection_error
         square = size * size
-        bound = square * rounding + noise * most
+        bound = square * rounding + projection_error * most
         bound = bound + (most * most * 0.5 + constant) * lost
         known = where_greater(doubles(_LARGEST), square, bound, doubles(np.inf))
-        store_doubles(doubts, b, known)
+        store_doubles(error_bounds, b, known)

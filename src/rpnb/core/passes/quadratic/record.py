@@ -21,7 +21,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.vectors import SINGLES
-from rpnb.core.passes.quadratic.age import Staleness, unset_age
+from rpnb.core.passes.quadratic.staleness import Staleness, empty_staleness
 
 # Columns whose products are summed in single precision, in eight lanes, before the sums
 # go to double; observations whose polynomials are evaluated together.
@@ -56,13 +56,13 @@ class QuadraticForms(NamedTuple):
 
     columns: SingleArray
     """(⌈p⌉, ⌈F⌉) the projection; zeros fill the last four rows and eight columns"""
-    longest: float
+    max_column_norm: float
     """the largest length of the projection's columns"""
     scale: float
     """1/√q"""
     origin: FloatArray
     """(p,) x₀"""
-    away: float
+    origin_norm: float
     """|x₀|"""
     centre: FloatArray
     """(F,) z₀, the projected origin"""
@@ -70,17 +70,17 @@ class QuadraticForms(NamedTuple):
     """(M, L) of x'_i x'_j, i ≤ j, then of x'_i"""
     start: FloatArray
     """(M,) −½ Σ w μ'²"""
-    pull: FloatArray
+    mean_norm: FloatArray
     """(M,) √(Σ w μ'²)"""
-    spread: FloatArray
+    trace_root: FloatArray
     """(M,) √(trace of A)"""
-    farthest: FloatArray
+    norm_bound: FloatArray
     """(M,) bound of √(Σ w z²) and √(Σ w μ²) of rows learnt since and of the means"""
     gamma: float
     """bound of the relative error of the polynomial's terms, with their summation"""
-    age: Staleness
+    staleness: Staleness
     """how far the classes' laws are from those of their polynomials"""
-    room: FormWorkspace
+    workspace: FormWorkspace
     """for what building a polynomial computes on its way"""
 
 
@@ -90,7 +90,7 @@ def n_terms(p: int) -> int:
     return p * (p + 3) // 2
 
 
-def _make_room(rows: int, wide: int) -> FormWorkspace:
+def _make_workspace(rows: int, wide: int) -> FormWorkspace:
     return FormWorkspace(
         np.zeros(wide, np.float32),
         np.zeros(wide, np.float32),
@@ -100,17 +100,17 @@ def _make_room(rows: int, wide: int) -> FormWorkspace:
     )
 
 
-def unset_quadratic(
+def empty_forms(
     R: SingleArray,
-    longest: float,
+    max_column_norm: float,
     scale: float,
     M: int,
     origin: FloatArray,
     centre: FloatArray,
 ) -> QuadraticForms:
-    """Room for the polynomials of M classes, to be filled by `refresh_quadratic`.
+    """Room for the polynomials of M classes, to be filled by `rebuild_form`.
 
-    R (p, F) is the projection, `longest` the length of its longest column, `scale` its
+    R (p, F) is the projection, `max_column_norm` the length of its longest column, `scale` its
     factor, `origin` (p,) an observation amid the data and `centre` (F,) its definitive
     projection.
     """
@@ -119,11 +119,11 @@ def unset_quadratic(
     columns[:p, :F] = R
     lane = -(-min(F, PANEL) // SINGLES)
     # A class may learn from every row of a step, and values follow each time.
-    follows = MOST_STEP * (p + 4) * SHRINKAGE * SHRINKAGE
-    gamma = (lane + 3) * SINGLE + (F + n_terms(p) + follows + 8) * DOUBLE
+    updates = MOST_STEP * (p + 4) * SHRINKAGE * SHRINKAGE
+    gamma = (lane + 3) * SINGLE + (F + n_terms(p) + updates + 8) * DOUBLE
     return QuadraticForms(
         columns,
-        longest,
+        max_column_norm,
         scale,
         origin,
         float(np.linalg.norm(origin)),
@@ -134,6 +134,6 @@ def unset_quadratic(
         np.empty(M),
         np.zeros(M),
         1.01 * gamma,
-        unset_age(M, F),
-        _make_room(*columns.shape),
+        empty_staleness(M, F),
+        _make_workspace(*columns.shape),
     )

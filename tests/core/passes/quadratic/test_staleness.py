@@ -12,17 +12,22 @@ from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.passes.exact import learn_row
-from rpnb.core.passes.quadratic.age import grow_old, is_old, owes, waits
+from rpnb.core.passes.exact import learn_projected_row
 from rpnb.core.passes.quadratic.evaluate import (
     add_linear,
     bound_errors,
+    centre_columns,
     evaluate,
-    move_rows,
 )
 from rpnb.core.passes.quadratic.kernel import pass_quadratic
-from rpnb.core.passes.quadratic.rebuild import follow, refresh_quadratic
+from rpnb.core.passes.quadratic.rebuild import rebuild_form, shift_means
 from rpnb.core.passes.quadratic.record import QuadraticForms
+from rpnb.core.passes.quadratic.staleness import (
+    add_cost,
+    is_stale,
+    should_rebuild,
+    widen,
+)
 from rpnb.core.projection.matrices import project
 from strategies import Stream, definitive, make_model, streams, well_behaved
 
@@ -40,14 +45,14 @@ def age(
     model: Model, quadratic: QuadraticForms, m: int, x: FloatArray, weight: float = 1.0
 ) -> None:
     """Let class m learn a row, and its form grow old by it."""
-    learner = model.learner()
+    learner = model.kernel_state()
     z = np.empty((1, model.F))
     project(x[None, :], np.zeros(1, np.int64), learner.scale, learner.R, z)
     share = weight / (model.prior.weight + model.moments.weight[m] + weight)
-    learn_row(learner, m, z[0], weight)
-    moved = x - quadratic.origin
-    follow(quadratic, m, share, moved, float(np.linalg.norm(moved)))
-    grow_old(quadratic.age, m, model.gaussians)
+    learn_projected_row(learner, m, z[0], weight)
+    centred = x - quadratic.origin
+    shift_means(quadratic, m, share, centred, float(np.linalg.norm(centred)))
+    widen(quadratic.staleness, m, model.gaussians)
 
 
 def limits(
@@ -56,18 +61,18 @@ def limits(
     """Return the least and the most that scores (n, M) can be, by aged forms."""
     n, M = X.shape[0], model.M
     room = -(-n // 16) * 16
-    moved, lengths = np.zeros((X.shape[1], room)), np.zeros(room)
-    values, doubts = np.empty((2, M, room))
-    move_rows(X, quadratic.origin, moved, lengths)
-    evaluate(quadratic, moved, n, values)
+    centred, lengths = np.zeros((X.shape[1], room)), np.zeros(room)
+    values, error_bounds = np.empty((2, M, room))
+    centre_columns(X, quadratic.origin, centred, lengths)
+    evaluate(quadratic, centred, n, values)
     for m in range(M):
         constant = model.gaussians.constant[m]
-        bound_errors(quadratic, m, constant, lengths, 0, n, doubts[m])
-    old, values, doubts = quadratic.age, values[:, :n], doubts[:, :n]
+        bound_errors(quadratic, m, constant, lengths, 0, n, error_bounds[m])
+    old, values, error_bounds = quadratic.staleness, values[:, :n], error_bounds[:, :n]
     known = model.gaussians.constant[:, None]
     margin = old.margin[:, None]
-    low = old.low[:, None] * (values - doubts) + (known - margin)
-    high = old.high[:, None] * (values + doubts) + (known + margin)
+    low = old.low[:, None] * (values - error_bounds) + (known - margin)
+    high = old.high[:, None] * (values + error_bounds) + (known + margin)
     return low.T, high.T
 
 
@@ -115,25 +120,25 @@ def test_a_form_follows_the_means_to_where_they_are(
     for x in X[20:]:
         age(model, quadratic, 0, x)
     R = model.projection.R.astype(np.float64) / np.sqrt(model.projection.q)
-    moved = model.gaussians.mean[0] - quadratic.origin @ R
-    b = R @ (w * moved)
-    size = np.sqrt(np.sum(w * moved**2))
-    atol = 1e-5 * quadratic.pull[0] * quadratic.spread[0]
+    centred = model.gaussians.mean[0] - quadratic.origin @ R
+    b = R @ (w * centred)
+    size = np.sqrt(np.sum(w * centred**2))
+    atol = 1e-5 * quadratic.mean_norm[0] * quadratic.trace_root[0]
     assert_allclose(quadratic.factors[0, -p:], b, rtol=0, atol=atol)
     start = -0.5 * size**2
-    assert_allclose(quadratic.start[0], start, atol=1e-5 * quadratic.pull[0] ** 2)
+    assert_allclose(quadratic.start[0], start, atol=1e-5 * quadratic.mean_norm[0] ** 2)
     # An upper bound, and not a wild one.
-    assert size <= 1.0001 * quadratic.pull[0]
-    assert quadratic.age.rows[0] == 20
+    assert size <= 1.0001 * quadratic.mean_norm[0]
+    assert quadratic.staleness.rows[0] == 20
 
 
 def test_values_follow_where_they_have_been_evaluated_already() -> None:
     rng = np.random.default_rng(5)
-    moved, values = rng.normal(size=(3, 48)), rng.normal(size=48)
+    centred, values = rng.normal(size=(3, 48)), rng.normal(size=48)
     linear = rng.normal(size=3)
-    expected = values + 2.0 + linear @ moved
+    expected = values + 2.0 + linear @ centred
     found = values.copy()
-    add_linear(2.0, linear, moved, 20, 41, found)
+    add_linear(2.0, linear, centred, 20, 41, found)
     assert_allclose(found[20:41], expected[20:41], rtol=1e-12)
     assert_array_equal(found[:16], values[:16])
 
@@ -145,53 +150,53 @@ def test_a_form_says_nothing_once_its_class_is_another(
 ) -> None:
     model = make_model(2, 2)
     quadratic = forms(model, np.zeros(2))
-    grow_old(quadratic.age, 0, model.gaussians)
-    assert np.isfinite(quadratic.age.margin[0])
+    widen(quadratic.staleness, 0, model.gaussians)
+    assert np.isfinite(quadratic.staleness.margin[0])
     model.gaussians.precision[0, column] = variance
-    grow_old(quadratic.age, 0, model.gaussians)
-    assert quadratic.age.margin[0] == np.inf
+    widen(quadratic.staleness, 0, model.gaussians)
+    assert quadratic.staleness.margin[0] == np.inf
 
 
 def test_a_form_says_nothing_of_precisions_too_far_apart_for_single_precision() -> None:
     model = make_model(2, 1)
     model.gaussians.precision[0, 0] = 1e60
     quadratic = forms(model, np.zeros(2))
-    grow_old(quadratic.age, 0, model.gaussians)
-    assert quadratic.age.margin[0] == np.inf
+    widen(quadratic.staleness, 0, model.gaussians)
+    assert quadratic.staleness.margin[0] == np.inf
 
 
 def test_who_waits_in_vain_waits_less_and_tries_again_later() -> None:
     model = make_model(2, 1)
     quadratic = forms(model, np.zeros(2))
-    old = quadratic.age
-    assert waits(old, 4.0)
-    assert old.patience[0] == 4.0
-    assert not is_old(old, 0)
-    for patience in (2.0, 1.0):
-        grow_old(old, 0, model.gaussians)
-        assert is_old(old, 0)
+    old = quadratic.staleness
+    assert should_rebuild(old, 4.0)
+    assert old.budget[0] == 4.0
+    assert not is_stale(old, 0)
+    for budget in (2.0, 1.0):
+        widen(old, 0, model.gaussians)
+        assert is_stale(old, 0)
         debts = 0
-        while not owes(old, 0, 1.0):
+        while not add_cost(old, 0, 1.0):
             debts += 1
-        assert debts == 2.0 * patience - 1.0
-        assert old.patience[0] == patience
-        refresh_quadratic(quadratic, 0, model.gaussians)
-        assert old.debt[0] == 0.0
-    old.patience[0] = 0.2
+        assert debts == 2.0 * budget - 1.0
+        assert old.budget[0] == budget
+        rebuild_form(quadratic, 0, model.gaussians)
+        assert old.cost[0] == 0.0
+    old.budget[0] = 0.2
     refused = 0
-    while not waits(old, 4.0):
+    while not should_rebuild(old, 4.0):
         refused += 1
     assert 5 < refused < 20
 
 
 def test_waiting_that_paid_is_repeated() -> None:
     model = make_model(2, 1)
-    old = forms(model, np.zeros(2)).age
-    old.patience[0] = 2.0
-    grow_old(old, 0, model.gaussians)
-    grow_old(old, 0, model.gaussians)
-    assert owes(old, 0, 2.0)
-    assert old.patience[0] == 3.0
+    old = forms(model, np.zeros(2)).staleness
+    old.budget[0] = 2.0
+    widen(old, 0, model.gaussians)
+    widen(old, 0, model.gaussians)
+    assert add_cost(old, 0, 2.0)
+    assert old.budget[0] == 3.0
 
 
 def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
@@ -201,7 +206,7 @@ def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
     quadratic = forms(model, stream.X.mean(axis=0))
     labels = np.empty(2000, np.int64)
     updates, built, undecided = pass_quadratic(
-        model.learner(),
+        model.kernel_state(),
         quadratic,
         stream.X,
         stream.y,
@@ -234,6 +239,6 @@ def test_values_that_lost_their_digits_are_evaluated_anew() -> None:
     quadratic = forms(two, X.mean(axis=0))
     labels = np.empty(64, np.int64)
     pass_quadratic(
-        two.learner(), quadratic, X, y, weight, LEARN_ALL, 64, 1e9, 0.2, labels
+        two.kernel_state(), quadratic, X, y, weight, LEARN_ALL, 64, 1e9, 0.2, labels
     )
     assert_array_equal(labels, expected)

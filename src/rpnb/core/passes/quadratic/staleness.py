@@ -2,7 +2,7 @@
 
 A class that learns a row gets other laws than its form was built by. That its means
 move can be told to the form exactly: they move towards the row's projection, which is
-linear in the row, so `follow` needs p² operations and no columns. That its precisions w
+linear in the row, so `shift_means` needs p² operations and no columns. That its precisions w
 are no longer those of the form, w₀, cannot; but all of them are between a·w₀ and b·w₀,
 and therefore
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.bayes.densities import Gaussians
-from rpnb.core.bayes.scoring import last_bits
+from rpnb.core.bayes.scoring import score_rounding
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
@@ -63,14 +63,14 @@ class Staleness(NamedTuple):
     """(M,) what the definitive score rounds; 0 for a form that is new"""
     rows: FloatArray
     """(M,) rows learnt since the form was built"""
-    debt: FloatArray
+    cost: FloatArray
     """(M,) what rows left undecided by the form's age have cost since then"""
-    patience: FloatArray
+    budget: FloatArray
     """(1,) how much of that there may be before a form is built anew"""
 
 
-def unset_age(M: int, F: int) -> Staleness:
-    """Room for the ages of M classes, to be filled by `renew`."""
+def empty_staleness(M: int, F: int) -> Staleness:
+    """Room for the ages of M classes, to be filled by `reset_staleness`."""
     return Staleness(
         np.empty((M, F), np.float32),
         np.empty(M),
@@ -84,15 +84,17 @@ def unset_age(M: int, F: int) -> Staleness:
 
 
 @compiled
-def renew(age: Staleness, m: int, weights: SingleArray, unit: float) -> None:
+def reset_staleness(
+    staleness: Staleness, m: int, weights: SingleArray, unit: float
+) -> None:
     """Take note that class m's form has been built; w₀/unit are its weights (F,)."""
-    _invert(weights, age.variance[m])
-    age.unit[m] = unit
-    age.low[m] = 1.0
-    age.high[m] = 1.0
-    age.margin[m] = 0.0
-    age.rows[m] = 0.0
-    age.debt[m] = 0.0
+    _invert(weights, staleness.variance[m])
+    staleness.unit[m] = unit
+    staleness.low[m] = 1.0
+    staleness.high[m] = 1.0
+    staleness.margin[m] = 0.0
+    staleness.rows[m] = 0.0
+    staleness.cost[m] = 0.0
 
 
 @compiled
@@ -104,49 +106,49 @@ def _invert(values: SingleArray, out: SingleArray) -> None:
 
 
 @compiled_inline
-def is_old(age: Staleness, m: int) -> bool:
+def is_stale(staleness: Staleness, m: int) -> bool:
     """Whether class m has learnt since its form was built."""
-    return age.rows[m] > 0.0
+    return staleness.rows[m] > 0.0
 
 
 @compiled_inline
-def waits(age: Staleness, price: float) -> bool:
+def should_rebuild(staleness: Staleness, price: float) -> bool:
     """Whether a class that has learnt a row keeps its form for now.
 
     `price` is what building a form costs, in units of what a row costs that is left
     undecided between two classes. Who has no patience gets some back, to find out now
     and then whether things have changed.
     """
-    age.patience[0] = min(1.1 * age.patience[0], price)
-    return age.patience[0] >= _LEAST
+    staleness.budget[0] = min(1.1 * staleness.budget[0], price)
+    return staleness.budget[0] < _LEAST
 
 
 @compiled_inline
-def owes(age: Staleness, m: int, cost: float) -> bool:
+def add_cost(staleness: Staleness, m: int, cost: float) -> bool:
     """Take note of an undecided row; return whether class m's form is built anew."""
-    age.debt[m] += cost
-    if age.debt[m] < age.patience[0]:
+    staleness.cost[m] += cost
+    if staleness.cost[m] < staleness.budget[0]:
         return False
     # Patience pays where one form is built for several rows learnt.
-    age.patience[0] *= 0.5 if age.rows[m] <= 1.0 else 1.5
+    staleness.budget[0] *= 0.5 if staleness.rows[m] <= 1.0 else 1.5
     return True
 
 
 @compiled
-def grow_old(age: Staleness, m: int, gaussians: Gaussians) -> None:
+def widen(staleness: Staleness, m: int, gaussians: Gaussians) -> None:
     """Take note that class m has learnt a row."""
     F = gaussians.precision.shape[1]
-    a, b = _compare(gaussians.precision[m], age.variance[m])
-    a /= age.unit[m]
-    b /= age.unit[m]
-    lost = last_bits(F)
+    a, b = _compare(gaussians.precision[m], staleness.variance[m])
+    a /= staleness.unit[m]
+    b /= staleness.unit[m]
+    lost = score_rounding(F)
     slack = _SLACK + 2.0 * lost
-    age.rows[m] += 1.0
-    age.low[m] = b * (1.0 + slack)
-    age.high[m] = a * (1.0 - slack)
-    age.margin[m] = lost * (abs(gaussians.constant[m]) + 1.0)
+    staleness.rows[m] += 1.0
+    staleness.low[m] = b * (1.0 + slack)
+    staleness.high[m] = a * (1.0 - slack)
+    staleness.margin[m] = lost * (abs(gaussians.constant[m]) + 1.0)
     if not (b < _MOST and a > 1.0 / _MOST):
-        age.margin[m] = np.inf
+        staleness.margin[m] = np.inf
 
 
 @compiled
