@@ -116,7 +116,7 @@ def test_many_rows_are_drawn_panel_by_panel() -> None:
         assert_array_equal(project_rows(unkept(model).projection, rows), expected)
 
 
-@pytest.mark.parametrize("law", MATRIX_DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_a_matrix_beyond_the_limit_is_not_kept(
     distribution: Distribution, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
     assert down_space_dimension(p) == q
 
 
-@pytest.mark.parametrize("law", MATRIX_DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_every_law_has_mean_zero_and_variance_one(distribution: Distribution) -> None:
     r = entries(distribution).astype(np.float64)
     assert abs(r.mean()) < 4 / np.sqrt(r.size)
@@ -58,7 +58,7 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
     assert stats.chisquare(counts, thirds).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("law", MATRIX_DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_columns_are_uncorrelated_across_members_and_features(
     distribution: Distribution,
 ) -> None:

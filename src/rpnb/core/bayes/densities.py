@@ -1,8 +1,8 @@
-"""The normal laws of the classes: their moments joined with the initial ones.
+"""The normal densities of the classes: their moments combined with the prior's.
 
-Laws are all that is read for a prediction, equation (4). They follow from the moments
-whenever these change, which for a stream with many mistakes is a good part of all work:
-`learn_density` goes over a class's columns once.
+A prediction reads nothing but the densities, equation (4). They are derived from the
+moments whenever these change, which for a stream with many mistakes is a good part of
+all work: `learn_density` updates moments and density in one loop over the columns.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ _CEILING = 1e300
 
 
 class Prior(NamedTuple):
-    """What a class looks like before its first observation; counts as `weight` rows."""
+    """Initial mean and variance of every column, which count as `weight` rows."""
 
     mean: float
     variance: float
@@ -41,7 +41,7 @@ class Prior(NamedTuple):
 
 
 class Gaussians(NamedTuple):
-    """The normal laws of M classes, derived from moments and prior: equation (4)."""
+    """Normal densities of M classes, derived from moments and prior: equation (4)."""
 
     mean: FloatArray
     """(M, F) μ"""
@@ -52,31 +52,31 @@ class Gaussians(NamedTuple):
 
 
 def empty_gaussians(M: int, F: int) -> Gaussians:
-    """Room for the laws of M classes, to be filled by `refresh`."""
+    """Return uninitialised arrays for M classes, to be filled by `refresh`."""
     return Gaussians(np.empty((M, F)), np.empty((M, F)), np.empty(M))
 
 
 class PriorShare(NamedTuple):
-    """What Theorem 1 needs to join the moments of a class with the prior."""
+    """The numbers that combine a class's moments with the prior by Theorem 1."""
 
     mean: float
-    """the prior's"""
+    """the prior's mean"""
     scatter: float
-    """its scatter"""
+    """the prior's scatter: weight times variance"""
     share: float
-    """its share of the weight"""
+    """the prior's share of the total weight"""
     between: float
-    """the factor of the squared distance of the means"""
+    """the factor of the squared distance of the two means"""
     inverse: float
-    """one over the weight"""
+    """one over the total weight"""
     floor: float
 
 
 @compiled
 def share_of_prior(prior: Prior, seen: float) -> PriorShare:
-    """Return what joins the moments of observations of the weight `seen`."""
+    """Return what combines moments of total weight `seen` with the prior."""
     total = prior.weight + seen
-    # With neither prior nor observations, the prior still says what to expect.
+    # If neither has any weight, the density is the prior's.
     return PriorShare(
         prior.mean,
         prior.weight * prior.variance if total > 0.0 else prior.variance,
@@ -89,7 +89,7 @@ def share_of_prior(prior: Prior, seen: float) -> PriorShare:
 
 @compiled
 def refresh(gaussians: Gaussians, m: int, moments: Moments, prior: Prior) -> None:
-    """Derive class m's normal laws: its moments joined with the prior by Theorem 1."""
+    """Derive class m's density: its moments combined with the prior by Theorem 1."""
     _derive(gaussians, m, moments, prior, moments.mean[m, :0], 0.0, 0.0)
 
 
@@ -102,7 +102,7 @@ def learn_density(
     z: FloatArray,
     weight: float,
 ) -> None:
-    """Do what `rpnb.core.bayes.moments.observe` and then `refresh` do, to the bit."""
+    """Do what `moments.add_observation` and then `refresh` do, to the bit."""
     before = moments.weight[m]
     share = weight / (before + weight)
     moments.weight[m] = before + weight
@@ -119,7 +119,7 @@ def _derive(
     share: float,
     between: float,
 ) -> None:
-    """Let z (F,) join class m's moments, or nothing if it is (0,); derive its laws."""
+    """Add z (F,), or nothing if it is (0,), to class m's moments, then its density."""
     prior_share = share_of_prior(prior, moments.weight[m])
     mean = moments.mean[m]
     scatter = moments.scatter[m]
@@ -174,7 +174,7 @@ def log_density_at_mean(F: int, product: Doubles, rest: float, powers: float) ->
 def density_of(
     mean: Doubles, scatter: Doubles, prior_share: PriorShare
 ) -> tuple[Doubles, Doubles]:
-    """Return mean and variance of the law, for a column or for several."""
+    """Return the density's mean and variance, of one column or of a vector of them."""
     delta = prior_share.mean - mean
     value = (
         prior_share.scatter + scatter + delta * delta * prior_share.between
@@ -186,9 +186,10 @@ def density_of(
 def multiply_scaled(
     product: Doubles, exponents: Doubles, value: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Multiply a product, kept as 1 ≤ m < 2 and a sum of exponents, by a value.
+    """Multiply a product by a value; it is kept as a mantissa and a sum of exponents.
 
-    Thus a sum of logarithms needs few of them; 1023 is to be taken off each time.
+    The mantissa is 1 ≤ m < 2. So a product of F variances neither overflows nor needs F
+    logarithms. The exponents are biased: 1023 is to be subtracted for each factor.
     """
     product = product * value
     return mantissa(product), exponents + exponent(product)

@@ -1,4 +1,4 @@
-"""The state of an RPNB model as one record, and what changes its shape."""
+"""The state of an RPNB model as one record; adding classes, copying and merging."""
 
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -30,7 +30,7 @@ class Model:
     n_updates: int = 0
     """rows that changed the moments"""
     memo: FloatArray | None = None
-    """the last single row, with what was found out about it"""
+    """the last single row with its projection and prediction; see `passes.exact`"""
 
     @property
     def M(self) -> int:
@@ -44,13 +44,13 @@ class Model:
 
     @property
     def rule_number(self) -> int:
-        """The combining rule as kernels know it."""
+        """The combining rule's number in `COMBINERS`, as kernels take it."""
         return COMBINERS.index(self.rule)
 
     def kernel_state(self, *, projected: bool = False) -> KernelState:
-        """Give the kernels' view of the model: the same arrays.
+        """Return the record that kernels read and write; it shares the model's arrays.
 
-        With `projected`, for rows that come projected already.
+        With `projected`, it is for rows that are projected already.
         """
         R = self.projection.R
         return KernelState(
@@ -89,7 +89,7 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     """Return the model with classes in a new order, some added, some left out.
 
     Class m of the result is class source[m] of `model`, or new where that is −1: with
-    the initial statistics, and not yet taking part. `model` itself is left as it is.
+    the prior's density, and not yet eligible. `model` itself is not changed.
     """
     M = source.shape[0]
     old = source >= 0
@@ -109,8 +109,8 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     new = np.flatnonzero(~old)
     if new.shape[0] > 0:
         refresh(gaussians, int(new[0]), moments, model.prior)
-        for law in gaussians:
-            law[new[1:]] = law[new[0]]
+        for field in gaussians:
+            field[new[1:]] = field[new[0]]
     return replace(
         model, moments=moments, gaussians=gaussians, classes=classes, memo=None
     )
@@ -122,7 +122,7 @@ def copy_model(model: Model) -> Model:
 
 
 def refresh_all(model: Model) -> None:
-    """Derive the laws of all classes anew, and the prior where it follows counts."""
+    """Derive the densities of all classes, and the prior where it follows counts."""
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
     if model.classes.count_factor > 0.0:
@@ -130,7 +130,7 @@ def refresh_all(model: Model) -> None:
 
 
 def fade_all(model: Model, factor: float) -> None:
-    """Let all that has been learnt and counted so far count `factor` times as much."""
+    """Multiply the weight of all that has been learnt and counted by `factor`."""
     for m in range(model.M):
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
@@ -139,7 +139,7 @@ def fade_all(model: Model, factor: float) -> None:
 
 
 def may_continue(model: Model, base: Model) -> bool:
-    """Whether `model` may be what `base` became by learning, class by class."""
+    """Whether `model` may result from `base` by learning: no count is smaller."""
     return (
         model.n_seen >= base.n_seen
         and model.n_updates >= base.n_updates

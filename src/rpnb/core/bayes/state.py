@@ -1,4 +1,4 @@
-"""The records that a pass reads and writes."""
+"""The records that a pass reads and writes: the classes' state, the kernels' state."""
 
 from math import log1p
 from typing import NamedTuple
@@ -15,17 +15,17 @@ LEARN_ALL = 2
 
 
 class ClassState(NamedTuple):
-    """What is known of M classes, besides their moments."""
+    """Eligibility, counts and priors of M classes."""
 
     eligible: BoolArray
-    """(M,) whether the class has been declared or seen, and so takes part"""
+    """(M,) whether the class is active: declared or seen, and so may be predicted"""
     seen: FloatArray
     """(M,) weight of all rows seen of the class, learnt or not; it fades as the
     moments do where the prior follows it"""
     bias: FloatArray
     """(M,) K·log P(y_m), up to a constant common to all classes"""
     count_factor: float
-    """K where the prior follows `seen`, 0 where it is fixed"""
+    """K where the prior follows the counts `seen`, 0 where it is fixed"""
 
 
 @compiled
@@ -43,7 +43,7 @@ class KernelState(NamedTuple):
     """The state that a pass reads and writes."""
 
     R: SingleArray
-    """(p, F) the K projections side by side; (0, F) if rows come projected already"""
+    """(p, F) the K matrices side by side; (0, F) if rows are projected already"""
     scale: float
     """1/√q"""
     prior: Prior

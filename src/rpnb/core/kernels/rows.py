@@ -1,6 +1,6 @@
 """Blocks of rows, dense or sparse, as one record that kernels read.
 
-Of a dense row the columns are left out; of a sparse row the zeros are.
+A dense row has no column indices; a sparse row has no zeros.
 """
 
 from collections.abc import Iterator
@@ -41,14 +41,14 @@ class RowValues(NamedTuple):
 
 
 def dense_rows(X: FloatArray) -> RowBlock:
-    """Rows of X (n, p); no copy if X is in C order and may be written to."""
+    """Return rows of an array X (n, p); no copy if X is in C order and writable."""
     n, p = X.shape
     values = _plain(X, np.float64).reshape(-1)
     return RowBlock(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
 
 
 def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlock:
-    """Rows in compressed form: sorted columns, none twice (`sum_duplicates`)."""
+    """Return rows in CSR form: sorted columns, none twice (`sum_duplicates`)."""
     return RowBlock(
         _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
     )
@@ -64,20 +64,20 @@ def row_blocks(n: int, size: int = _BLOCK_ROWS) -> Iterator[slice]:
 
 
 def as_rows(X: RowTable) -> RowBlock:
-    """Rows of a table of either kind."""
+    """Return rows of a dense array or a CSR matrix as one record."""
     if issparse(X):
         return sparse_rows(X.indptr, X.indices, X.data)
     return dense_rows(as_block(X))
 
 
 def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    # An array that may not be written to is another type to the compiler, which would
-    # compile all anew for it; nothing here writes to rows.
+    # A read-only array is another type to the compiler, which would compile every
+    # kernel once more for it; no kernel writes to rows.
     return np.require(array, dtype, ["C", "W"])
 
 
 @compiled
 def row_at(rows: RowBlock, i: int) -> RowValues:
-    """Row i of a block."""
+    """Return row i of a block, without copying."""
     start, stop = rows.starts[i], rows.starts[i + 1]
     return RowValues(rows.values[start:stop], rows.columns[start:stop])

@@ -6,10 +6,11 @@ so that one compiled pass serves all; `make_algorithm` puts the code and the par
 together. To add one: a code, its name in `ALGORITHMS`, its trigger in `is_triggered`
 and its step in `step_of`, all in this file.
 
-A round is described by a few numbers. In the two-class form the margin is m = y·f with f = w·x
-and y = ±1; in the multi-class form it is F_y − F_s, the score of the row's class minus
-that of its strongest rival s. v is xᵀΣx, l = max(0, 1 − m) the hinge loss, t the number
-of the round, `sides` the number of weight rows that a step changes: 1 or 2. A step is
+A round is described by a few numbers. In the two-class form the margin is m = y·f with
+f = w·x and y = ±1; in the multi-class form it is F_y − F_s, the score of the row's
+class minus that of its strongest rival s. v is xᵀΣx, l = max(0, 1 − m) the hinge loss,
+t the number of the round, `sides` the number of weight rows that a step changes: 1 or
+2. A step is
 
     w ← keep·w + α·y·g,    Σ ← (Σ − β·(Σx)(Σx)ᵀ)/divisor,
 
@@ -38,8 +39,8 @@ from rpnb.core.linear.confidence import (
     scw2_two_class,
 )
 
-# First order: a step along x. The codes from SOP on keep a covariance; the last three
-# compare the margin with the confidence in it.
+# The codes before SOP are of first order: a step along x. Those from SOP on keep a
+# covariance; the last three compare the margin with its standard deviation.
 PERCEPTRON: Final = 0
 PERCEPTRON_UNIFORM: Final = 1
 PERCEPTRON_PROPORTIONAL: Final = 2
@@ -100,13 +101,13 @@ _PARALLEL = 2.0**-40
 
 
 class LinearAlgorithm(NamedTuple):
-    """A learner's code and parameters. Made by `make_algorithm`, which keeps the types exact."""
+    """A learner's code and parameters. Made by `make_algorithm`."""
 
     algorithm: int
     two_class: bool
     """Whether one weight vector tells two classes apart, or M rows compete."""
     libol: bool
-    """Whether to do as the library where that is not sound: see `linear_pass`."""
+    """Whether to reproduce LIBOL also where it is not sound: see `linear_pass`."""
     C: float
     """Largest step, step size, or trade-off: see the learner's step."""
     phi: float
@@ -183,7 +184,7 @@ class StepInputs(NamedTuple):
 
 
 class WeightStep(NamedTuple):
-    """How far to go: see the head of this file."""
+    """A step's four numbers; see the docstring of this module."""
 
     keep: float
     alpha: float
@@ -197,7 +198,7 @@ def is_triggered(
 ) -> bool:
     """Whether a round counts as an update; v is read by IELLIP, CW and SCW only.
 
-    These three need v > 0: Σ has no negative directions but by rounding.
+    These three need v > 0, which only rounding errors in Σ can violate.
     """
     algorithm = rule.algorithm
     if algorithm in (OGD, AGGRESSIVE_ROMMA, PA, PA1, PA2, AROW, NAROW, NHERD):
@@ -221,7 +222,7 @@ def step_of(rule: LinearAlgorithm, inputs: StepInputs) -> WeightStep:
     """Return the learner's step in a round that counts as an update.
 
     The Perceptron (Rosenblatt 1958) and SOP, the second-order Perceptron (Cesa-Bianchi,
-    Conconi & Gentile 2005), go the whole x: α = 1.
+    Conconi & Gentile 2005), have α = 1.
     """
     algorithm = rule.algorithm
     keep, alpha, beta, divisor = 1.0, 1.0, 0.0, 1.0
@@ -270,7 +271,7 @@ def perceptron_shares(
     y: int,
     shares: FloatArray,
 ) -> None:
-    """Set `shares` (M,) to how much of x each row gains; Crammer & Singer (2003).
+    """Set `shares` (M,) to the multiple of x for each row; Crammer & Singer (2003).
 
     Row y gains 1; the rows E = {i : F_i > F_y} of eligible classes lose 1 together:
     uniformly, 1/|E| each, or in proportion to F_i − F_y. E may be empty: of a class new
@@ -348,8 +349,8 @@ def ogd(algorithm: int, C: float, m: float, t: int) -> float:
 def pa(m: float, square: float, sides: int) -> float:
     """PA, passive-aggressive; Crammer et al. (2006). α = l/(sides·‖x‖²): then m = 1.
 
-    x = 0 gives ∞, which the pass refuses: see `linear_pass`. LIBOL's two-class form
-    takes α = 1 then, which moves nothing either.
+    x = 0 gives ∞, and `linear_pass` then takes no step. LIBOL's two-class form has
+    α = 1 for x = 0, which changes nothing either.
     """
     if square == 0.0:
         return 1.0 if sides == 1 else np.inf

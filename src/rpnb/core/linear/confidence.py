@@ -1,7 +1,7 @@
 """The steps of the linear learners that keep a covariance, beside their formulas.
 
-Each function returns α and β, or α alone, of the step that `algorithms` describes,
-where the letters are explained.
+Each function returns α and β, or α alone, of the step described in `linear.algorithms`,
+which also explains the letters.
 """
 
 import numpy as np

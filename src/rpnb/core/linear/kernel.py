@@ -1,8 +1,8 @@
 """The compiled pass of a linear learner over a block of rows: test, then train.
 
-One row after the other is scored, its label predicted, and, if the row is to be learnt,
-one step taken by the learner's rule. The state is a record of arrays, written in place:
-passes over parts of a stream, one after the other, leave the same bits as one pass.
+Each row is scored, its label predicted, and, if it is to be learnt, one step of the
+algorithm is taken. The state is a record of arrays, written in place: consecutive
+passes over parts of a stream leave the same bits as one pass over all of it.
 """
 
 from typing import NamedTuple
@@ -50,22 +50,22 @@ class _Workspace(NamedTuple):
     shares: FloatArray
     """(M,)"""
     g: FloatArray
-    """(p,) room for Σx"""
+    """(p,) for Σx"""
 
 
 class _Target(NamedTuple):
-    """A row whose class is known, after its prediction."""
+    """What a labelled row tells a learner, after its prediction."""
 
     up: int
-    """the row of W that moves along"""
+    """the row of W to which a multiple of the direction is added"""
     down: int
-    """the row of W that moves against, −1 in the two-class form"""
+    """the row of W from which it is subtracted, −1 in the two-class form"""
     sign: float
     """y = ±1 in the two-class form, else 1"""
     m: float
     """margin"""
     wrong: bool
-    """whether the prediction was"""
+    """whether the prediction was wrong"""
 
 
 @compiled
@@ -81,9 +81,9 @@ def linear_pass(
 
     Parameters
     ----------
-    rule, state : Rule, LinearState
+    rule, state : LinearAlgorithm, LinearState
         The learner. `state` is written to if `learn`.
-    rows : Rows
+    rows : RowBlock
         n rows, dense or sparse.
     y : array of shape (n,)
         Numbers of the classes, −1 for a row that is only predicted; not read unless
@@ -102,13 +102,13 @@ def linear_pass(
     though counted as a round, is no update. So a learner whose classes are all declared
     at the start does as LIBOL, which knows M.
 
-    An update is a round that meets the learner's trigger, as LIBOL counts, be the step
-    of length zero or refused. A step is refused if its numbers, or a weight after it,
-    would not be finite (a zero row in multi-class PA; squares that overflow), if v < 0,
-    or if Σx is nothing but rounding error (`is_credible`). So weights and covariances
-    stay finite, whatever finite rows come. With `rule.libol` only v < 0 is refused:
-    both rows of a step that is not finite become NaN, as in the library. Predictions
-    and rivals pass over NaN scores while there are others.
+    An update is a round that meets the algorithm's trigger, as LIBOL counts, even if
+    its step has length zero or is not taken. A step is not taken if its numbers, or a
+    weight after it, would not be finite (a zero row in multi-class PA; squares that
+    overflow), if v < 0, or if Σx is only rounding error (`is_credible`). So weights and
+    covariances stay finite for all finite rows. With `rule.libol` only v < 0 prevents a
+    step: both rows of a step that is not finite become NaN, as in the library. A class
+    with a NaN score is predicted, or the rival, only if all scores are NaN.
     """
     M, p = state.W.shape
     workspace = _Workspace(np.empty(M), np.empty(M), np.empty(p))
@@ -158,10 +158,10 @@ def linear_scores(
 def _score(
     rule: LinearAlgorithm, state: LinearState, workspace: _Workspace, row: RowValues
 ) -> tuple[RowValues, float]:
-    """Fill `desk.scores`; return Σx and v of SOP, and nothing of use of the others.
+    """Fill `workspace.scores`; return Σx and v for SOP, placeholders for the others.
 
     SOP, in every round: Σ' = Σ − (Σx)(Σx)ᵀ/(1 + v), then f = wᵀΣ'x with the new Σ'. As
-    Σ'x = Σx/(1 + v), f needs no Σ', and to predict changes nothing.
+    Σ'x = Σx/(1 + v), f can be computed without Σ', so predicting changes no state.
     """
     if rule.algorithm != SOP:
         products(row, state.W, workspace.scores)
@@ -173,9 +173,9 @@ def _score(
 
 @compiled
 def _leader(scores: FloatArray, eligible: BoolArray, but: int) -> int:
-    """Eligible class of the highest score, the first of equals, −1 if there is none.
+    """Return the eligible class of the highest score, the first of equals, or −1.
 
-    Class `but` is left out. A NaN leads only where all are NaN.
+    Class `but` is left out. A class with a NaN leads only if all scores are NaN.
     """
     best = -1
     for m in range(scores.shape[0]):
@@ -201,7 +201,7 @@ def _learn(
     row: RowValues,
     target: _Target,
 ) -> None:
-    """Take the step that a row teaches, if it is a lesson by the learner's trigger."""
+    """Update the state by one labelled row, if the algorithm's trigger is met."""
     algorithm = rule.algorithm
     W, S = state.W, state.S
     up, down = target.up, target.down
@@ -264,7 +264,7 @@ def _update_by_shares(
     row: RowValues,
     y: int,
 ) -> None:
-    """Take the step of the perceptrons that blame all rows of W ahead of row y."""
+    """Take the step of the perceptrons that move all rows of W scored above row y."""
     shares = workspace.shares
     perceptron_shares(rule.algorithm, workspace.scores, state.eligible, y, shares)
     for m in range(shares.shape[0]):

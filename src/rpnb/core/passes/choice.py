@@ -1,8 +1,7 @@
-"""The two ways to a label, what they cost, and the choice between them.
+"""The choice between the screened and the quadratic pass, block by block.
 
-The costs are nanoseconds on one core, fitted to measurements (`benchmarks/
-bench_quadratic.py`); only their ratios matter, and they decide nothing but speed
-([decision 7](../../../docs/decisions/0007-choice-of-path.md)).
+Both give the same labels and state; the choice only matters to speed. It compares the
+costs of `core.passes.costs` with what has been measured along the stream.
 """
 
 from typing import Literal, TypeAlias
@@ -30,29 +29,30 @@ from rpnb.core.projection.matrices import project
 
 Path: TypeAlias = Literal["auto", "columns", "quadratic"]
 
-# Rows between two looks at which way is cheaper, once by quadratic forms: about so many
-# changes of classes, within limits. Rows that the expected rate of changes counts as;
-# rows over which the rate is averaged.
+# The quadratic pass runs for about `_CHANGES` updates before the choice is made again,
+# within these numbers of rows. The expected rate of updates counts as `_EXPECTED` rows;
+# the rate is averaged over `_WINDOW` rows.
 _CHANGES = 256
 _FEWEST_ROWS = 1024
 _MOST_ROWS = 65536
 _EXPECTED = 64
 _WINDOW = 2048
-# Changes between two evaluations of forms, about, and the fewest rows.
+# Updates expected between two evaluations of the forms, and the fewest rows of a step.
 _CHANGES_IN_STEP = 4
 _FEWEST_STEP = 64
-# Of what building its form costs, how much a change of a class is expected to cost; and
-# the changes that this expectation counts as, and over which costs are averaged.
+# An update is first expected to cost this share of building a form; the number of
+# updates that this expectation counts as; the number over which costs are averaged.
 _SHARE = 0.5
 _SHARE_CHANGES = 64.0
 _SHARE_WINDOW = 1024.0
 
 
 class QuadraticPass:
-    """Working space for passes of one model by quadratic forms.
+    """Runs the quadratic pass of one model over many blocks of rows.
 
-    The origin is the mean of the first rows of X. Steps of `step` rows only matter to
-    speed. Classes are brought up to date when they are needed.
+    The origin is the mean of the first rows of X. The forms of `step` rows are
+    evaluated together, which only matters to speed. Forms of classes in `stale` are
+    built before the next run.
     """
 
     def __init__(self, model: Model, X: FloatArray, step: int | None = None) -> None:
@@ -62,7 +62,7 @@ class QuadraticPass:
         self.step = step or MOST_STEP
         self._rebuild = rebuild_cost(p, model.F)
         self._undecided = undecided_cost(p, model.F)
-        # What keeping forms has cost so far, besides evaluating them.
+        # Accumulated cost of the forms, besides that of evaluating them.
         self.upkeep = 0.0
         origin = as_block(X[:1024]).mean(axis=0)
         centre = np.empty((1, model.F))
@@ -78,7 +78,7 @@ class QuadraticPass:
         )
         columns = self._quadratic.columns
         if columns.shape[1] == model.F:
-            # One matrix in the cache, and not two.
+            # Forms and pass share one matrix, which saves cache.
             self._learner = self._learner._replace(R=columns[:p])
         self.stale: BoolArray = np.ones(model.M, np.bool_)
 
@@ -112,10 +112,11 @@ class QuadraticPass:
 
 
 class PassChoice:
-    """The two screeners of a model, and block by block the choice between them.
+    """Runs over blocks of rows the pass that is expected to be faster.
 
-    `rate` is how many classes are expected to change a row; what is seen along the way
-    corrects it. X are all rows that are going to be passed over.
+    `rate` is the expected number of updates per row, corrected by what is observed. X
+    holds all rows of the stream to come. `path` other than "auto" fixes the pass:
+    "columns" is the screened one.
     """
 
     def __init__(
@@ -126,26 +127,26 @@ class PassChoice:
         self._X = X
         self._jobs = jobs
         self._left = X.shape[0]
-        # Forms need the projection's matrix, and rows that are not sparse.
+        # The quadratic pass needs the projection matrix and dense rows.
         self._path = "columns" if projects_beforehand(model.projection, X) else path
-        # Changes of classes and rows, of which the older count less and less.
+        # Numbers of updates and of rows, exponentially averaged.
         self._changes = rate * _EXPECTED
         self._rows = float(_EXPECTED)
         self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
         self._rebuild = rebuild_cost(p, F)
-        # What changes of classes have cost by forms, and how many they were.
+        # Cost of updates in the quadratic pass, and their number, averaged likewise.
         self._upkeep = (_SHARE * self._rebuild + update_cost(p)) * _SHARE_CHANGES
         self._kept = _SHARE_CHANGES
-        # Where forms never pay, there is no need to look again after a block.
+        # Where forms never pay there is nothing to choose, and one block suffices.
         asks = self._path == "auto" and self._gain > 0.0
         self._block = block_rows(p, F) if asks else X.shape[0]
         self._columns: ScreenedPass | None = None
         self._quadratic: QuadraticPass | None = None
-        # Classes whose laws changed since the column screen was last used.
+        # Classes whose densities changed since the screened pass was last used.
         self._stale = np.zeros(model.M, np.bool_)
 
     def refresh(self, classes: IntArray) -> None:
-        """Take note that the named classes have changed."""
+        """Mark the named classes as changed by the caller: both passes update them."""
         self._changes += classes.shape[0]
         self._stale[classes] = True
         if self._quadratic is not None:
@@ -177,8 +178,8 @@ class PassChoice:
                 self._upkeep = keep * (self._upkeep + screener.upkeep)
                 self._kept = keep * (self._kept + updates)
                 screener.upkeep = 0.0
-            # The other way may have to catch up. Which classes changed is not counted,
-            # because that would take a good part of the time of a pass by forms.
+            # The pass that did not run must update all classes: recording which of them
+            # have learnt would slow the quadratic pass noticeably.
             if updates > 0 and quadratic:
                 self._stale[:] = True
             elif updates > 0 and self._quadratic is not None:
@@ -191,7 +192,7 @@ class PassChoice:
             start = rows.stop
 
     def _forms_pay(self) -> bool:
-        """Whether quadratic forms are the cheaper way for the rows that are left."""
+        """Whether the quadratic pass should be cheaper for the remaining rows."""
         change = self._upkeep / self._kept
         gain = self._gain - change * self._changes / self._rows
         stale = self._model.M
@@ -200,7 +201,7 @@ class PassChoice:
         return gain * self._left > stale * self._rebuild
 
     def _rows_until_next_choice(self) -> int:
-        """Return how many rows to pass over by forms before looking again."""
+        """Return for how many rows to run the quadratic pass before choosing again."""
         rows = _CHANGES * self._rows / max(self._changes, 1e-9)
         return int(min(max(rows, _FEWEST_ROWS), _MOST_ROWS))
 

@@ -9,30 +9,30 @@ from rpnb.core.passes.quadratic.record import n_terms
 
 
 def column_cost(p: int, F: int, M: int) -> float:
-    """Return what a row costs by columns: projected, then scored class by class."""
+    """Return the cost of a row in the screened pass: projection, then scores."""
     return 200.0 + 10.0 * M + 0.023 * p * F + 0.06 * M * F
 
 
 def quadratic_cost(p: int, M: int) -> float:
-    """Return what a row costs by quadratic forms that are up to date."""
+    """Return the cost of a row in the quadratic pass, if all forms are up to date."""
     return 8.0 + 8.0 * M + 1.5 * p + 0.06 * M * n_terms(p)
 
 
 def rebuild_cost(p: int, F: int) -> float:
-    """Return what it costs to build a form, and to evaluate it for a step."""
+    """Return the cost of building one class's form and evaluating it for a step."""
     return (1.0 + 0.0195 * p * (p + 1)) * F + 5.0 * n_terms(p)
 
 
 def update_cost(p: int) -> float:
-    """Return what else a class that learns costs by forms: the rest of a step."""
+    """Return the cost of updating the rest of a step after a class has learnt."""
     return 1500.0 + 6.0 * n_terms(p)
 
 
 def undecided_cost(p: int, F: int) -> float:
-    """Return what a row costs that forms leave undecided between two classes."""
+    """Return the extra cost of a row that forms leave undecided between two classes."""
     return 200.0 + 0.055 * p * F + 2.0 * exact_score_cost(F)
 
 
 def exact_score_cost(F: int) -> float:
-    """Return what it costs to score a class definitively."""
+    """Return the cost of one double-precision score."""
     return 0.35 * F

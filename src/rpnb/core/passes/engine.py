@@ -1,6 +1,6 @@
 """Running a model over many rows: blocks of bounded size, the fastest pass for each.
 
-Everything here is about *how* a result is found. The labels and the state are those of
+Everything here concerns speed and memory only. The labels and the state are those of
 `core.passes.exact.pass_exact`, to the bit, however rows are cut into blocks and calls.
 """
 
@@ -34,7 +34,7 @@ from rpnb.core.projection.apply import (
 )
 from rpnb.core.projection.matrices import project
 
-# Below this many rows, preparing the screen costs more than it saves.
+# For fewer rows, preparing a faster pass costs more than it saves.
 _FEW = 16
 
 _ONE = np.ones(1)
@@ -42,7 +42,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 def _expected_changes(model: Model, learn: int) -> float:
-    """Return how many classes are expected to change a row."""
+    """Return the expected number of updates per row."""
     if learn == LEARN_MISTAKES and model.n_seen > 0:
         return model.n_updates / model.n_seen
     return 0.0 if learn == LEARN_NOTHING else 1.0
@@ -61,9 +61,10 @@ def run(
 ) -> None:
     """Pass over the rows of X (n, p) one observation at a time.
 
-    Parameters are those of `core.passes.exact.pass_exact`. `choice` of the same model
-    save preparing them; `path` leaves no choice of the way, for tests and benchmarks.
-    With two `jobs`, rows are projected in a thread ahead of the pass.
+    Parameters are those of `core.passes.exact.pass_exact`. A `choice` kept from an
+    earlier call with the same model saves preparing one. `path` other than "auto" fixes
+    the pass, for tests and benchmarks. With two `jobs`, rows are projected in a thread
+    ahead of the pass.
     """
     n = X.shape[0]
     if n == 1 and model.rule == "log_sum" and not issparse(X):
@@ -156,8 +157,8 @@ def run_batches(
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
-    A batch is predicted with the model as it stands; then each class learns at once the
-    rows of its own that were misclassified, or all of them.
+    All rows of a batch are predicted first. Then each class learns, in one step, those
+    of its rows that were misclassified, or all of its rows.
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     rate = min(_expected_changes(model, learn), model.M / size)
@@ -191,7 +192,7 @@ def _accumulate(
     keep: float,
     into: Moments,
 ) -> None:
-    """Add the rows named in `taken` to `into`, block by block; see `accumulate_rows`."""
+    """Do what `accumulate_rows` does for the rows named in `taken`, block by block."""
     projection = model.projection
     learner = model.kernel_state(projected=projects_beforehand(projection, X))
     for chosen in row_blocks(taken.shape[0], block_rows(projection.p, model.F)):
@@ -206,8 +207,8 @@ def _accumulate(
 def scores(model: Model, X: RowTable) -> FloatArray:
     """Return the score of every class for every row (n, M); the largest wins.
 
-    For "log_sum" these are the definitive scores of equation (6), for the other rules
-    what `rpnb.core.bayes.combining.combine` makes of the members' posteriors.
+    For "log_sum" these are the scores of equation (6) in double precision, for the
+    other rules the combined posteriors of `rpnb.core.bayes.combining.combine`.
     """
     out = np.empty((X.shape[0], model.M))
     projection = model.projection

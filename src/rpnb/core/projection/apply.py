@@ -1,9 +1,9 @@
-"""Wide rows: sparse ones, and laws of projection that have no matrix at hand.
+"""Projecting rows before a pass: sparse rows, and distributions without a matrix.
 
-The definitive projection of a sparse row costs its non-zeros only, and so does a fast
-transform its additions; there is nothing to be screened beforehand. Such rows are
-projected in double precision block by block, and the passes get them projected already.
-The bits are those of the same row dense: zeros leave no trace.
+Projecting a sparse row costs its non-zeros only, and a fast transform few additions, so
+a single-precision projection beforehand would save nothing. Such rows are projected in
+double precision block by block, and the passes get the projections. A sparse row has
+the same bits as the same row dense, since zeros change no sum.
 """
 
 from math import sqrt
@@ -18,24 +18,24 @@ from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_at
 from rpnb.core.projection.matrices import add_four, add_one, draw_matrix
 from rpnb.core.projection.record import STRUCTURED, Projection
 
-# Rows of a matrix that are drawn, used and forgotten together.
+# Rows of a matrix that is not kept which are drawn and used together.
 _PANEL: Final = 256
 
 
 def projects_beforehand(projection: Projection, X: RowTable) -> bool:
-    """Whether the passes get the rows of X projected already."""
+    """Whether rows of X are projected before the passes rather than by them."""
     return projection.R.shape[0] == 0 or issparse(X)
 
 
 def rows_for_passes(projection: Projection, X: RowTable) -> FloatArray:
-    """Return rows as the passes take them: as they are (n, p), or projected (n, F)."""
+    """Return rows as the passes take them: unchanged (n, p), or projected (n, F)."""
     if projects_beforehand(projection, X):
         return project_rows(projection, X)
     return as_block(X)
 
 
 def project_rows(projection: Projection, X: RowTable) -> FloatArray:
-    """Return the definitive projections (n, F) of rows of either kind."""
+    """Return the double-precision projections (n, F) of dense or sparse rows."""
     rows = as_rows(X)
     Z = np.zeros((X.shape[0], projection.K * projection.q))
     scale = 1.0 / sqrt(projection.q)
@@ -52,7 +52,7 @@ def project_rows(projection: Projection, X: RowTable) -> FloatArray:
 def _draw_and_project(
     projection: Projection, rows: RowBlock, scale: float, Z: FloatArray
 ) -> None:
-    """Project by a matrix too large to keep: rows are drawn where they are needed."""
+    """Project by a matrix too large to keep, drawing its rows as they are needed."""
     met = np.arange(projection.p)
     if rows.columns.shape[0] > 0:
         met = np.unique(rows.columns)
@@ -75,12 +75,12 @@ def _draw_and_project(
 def add_contributions(
     rows: RowBlock, place: IntArray, scale: float, R: SingleArray, Z: FloatArray
 ) -> None:
-    """Add to Z (n, F) what features contribute whose rows of the matrix are in R.
+    """Add to Z (n, F) the contributions of those features whose matrix rows are in R.
 
-    `place` (p,) is the row of R that belongs to each feature, −1 where it is not there.
+    `place` (p,) is the row of R that belongs to each feature, −1 if R does not have it.
     An entry of Z is a chain of fused multiply-adds in the order of the features, as by
-    `projection.matrices.project`. Features are taken four at a time, to load and store
-    a sum once for four.
+    `projection.matrices.project`. Features are taken four at a time, so that a sum is
+    loaded and stored once for four.
     """
     x = np.empty(4)
     chosen = np.empty(4, np.int64)

@@ -1,9 +1,9 @@
-"""Rows of random projections for features that come and go.
+"""Rows of random projections for features that appear along the stream.
 
-An entry of a projection is a function of the seed and its address, so features need not
-be known beforehand: the row of a feature is drawn when the feature first appears and
-kept. An observation is projected by the rows of its own features alone, for a feature
-that is absent is zero, and a zero leaves no trace.
+An entry of a projection is a function of the seed, the feature and the column, so
+features need not be known beforehand: the row of a feature is drawn when the feature
+first appears, and kept. An observation is projected by the rows of its own features
+alone, since an absent feature is zero and changes no sum.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from rpnb.core.projection.record import Projection
 
 @dataclass(slots=True)
 class DrawnFeatures:
-    """The rows drawn so far, in the order of drawing, with room for more."""
+    """The rows drawn so far, in the order of drawing, in arrays with spare capacity."""
 
     distribution: Distribution
     seed: int
@@ -34,7 +34,7 @@ class DrawnFeatures:
     """(F,) sum of the squares of each column of R"""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle and copy the recipe; the rows are drawn again."""
+        """Pickle and copy the parameters; the rows are drawn again."""
         features = self.features[: self.p].copy()
         return draw_features, (self.distribution, self.seed, self.K, self.q, features)
 
@@ -51,10 +51,10 @@ def draw_features(
 
 
 def add_features(rows: DrawnFeatures, features: UIntArray) -> None:
-    """Draw the rows of features that were not there; those drawn already stay.
+    """Draw the rows of further features; those drawn already stay.
 
-    Room is doubled when it runs out, so that p features cost p rows' drawing and about
-    as much copying, whether they come one by one or at once.
+    The capacity is at least doubled when it runs out, so that p features cost drawing p
+    rows and copying about as many, whether they come one by one or at once.
     """
     stop = rows.p + features.shape[0]
     if stop > rows.features.shape[0]:
@@ -71,8 +71,8 @@ def add_features(rows: DrawnFeatures, features: UIntArray) -> None:
 def projection_of(rows: DrawnFeatures, which: IntArray) -> Projection:
     """Return the projection of some of the features, in the given order.
 
-    It shares nothing with `rows`. The columns' greatest length, which only bounds
-    errors, is that of all rows.
+    It shares no array with `rows`. Its `max_column_norm`, which only bounds errors, is
+    that of all rows.
     """
     return Projection(
         rows.distribution,

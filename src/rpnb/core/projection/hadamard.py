@@ -3,13 +3,13 @@
 A block of p₂ columns is R = D H Π E H / √p₂ (as the structured random features of Yu
 and others, NIPS 2016, with a permutation): features are padded by zeros to a power of
 two, p₂; D and E hold random signs; H is the Hadamard matrix of order p₂, whose entries
-are ±1; Π is a random permutation. F columns take T = ⌈F/p₂⌉ blocks, with Π and E of
-their own.
+are ±1; Π is a random permutation. F columns take T = ⌈F/p₂⌉ blocks, each with its own Π
+and E.
 
 An entry is a sum of p₂ random signs over √p₂, nearly normal, of mean 0 and variance 1.
 Entries of one column are uncorrelated, and the columns of a block are orthogonal where
-p is a power of two: of a block, all distances are preserved. One transform alone would
-give entries ±1; where one feature dominates, all columns would then look alike.
+p is a power of two, so that a whole block preserves all distances. One transform alone
+would give entries ±1, and where one feature dominates, all columns would be alike.
 """
 
 from typing import Final, NamedTuple
@@ -27,24 +27,24 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowValues, row_at
 from rpnb.core.projection.matrices import draw_matrix
 
-# Make the numbers of Π and E other than those of D.
+# Changes of the seed, so that D, Π and E are independent.
 _PERMUTATION: Final = 0x7065726D75746174
 _SECOND: Final = 0x7365636F6E647369
 
 
 class Hadamard(NamedTuple):
-    """What is random in T blocks of p₂ columns."""
+    """The signs and permutations of T blocks of p₂ columns."""
 
     signs: SingleArray
     """(p,) D: ±1"""
     places: IntArray
-    """(T, p₂) Π: from where each number of the second transform comes"""
+    """(T, p₂) Π: for each input of the second transform, which output of the first"""
     weights: FloatArray
     """(T, p₂) E/√p₂"""
 
 
 def draw_hadamard(seed: int, features: UIntArray, F: int) -> Hadamard:
-    """Draw what is random for `features` (p,).
+    """Draw signs and permutations for `features` (p,) and F columns.
 
     The sign of a feature is a function of (seed, feature), Π and E of a block are
     functions of (seed, block, p₂). Hence a column does not depend on how many there
@@ -127,13 +127,13 @@ def _store_columns(v: FloatArray, step: int, z: FloatArray) -> None:
 def _transform(
     v: FloatArray, w: FloatArray, order: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Transform T vectors of length `order`, which stand in v one after the other.
+    """Transform T vectors of length `order`, stored in v one after the other.
 
     A stage adds and subtracts neighbours, the sums to the lower half of the other
     array, the differences to its upper half: every stage is the same loop over
     contiguous numbers, whatever the order. Entry i = Σ b_l·2ˡ of vector t moves from
-    t·order + i, bit by bit of i, to i·T + t. Two stages are made at a time. Returns the
-    array that holds the result, and the other.
+    t·order + i, bit by bit of i, to i·T + t. Two stages are done at a time. Returns the
+    array that holds the result, then the other one, which is overwritten.
     """
     N = v.shape[0]
     quarter = N // 4

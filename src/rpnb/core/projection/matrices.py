@@ -1,8 +1,9 @@
 """Random projections: drawing the K matrices and applying them, equation (2).
 
-The K matrices stand side by side as one (p, F) matrix of 32-bit floats, unscaled: the
-factor 1/√q goes to the observation, which is shorter. Single precision loses nothing,
-since a projection is *any* draw from its law, and halves the memory to be read.
+The K matrices are stored side by side as one (p, F) matrix of 32-bit floats, unscaled:
+the factor 1/√q is applied to the observation, which is shorter. Single precision
+halves the memory to be read and costs no accuracy, since a projection is *any* draw
+from its distribution.
 """
 
 from math import floor, log2, sqrt
@@ -34,7 +35,8 @@ from rpnb.core.kernels.vectors import (
 
 MatrixDistribution: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
 Distribution: TypeAlias = MatrixDistribution | Literal["very_sparse", "hadamard"]
-# Laws whose entries are independent of each other and of p: any row can be drawn alone.
+# Distributions whose entries are independent of each other and of p: any row can be
+# drawn alone.
 MATRIX_DISTRIBUTIONS: Final[tuple[MatrixDistribution, ...]] = get_args(
     MatrixDistribution
 )
@@ -49,8 +51,8 @@ _ROOT_THREE: Final = np.float32(1.7320508)
 _SIXTH: Final = -(2**31) + 2**32 // 6
 _THIRD: Final = -(2**31) + 2**32 // 3
 
-# Entries of the matrix that all rows meet before the next ones: they stay in the
-# second-level cache.
+# Entries of the matrix that are applied to all rows before the next ones, so that they
+# stay in the second-level cache.
 _ENTRIES: Final = 1 << 16
 
 
@@ -66,10 +68,10 @@ def draw_matrix(
 
     Parameters
     ----------
-    law : {"gaussian", "bernoulli", "achlioptas"}
-        The laws whose rows can be drawn one without the other:
-        N(0, 1); ±1 with probability ½ each; or −√3, 0, √3 with probabilities 1/6, 2/3,
-        1/6 (section 2.1 of the paper). All have mean 0 and variance 1.
+    distribution : {"gaussian", "bernoulli", "achlioptas"}
+        Distribution of the entries: N(0, 1); ±1 with probability ½ each; or −√3, 0, √3
+        with probabilities 1/6, 2/3, 1/6 (section 2.1 of the paper). All have mean 0 and
+        variance 1.
     seed : int
         64 bits.
     features : array of shape (p,)
@@ -159,11 +161,10 @@ def project(
 
     Every entry is one chain of fused multiply-adds in the order of the features, so
     a row's projection has the same bits whatever other rows are projected with it,
-    and a zero leaves no trace. Rows are taken in pairs, because widening the matrix's
-    entries costs as much as two multiplications by them.
+    and zeros change nothing. Rows are taken in pairs, because converting the matrix's
+    entries to double precision costs as much as two multiplications by them.
 
-    A matrix without rows stands for one that has been applied already: X holds the
-    projections (n, F), and they are copied.
+    If R has no rows, X already holds the projections (n, F), and they are copied.
     """
     p, F = R.shape
     n = rows.shape[0]
@@ -200,10 +201,10 @@ def _two_rows(
     u: FloatArray,
     v: FloatArray,
 ) -> int:
-    """Add to u and v (F,) what the features first … last − 1 of x and y contribute.
+    """Add the contributions of features first … last − 1 of x and y to u and v (F,).
 
-    Where `first` is 0, nothing has been added before. Sixteen columns at a time;
-    returns how many have been done.
+    If `first` is 0, the sums start at zero. Sixteen columns at a time; returns the
+    number of columns done.
     """
     whole = F - F % 16
     for f in range(0, whole, 16):
@@ -254,7 +255,7 @@ def _one_row(
 ) -> int:
     """Do what `_two_rows` does, for one row, thirty-two columns at a time.
 
-    One multiplication takes as long as eight side by side.
+    Eight independent sums hide the latency of a multiply-add.
     """
     whole = F - F % 32
     for f in range(0, whole, 32):
@@ -305,7 +306,7 @@ def _last_columns(
     start: int,
     z: FloatArray,
 ) -> None:
-    """Do the same for columns from `start` on, which do not fill a tile."""
+    """Do what `_one_row` does for the columns from `start` on, which fill no tile."""
     for f in range(start, F):
         total = z[f] if first > 0 else 0.0
         for i in range(first, last):
@@ -317,8 +318,8 @@ def _last_columns(
 def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None:
     """Project rows of X (n, p) in single precision: Z = X R, n a multiple of four.
 
-    Sums are taken in the order of the features, fused or not. Made for few features:
-    a tile of four rows and sixteen columns passes over the matrix as it lies.
+    Sums are taken in the order of the features, fused or not. Made for few features: a
+    tile of four rows and sixteen columns reads the matrix without repacking it.
     """
     n, p = X.shape
     F = R.shape[1]

@@ -1,4 +1,4 @@
-"""The way of rows through a tree: down to a leaf, tested there, learnt there."""
+"""Passing rows through a tree: find the leaf, predict there, learn there."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from rpnb.core.trees.votes import add_votes, largest, votes_by_majority
 
 
 class LeafPosition(NamedTuple):
-    """Where a row ends up in a tree."""
+    """The leaf that a row reaches in a tree, and the leaf's parent."""
 
     leaf: int
     """Number of the leaf in its tree"""
@@ -45,7 +45,7 @@ NO_POSITION = LeafPosition(-1, -1, False)
 
 @compiled
 def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> LeafPosition:
-    """Return the place of x (p,) in the tree whose places begin with `first`."""
+    """Return the leaf that x (p,) reaches in the tree whose places begin at `first`."""
     child = 0 if splits > 0 else -1
     node = -1
     is_left = False
@@ -95,10 +95,9 @@ def learn_at_leaf(
 def _count_correct(
     counts: LeafCounts, leaf: int, y: int, weight: float, scores: FloatArray
 ) -> None:
-    """Note which of the largest class and naive Bayes would have been right.
+    """Count whether the majority class, and whether naive Bayes, predicts class y.
 
-    While nothing has been seen no class is the largest, but naive Bayes, asked for its
-    best vote, names the first class.
+    At an empty leaf there is no majority class, but naive Bayes predicts class 0.
     """
     slots = counts.slots[leaf]
     if largest(counts.class_weight[leaf], slots, -1) == y:
@@ -108,7 +107,10 @@ def _count_correct(
 
 
 def split_and_link(forest: Forest, k: int, place: LeafPosition, split: Split) -> Forest:
-    """Split a leaf of tree k; return the forest, which is another if it had to grow."""
+    """Split a leaf of tree k and link the new node to its parent; return the forest.
+
+    The forest that is returned is a new one if it had to grow.
+    """
     if forest.splits[k] + 2 > places(forest):
         forest = with_more_places(forest)
     node = split_leaf(forest, k, place.leaf, split)
@@ -154,9 +156,9 @@ def pass_to_split(
 ) -> tuple[int, LeafPosition, Split]:
     """Pass rows through tree k from `row` on until one of them makes a leaf split.
 
-    Returned are the row to go on with, and the split. The loop reads the forest through
-    names bound before it, and calls functions that need few of its arrays: to pass a
-    whole forest costs as much as a vote.
+    Returns the row to resume with, the leaf and the split. The loop reads the forest
+    through variables bound before it, and calls functions with few of its arrays:
+    passing a whole forest to a function costs as much as a vote.
     """
     nodes = forest.nodes
     leaves = forest.leaves

@@ -1,12 +1,12 @@
-"""What a leaf observes, and how naive Bayes scores the classes there.
+"""The statistics of a leaf, and the naive Bayes scores of the classes there.
 
 The score of class c is log N_c + Σ_j log density_j(x_j | c), with a normal density for
-each attribute. A leaf keeps, for each class, all of this sum that does not depend on x,
-so that a score is `peak` − Σ_j (x_j − μ_j)²·precision_j. Three things do not fit this
-form: an attribute without variance, whose density is 1 at its only value and 0
+each attribute. A leaf keeps, for each class, the part of this sum that does not depend
+on x, so that a score is `peak` − Σ_j (x_j − μ_j)²·precision_j. Three cases need other
+formulas: an attribute without variance, whose density is 1 at its only value and 0
 elsewhere; a class not seen since the leaf began, whose density is 0; and, with
-`DENSITY_PRODUCT`, products that may leave the range of doubles. The last two are beyond
-the class's `limit`.
+`DENSITY_PRODUCT`, products that may leave the range of doubles. The last two are
+recognised by the class's `limit`.
 """
 
 from math import exp, log, sqrt
@@ -37,7 +37,7 @@ _LOG_TOTAL = 64.0
 
 
 def reset_leaf(leaves: Leaves, leaf: int, class_weight: FloatArray, slots: int) -> None:
-    """Make `leaf` a leaf that has observed nothing and expects these class weights."""
+    """Reset `leaf` to a leaf without observations that has these class weights."""
     counts, observed, densities = leaves
     for field in (*counts, *observed, *densities):
         field[leaf] = 0
@@ -53,8 +53,8 @@ def reset_leaf(leaves: Leaves, leaf: int, class_weight: FloatArray, slots: int) 
 def total_weight(counts: LeafCounts, leaf: int) -> float:
     """Return ΣN, added in the order of the classes.
 
-    A running sum would be cheaper, but would round otherwise: whether a leaf has gained
-    200 since its last attempt to split must come out as in MOA.
+    A running sum would be cheaper but would round differently, and whether a leaf has
+    gained 200 since its last attempt to split must be decided as in MOA.
     """
     total = 0.0
     for m in range(counts.slots[leaf]):
@@ -112,10 +112,10 @@ def refresh_leaf_densities(
     class_weight: float,
     density: int,
 ) -> None:
-    """Derive the laws of class m, after its weight and its Gaussians have changed."""
+    """Derive the density of class m, after its weight or its moments have changed."""
     log_weight = log(class_weight)
     peak = log_weight
-    reach = abs(log_weight) + _LOG_TOTAL
+    spread = abs(log_weight) + _LOG_TOTAL
     flat = 0
     extreme = False
     for j in range(observed.mean.shape[2]):
@@ -130,7 +130,7 @@ def refresh_leaf_densities(
         else:
             flat += 1
         peak += normaliser
-        reach += abs(normaliser)
+        spread += abs(normaliser)
         densities.centre[leaf, j, m] = observed.mean[leaf, m, j]
         densities.precision[leaf, j, m] = precision
         densities.normaliser[leaf, m, j] = normaliser
@@ -141,8 +141,8 @@ def refresh_leaf_densities(
     elif density == DENSITY_LOG:
         densities.limit[leaf, m] = np.inf
     else:
-        # No partial product lies further from 1 than e^(reach + distance).
-        densities.limit[leaf, m] = SAFE - reach
+        # No partial product lies further from 1 than e^(spread + distance).
+        densities.limit[leaf, m] = SAFE - spread
 
 
 @compiled
@@ -165,7 +165,7 @@ def score_by_distance(
 ) -> bool:
     """Do what `score_classes` does if nothing is flat or beyond limits; return whether.
 
-    Otherwise `scores` holds distances, for `finish_scores` to go on with.
+    Otherwise `scores` holds distances, from which `finish_scores` continues.
     """
     for m in range(slots):
         scores[m] = 0.0
@@ -265,9 +265,9 @@ def _log_of_product(
     """Return the log of e^score times the densities of x, multiplied in doubles.
 
     While the product and the next density are well within the range of doubles, adding
-    logarithms gives the product's logarithm to some 1e-13. Near the ends of the range,
-    where products lose digits, become 0 or overflow, and where the smallest double
-    survives every factor above ½, the doubles are in fact multiplied.
+    logarithms gives the product's logarithm to about 1e-13. Near the ends of the range,
+    where products lose digits, become 0 or overflow, or stay at the smallest double
+    after factors above ½, the doubles themselves are multiplied.
     """
     product = 1.0
     in_doubles = False

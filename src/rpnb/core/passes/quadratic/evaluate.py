@@ -1,7 +1,8 @@
-"""Evaluating quadratic forms for a step of rows, and bounding how wrong they are.
+"""Evaluating quadratic forms for a step of rows, and bounding their errors.
 
-Rows stand side by side as columns, sixteen of them in registers. A polynomial is nested
-so that no product of two features is ever formed:
+The rows of a step are the columns of an array, and sixteen of them are evaluated
+together in registers. A polynomial is nested so that no product of two features is ever
+formed:
 
     start + Σ_i x_i (b_i + Σ_{j ≥ i} c_ij x_j).
 """
@@ -24,7 +25,7 @@ from rpnb.core.kernels.vectors import (
 )
 from rpnb.core.passes.quadratic.record import DOUBLE, ROWS, QuadraticForms
 
-# Far beyond this a definitive score may be cut off (`rpnb.core.bayes.scoring`).
+# Far beyond this, terms of a double-precision score are limited (`core.bayes.scoring`).
 _LARGEST = 1e294
 
 
@@ -57,7 +58,7 @@ def evaluate(
 ) -> None:
     """Write the polynomials' values (M, ≥ n) for the first n columns of `centred`.
 
-    Columns are taken sixteen at a time: both arrays have columns to fill the last.
+    Columns are taken sixteen at a time: both arrays are padded to a multiple of that.
     """
     M, L = quadratic.factors.shape
     p, step = centred.shape
@@ -86,7 +87,8 @@ def evaluate_one(
 ) -> None:
     """Write class m's values for the columns first … last − 1 of `centred`.
 
-    The columns beside them that fill the sixteens are written too.
+    Columns are taken sixteen at a time; others in the first and last group are written
+    too.
     """
     M, L = quadratic.factors.shape
     p, step = centred.shape
@@ -110,9 +112,10 @@ def _two_classes(
     values: FloatArray,
     to: int,
 ) -> None:
-    """Evaluate the polynomials with factors from `at` on for sixteen columns.
+    """Evaluate the polynomials of two classes for sixteen columns from `first` on.
 
-    Two classes share the loads of the rows. Values go to rows from `to` on.
+    The classes' factors start at `at`; the rows are loaded once for both. Values are
+    written from `to` on, the second class's `step` places later.
     """
     products = p * (p + 1) // 2
     next_class = products + p
@@ -172,7 +175,7 @@ def _one_class(
     values: FloatArray,
     to: int,
 ) -> None:
-    """Do what `_two_classes` does, for one."""
+    """Do what `_two_classes` does, for one class."""
     products = p * (p + 1) // 2
     a0 = doubles(start)
     a1, a2, a3 = a0, a0, a0
@@ -207,7 +210,7 @@ def add_linear(
 ) -> None:
     """Add start + Σ linear_i x_i to the values (≥ last,) of columns first … last − 1.
 
-    The columns beside them that fill the sixteens get it too.
+    Columns are taken sixteen at a time; others in the first and last group get it too.
     """
     p, step = centred.shape
     x = centred.reshape(p * step)
@@ -246,17 +249,17 @@ def bound_errors(
     last: int,
     error_bounds: FloatArray,
 ) -> None:
-    """Bound |value + constant − score| of class m, by its form's laws.
+    """Bound |value + constant − score| of class m, with the precisions of its form.
 
-    For rows first … last − 1, of which `lengths` and `error_bounds` have room to fill the
-    fours. `constant` is the class's log density at the mean. What a class prior adds to
-    the bound is `score_rounding` times its absolute value.
+    Written to `error_bounds` for rows first … last − 1, four at a time. `lengths` are
+    the rows' |x'|, `constant` is the class's log density at the mean. A class prior
+    adds `score_rounding` times its absolute value to the bound.
     """
     p = quadratic.origin.shape[0]
     rows = quadratic.staleness.rows[m]
     trace_root = quadratic.trace_root[m]
     near = 1.01 * (p + 2) * DOUBLE * trace_root
-    # Following a row rounds the linear factors, and the means themselves.
+    # Each `shift_means` rounds the linear factors and the means.
     _bound_rows(
         0.5 * quadratic.gamma + 1.01 * rows * (p + 8) * DOUBLE,
         near,
@@ -289,7 +292,7 @@ def _bound_rows(
 ) -> None:
     for b in range(first - first % DOUBLES, last, DOUBLES):
         length = load_doubles(lengths, b)
-        # √(Σ w (z − μ)²) is at most this, of the definitive z at most `most`.
+        # √(Σ w (z − μ)²) is at most `size`; with z in double precision, at most `most`.
         size = length * trace_root + mean_norm
         # |x| + |x₀| is at most |x'| + 2|x₀|.
         projection_error = length * near + far

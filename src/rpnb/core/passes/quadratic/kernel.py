@@ -1,10 +1,10 @@
 """The test-then-train pass that predicts from quadratic forms.
 
 `pass_quadratic` gives the labels of `core.passes.exact.pass_exact` and leaves the same
-state, to the bit. The polynomials of a step of rows are evaluated together. The rows
-are then *settled*, a few at a time and more and more while nothing changes: which class
-leads, and whether that is certain. What the rest of the step knows of a class that
-learns is brought up to date.
+state, to the bit. The polynomials of a step of rows are evaluated together. Then the
+leading class of each row is found, and whether it is certain: for a few rows at first,
+and for twice as many each time while no class learns. When a class learns, its values
+and bounds for the rest of the step are updated.
 """
 
 from typing import NamedTuple
@@ -41,43 +41,37 @@ from rpnb.core.passes.quadratic.staleness import (
 )
 from rpnb.core.projection.matrices import project
 
-# What an undecided row costs that is learnt, so that it had to be projected anyway,
-# relative to one that is not.
-_CHEAP = 0.25
-# How many rows are settled together for one that was passed since the last change.
-_AHEAD = 16
-
 
 class RowsInStep(NamedTuple):
     """Working space for the rows of a step."""
 
     centred: FloatArray
-    """(p, step) x', one column a row"""
+    """(p, step) x', one column per row"""
     lengths: FloatArray
     """(step,) |x'|"""
     values: FloatArray
     """(M, step) the polynomials' values"""
     error_bounds: FloatArray
-    """(M, step) bounds of their errors"""
+    """(M, step) bounds of the values' errors"""
     leader: FloatArray
-    """(step,) the class that is best at least, −1 if none takes part"""
+    """(step,) the class with the largest lower bound, −1 if none is eligible"""
     lowest: FloatArray
-    """(step,) the least that its definitive score can be"""
+    """(step,) lower bound of the leader's double-precision score"""
     rivals: FloatArray
-    """(step,) how many classes may be first, itself included"""
+    """(step,) how many classes may have the largest score, the leader included"""
     mean_norm: FloatArray
-    """(M,) the polynomials' `pull` when they were evaluated"""
+    """(M,) the polynomials' `mean_norm` when they were evaluated"""
     low: FloatArray
-    """(M,) what is known of scores besides the polynomials, at least"""
+    """(M,) lower bound of what is added to the polynomials' values"""
     high: FloatArray
-    """(M,) and at most"""
+    """(M,) upper bound of the same"""
 
 
 @compiled
 def make_step(p: int, M: int, step: int) -> RowsInStep:
-    """Room for `step` rows of p features and M classes."""
+    """Return working space for `step` rows of p features and M classes."""
     padded = (step + ROWS - 1) // ROWS * ROWS
-    # What fills the last rows is evaluated too, and must be numbers.
+    # Padding is evaluated too, and must hold numbers.
     return RowsInStep(
         np.zeros((p, padded)),
         np.empty(padded),
@@ -107,11 +101,11 @@ def pass_quadratic(
 ) -> tuple[int, int, float]:
     """Do what `pass_exact` does, evaluating the polynomials of `step` rows at a time.
 
-    Every class must have a polynomial; those of classes that learn grow old, and are
-    built anew as `core.passes.quadratic.staleness` says. That costs as much as `price` rows
-    that are left undecided between two classes, of which `rival` is the part for either
-    class and the rest is for the projection. Returns the number of updates and of
-    polynomials built, and the cost of undecided rows in that unit.
+    Every class must have a polynomial; `core.passes.quadratic.staleness` says when that
+    of a class that learns is built again. Costs are in units of a row that is left
+    undecided between two classes: `price` is the cost of building a polynomial, `rival`
+    that of scoring one of the two classes in double precision. Returns the number of
+    updates, of polynomials built, and the cost of undecided rows.
     """
     n = X.shape[0]
     classes = learner.classes
@@ -122,7 +116,7 @@ def pass_quadratic(
     two = np.empty(2, np.int64)
     open_classes = np.empty(M, np.bool_)
     lanes = np.empty(LANES)
-    # Whether a row that is not learnt leaves all scores as they are.
+    # Whether a row that is not learnt changes no score.
     fixed = learn == LEARN_NOTHING or classes.count_factor == 0.0
     updates = 0
     built = 0
@@ -136,11 +130,11 @@ def pass_quadratic(
         for m in range(M):
             _bound_class(learner, quadratic, work, m, 0, size)
             _update_known(learner, quadratic.staleness, work, m)
-        # Rows before `until` are settled; then come `ahead` more, and twice as many the
-        # next time, unless something changes.
+        # The leaders of rows before `until` are known; next are those of `ahead` more
+        # rows, and of twice as many each time until a class changes.
         until = 0
         ahead = size
-        # The row whose projection is at hand, in the second row of z.
+        # The row whose projection is in the second row of z, or −1.
         spare = -1
         b = 0
         while b < size:
@@ -170,7 +164,7 @@ def pass_quadratic(
                 continue
             at = 1
             if spare != b:
-                # Two rows are projected in less time than one and one.
+                # Projecting two rows together is faster than one after the other.
                 at = 0
                 spare = _next_to_project(work, learn, y, start, b + 1, size)
                 two[0] = i
@@ -189,8 +183,8 @@ def pass_quadratic(
                 if is_learnt(learn, label, y, i):
                     before = learner.moments.weight[y[i]]
                     learn_projected_row(learner, y[i], z[at], w)
-                    # Where the past fades, means also move towards the prior's, which
-                    # no form can follow.
+                    # Where moments fade, means also move towards the prior's mean,
+                    # which `shift_means` does not describe.
                     if keep < 1.0 or should_rebuild(quadratic.staleness, price):
                         _rebuild(learner, quadratic, work, y[i], b + 1, size)
                         built += 1
@@ -231,9 +225,9 @@ def _label_certain(
     last: int,
     labels: IntArray,
 ) -> int:
-    """Label the rows from `first` on that are certain and not learnt; return the next.
+    """Label rows from `first` on that are certain and not learnt; return the next row.
 
-    Most rows of most streams: a short loop of their own is faster.
+    Most rows of most streams are of this kind: a short loop for them is faster.
     """
     for b in range(first, last):
         i = start + b
@@ -242,8 +236,8 @@ def _label_certain(
             return b
         labels[i] = label
         if learn != LEARN_NOTHING and y[i] >= 0:
-            # No remainder, as in the other passes: a division is much in so short a
-            # loop.
+            # Not by a remainder as in the other passes: a division is slow in so short
+            # a loop.
             w = weight[i if weight.shape[0] > 1 else 0]
             count_row(learner.classes, learner.keep, y[i], w)
     return last
@@ -260,9 +254,10 @@ def _update_class(
     b: int,
     size: int,
 ) -> None:
-    """Bring what the rest of the step knows of class m up to date: it learnt row b.
+    """Update the values and bounds of class m for the rest of the step.
 
-    It had learnt rows of the weight `before`.
+    The class has learnt row b, after rows of total weight `before`. Its form is not
+    built again.
     """
     share = weight / (learner.prior.weight + before + weight)
     p = quadratic.origin.shape[0]
@@ -273,7 +268,7 @@ def _update_class(
     shift_means(quadratic, m, share, work.centred[:, b].copy(), work.lengths[b])
     widen(quadratic.staleness, m, learner.gaussians)
     if quadratic.mean_norm[m] * SHRINKAGE < work.mean_norm[m]:
-        # A small value that was a large one has lost its digits.
+        # Updating large values to small ones loses digits: evaluate again.
         _evaluate(learner, quadratic, work, m, b + 1, size)
         return
     for i in range(p):
@@ -293,7 +288,7 @@ def _rebuild(
     first: int,
     last: int,
 ) -> None:
-    """Build class m's polynomial anew, and evaluate it for rows first … last − 1."""
+    """Build class m's polynomial again, and evaluate it for rows first … last − 1."""
     rebuild_form(quadratic, m, learner.gaussians)
     _evaluate(learner, quadratic, work, m, first, last)
 
@@ -315,7 +310,7 @@ def _evaluate(
 
 @compiled
 def _stalest(staleness: Staleness, work: RowsInStep, b: int, rivals: BoolArray) -> int:
-    """Return the rival whose age leaves the most open in row b, −1 if all are new."""
+    """Return the rival with the widest bounds due to staleness in row b, −1 if none."""
     stalest = -1
     widest = -np.inf
     for m in range(rivals.shape[0]):
@@ -365,7 +360,7 @@ def _bound_class(
 def _update_known(
     learner: KernelState, staleness: Staleness, work: RowsInStep, m: int
 ) -> None:
-    """Note what is known of class m's scores besides the polynomial."""
+    """Set bounds of what is added to class m's polynomial to get its score."""
     bias = learner.classes.bias[m]
     known = learner.gaussians.constant[m] + bias
     margin = staleness.margin[m] + score_rounding(learner.R.shape[1]) * abs(bias)
@@ -377,11 +372,11 @@ def _update_known(
 def find_leaders(
     learner: KernelState, staleness: Staleness, work: RowsInStep, first: int, last: int
 ) -> None:
-    """Find the leading class of rows first … last − 1, and how many may be first.
+    """Find the leading class of rows first … last − 1, and how many classes may win.
 
-    The leader is the class whose score is known to be the highest at least. A NaN never
-    leads where there is a number, and always counts as a rival. Four rows at a time;
-    the rows beside them that fill the fours are settled too.
+    The leader is the class whose score has the largest lower bound. A NaN never leads
+    where there is a number, and always counts as a rival. Rows are taken four at a
+    time; others in the first and last group are written too.
     """
     eligible = learner.classes.eligible
     M, padded = work.values.shape
@@ -417,7 +412,7 @@ def find_leaders(
 def _find_rivals(
     learner: KernelState, staleness: Staleness, work: RowsInStep, b: int, out: BoolArray
 ) -> None:
-    """Set `out` (M,) to the classes that may be first in row b."""
+    """Set `out` (M,) to the classes that may have the largest score in row b."""
     for m in range(out.shape[0]):
         upper = (work.values[m, b] + work.error_bounds[m, b]) * staleness.high[
             m

@@ -1,7 +1,8 @@
-"""Bringing a class's quadratic form up to date with its laws.
+"""Building a class's quadratic form from its density, and updating its means.
 
-Of all that a mistake costs by forms this is the most: p(p + 3)/2 inner products of F
-numbers. They are taken in single precision, eight at a time in registers.
+Building is the most expensive part of an update in the quadratic pass: p(p + 3)/2 inner
+products of F numbers. They are taken in single precision, with eight sums at a time in
+registers.
 """
 
 from math import frexp, ldexp, sqrt
@@ -20,7 +21,7 @@ from rpnb.core.kernels.vectors import (
 from rpnb.core.passes.quadratic.record import PANEL, QuadraticForms
 from rpnb.core.passes.quadratic.staleness import reset_staleness
 
-# Columns of a tile's rows that stay in the first-level cache together.
+# Columns of a tile's rows that fit into the first-level cache together.
 _COLUMNS = 512
 
 
@@ -28,7 +29,7 @@ _COLUMNS = 512
 def rebuild_stale(
     quadratic: QuadraticForms, stale: BoolArray, gaussians: Gaussians
 ) -> None:
-    """Bring the polynomials of stale classes up to date, which then are not."""
+    """Build the polynomials of the classes marked in `stale` (M,), and unmark them."""
     for m in range(stale.shape[0]):
         if stale[m]:
             rebuild_form(quadratic, m, gaussians)
@@ -37,11 +38,11 @@ def rebuild_stale(
 
 @compiled
 def rebuild_form(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -> None:
-    """Bring class m's polynomial up to date with its laws.
+    """Build class m's polynomial from its density.
 
-    Precisions are divided by a power of two above all of them, and so is w·μ', so that
-    single precision can neither overflow nor lose what matters; what underflows is
-    smaller than the last term of the trace, which stands for it in the bound.
+    The precisions w, and the products w·μ', are divided by a power of two above all of
+    them, so that single precision does not overflow. What underflows is smaller than
+    the last term of `trace_root`, which accounts for it in the bound.
     """
     rows, wide = quadratic.columns.shape
     p = quadratic.origin.shape[0]
@@ -71,8 +72,8 @@ def rebuild_form(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -> Non
     )
     A[:] = 0.0
     b[:] = 0.0
-    # Of each four rows, what they make with each other, ten sums, and then tiles of
-    # four rows by two later ones, eight sums; of eight lanes each.
+    # For each four rows: the ten inner products among them, then tiles of four rows by
+    # two later ones with eight inner products; each sum has eight lanes.
     for first in range(0, wide, PANEL):
         last = min(first + PANEL, wide)
         sums[:] = 0.0
@@ -124,10 +125,10 @@ def rebuild_form(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -> Non
 def shift_means(
     quadratic: QuadraticForms, m: int, share: float, x: FloatArray, length: float
 ) -> None:
-    """Tell class m's polynomial that its means have moved towards a row by `share`.
+    """Update class m's polynomial after its means moved towards a row by `share`.
 
-    x (p,) is the moved row and `length` |x|. With h the share, μ' becomes
-    (1 − h)·μ' + h·z', and so b becomes (1 − h)·b + h·A x.
+    x (p,) is the centred row and `length` |x|. With h the share, μ' becomes
+    (1 − h)·μ' + h·z', and so b becomes (1 − h)·b + h·A x: p² operations.
     """
     p = quadratic.origin.shape[0]
     factors = quadratic.factors[m]

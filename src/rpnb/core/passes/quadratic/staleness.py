@@ -1,17 +1,16 @@
-"""What a form that was built some mistakes ago still says of its class.
+"""Bounds from a form whose class has learnt since the form was built.
 
-A class that learns a row gets other laws than its form was built by. That its means
-move can be told to the form exactly: they move towards the row's projection, which is
-linear in the row, so `shift_means` needs p² operations and no columns. That its precisions w
-are no longer those of the form, w₀, cannot; but all of them are between a·w₀ and b·w₀,
-and therefore
+When a class learns a row, its means and precisions change. The form can be updated
+exactly for the means: they move towards the row's projection, which is linear in the
+row, so `shift_means` needs p² operations. It is not updated for the precisions: w is no
+longer the form's w₀, but all w are between a·w₀ and b·w₀, and therefore
 
     a·Σ w₀ (z − μ)²  ≤  Σ w (z − μ)²  ≤  b·Σ w₀ (z − μ)².
 
-Most rows are decided by more than that leaves open. A form is built anew once the rows
-that its age has left undecided have cost about as much as building it: whoever rents
-until the rent has reached the price pays at most twice what a seer would. Who has found
-that waiting was in vain waits less the next time.
+These bounds still decide most rows. Ski-rental rule: a form is built again once the
+rows left undecided because of its staleness have cost as much as building it, which
+costs at most twice the optimum. The accumulated cost may reach `budget`, which shrinks
+where forms had to be built again after one row, and grows where they lasted longer.
 """
 
 from typing import NamedTuple
@@ -32,45 +31,44 @@ from rpnb.core.kernels.vectors import (
     store_doubles,
 )
 
-# A form whose precisions have changed by more than this factor says nothing, which
-# keeps what it says far from where definitive scores are cut off.
+# If precisions have changed by more than this factor the bounds are infinite, which
+# keeps finite ones far from where the terms of double-precision scores are limited.
 _MOST = 1e3
-# Room for the roundings of a and b: the variances are kept in single precision.
+# Relative rounding error of a and b: the variances are kept in single precision.
 _SLACK = 1e-6
-# Patience for less than this is none.
+# With a smaller budget, a form is built again after each row that its class learns.
 _LEAST = 0.5
-# Single precision is whole above this.
+# The smallest normal number of single precision.
 _NORMAL = np.float32(2.0**-126)
 
 
 class Staleness(NamedTuple):
-    """How far classes are from their forms.
+    """How far classes have moved from their forms.
 
-    With v the polynomial's value and e the bound of its error, a class's score is at
-    least low·(v − e) − margin and at most high·(v + e) + margin, apart from the
-    constants that are known.
+    With v the polynomial's value and e the bound of its error, a class's score without
+    its constant is at least low·(v − e) − margin and at most high·(v + e) + margin.
     """
 
     variance: SingleArray
-    """(M, F) 1/w₀, in the unit that follows"""
+    """(M, F) unit/w₀"""
     unit: FloatArray
-    """(M,) what `variance` times w is to be divided by, to be w/w₀"""
+    """(M,) a power of two: `variance`·w/unit is w/w₀"""
     low: FloatArray
-    """(M,) b, and a little more; 1 for a form that is new"""
+    """(M,) b, rounded up; 1 for a form just built"""
     high: FloatArray
-    """(M,) a, and a little less; 1 for a form that is new"""
+    """(M,) a, rounded down; 1 for a form just built"""
     margin: FloatArray
-    """(M,) what the definitive score rounds; 0 for a form that is new"""
+    """(M,) rounding error of the double-precision score; 0 for a form just built"""
     rows: FloatArray
     """(M,) rows learnt since the form was built"""
     cost: FloatArray
-    """(M,) what rows left undecided by the form's age have cost since then"""
+    """(M,) accumulated cost of rows left undecided because of the form's staleness"""
     budget: FloatArray
-    """(1,) how much of that there may be before a form is built anew"""
+    """(1,) the cost at which a form is built again"""
 
 
 def empty_staleness(M: int, F: int) -> Staleness:
-    """Room for the ages of M classes, to be filled by `reset_staleness`."""
+    """Return arrays for M classes, to be filled by `reset_staleness`."""
     return Staleness(
         np.empty((M, F), np.float32),
         np.empty(M),
@@ -87,7 +85,7 @@ def empty_staleness(M: int, F: int) -> Staleness:
 def reset_staleness(
     staleness: Staleness, m: int, weights: SingleArray, unit: float
 ) -> None:
-    """Take note that class m's form has been built; w₀/unit are its weights (F,)."""
+    """Record that class m's form has just been built; `weights` (F,) are w₀/unit."""
     _invert(weights, staleness.variance[m])
     staleness.unit[m] = unit
     staleness.low[m] = 1.0
@@ -99,7 +97,7 @@ def reset_staleness(
 
 @compiled
 def _invert(values: SingleArray, out: SingleArray) -> None:
-    # What single precision does not hold to the last bit is left open.
+    # A weight that underflows single precision gives an infinite bound.
     one, nothing = np.float32(1.0), np.float32(np.inf)
     for f in range(values.shape[0]):
         out[f] = one / values[f] if values[f] > _NORMAL else nothing
@@ -113,11 +111,11 @@ def is_stale(staleness: Staleness, m: int) -> bool:
 
 @compiled_inline
 def should_rebuild(staleness: Staleness, price: float) -> bool:
-    """Whether a class that has learnt a row keeps its form for now.
+    """Whether the form of a class that has learnt a row is to be built at once.
 
-    `price` is what building a form costs, in units of what a row costs that is left
-    undecided between two classes. Who has no patience gets some back, to find out now
-    and then whether things have changed.
+    `price` is the cost of building a form, in units of a row that is left undecided
+    between two classes. The budget grows by a tenth at each call, up to `price`, so
+    that keeping a form is tried again from time to time.
     """
     staleness.budget[0] = min(1.1 * staleness.budget[0], price)
     return staleness.budget[0] < _LEAST
@@ -125,18 +123,18 @@ def should_rebuild(staleness: Staleness, price: float) -> bool:
 
 @compiled_inline
 def add_cost(staleness: Staleness, m: int, cost: float) -> bool:
-    """Take note of an undecided row; return whether class m's form is built anew."""
+    """Add the cost of an undecided row; return whether to rebuild class m's form."""
     staleness.cost[m] += cost
     if staleness.cost[m] < staleness.budget[0]:
         return False
-    # Patience pays where one form is built for several rows learnt.
+    # A larger budget pays where one form serves for several learnt rows.
     staleness.budget[0] *= 0.5 if staleness.rows[m] <= 1.0 else 1.5
     return True
 
 
 @compiled
 def widen(staleness: Staleness, m: int, gaussians: Gaussians) -> None:
-    """Take note that class m has learnt a row."""
+    """Widen class m's bounds after it has learnt a row: compare w with w₀."""
     F = gaussians.precision.shape[1]
     a, b = _compare(gaussians.precision[m], staleness.variance[m])
     a /= staleness.unit[m]
@@ -153,7 +151,7 @@ def widen(staleness: Staleness, m: int, gaussians: Gaussians) -> None:
 
 @compiled
 def _compare(precision: FloatArray, variance: SingleArray) -> tuple[float, float]:
-    """Return the least and the largest product."""
+    """Return the smallest and the largest of precision·variance, column by column."""
     F = precision.shape[0]
     whole = F - F % (2 * DOUBLES)
     low0 = doubles(np.inf)

@@ -1,8 +1,8 @@
 """The test-then-train pass that predicts from single-precision scores.
 
 `pass_screened` gives the labels of `core.passes.exact.pass_exact` and leaves the same
-state, to the bit, but predicts from screened scores wherever these decide the label
-beyond doubt, and projects in double precision only what it must.
+state, to the bit. It predicts from single-precision scores wherever their error bounds
+leave only one class possible, and projects the other rows in double precision.
 """
 
 import numpy as np
@@ -35,18 +35,19 @@ def leading_class(
     row_norm: float,
     rivals: BoolArray,
 ) -> tuple[int, bool]:
-    """Return the leading class by screened scores (M,), and whether it is certain.
+    """Return the class of the largest score, and whether it is certain.
 
-    If it is not, `rivals` is set to the classes that may be first once scores are
-    definitive. Written so that a NaN, from a number beyond single precision, makes a
-    class a rival.
+    `scores` (M,) are single-precision scores. If the class is not certain, `rivals`
+    (M,) is set to the classes whose double-precision score may be the largest.
+    Comparisons are written so that a NaN, which comes from a number beyond single
+    precision, makes a class a rival.
     """
     eligible = learner.classes.eligible
     bias = learner.classes.bias
     gaussians = learner.gaussians
     best = -1
     highest = -np.inf
-    # Without branches, which would be guessed wrong as often as the leader changes.
+    # Without branches: they would be mispredicted whenever the leader changes.
     for m in range(scores.shape[0]):
         value = scores[m] + bias[m]
         better = eligible[m] & ((value > highest) | (best < 0))
@@ -64,7 +65,7 @@ def leading_class(
             scores[m], gaussians, densities, m, bias[m], projection_error, row_norm
         )
         rest += 0 if (upper < lowest) | (not eligible[m]) else 1
-    # The leader itself is one.
+    # The leader itself counts as one.
     if rest == 1:
         return best, True
     lowest = highest - error_bound(
@@ -101,23 +102,25 @@ def pass_screened(
 ) -> int:
     """Do what `pass_exact` does, from rows projected in single precision.
 
-    Rows are screened `step`, a multiple of four, at a time. They come as `centred`
-    (≥ n, p) and are projected here, Z (step, F) being room for them; or `centred` is
-    (0, p) and Z (≥ n, F) has them all. Either has rows to fill the last four.
+    Rows are scored `step` at a time, a multiple of four. Either they come as `centred`
+    (≥ n, p) and are projected here into the working space Z (step, F), or `centred` is
+    (0, p) and Z (≥ n, F) holds all projections. The number of rows of either is padded
+    to a multiple of four. `projection_error` and `row_norm` (n,) come from
+    `centre_rows` or `centre_projected`.
 
-    The rows of a step that look like mistakes are projected in double precision
-    together, which costs less than one by one. A class that learns is screened anew for
-    the rows that remain of the step.
+    The rows of a step that are uncertain or look like mistakes are projected in double
+    precision together, which is cheaper than one by one. When a class learns, its
+    scores of the rows that remain of the step are computed again.
     """
     n = X.shape[0]
     M = learner.classes.bias.shape[0]
     scores = np.empty((step, M))
     exact = np.empty((step, learner.R.shape[1]))
-    # Where in `exact` a row of the step has been projected, or −1.
+    # The row of `exact` that holds the projection of each row of the step, or −1.
     slot = np.empty(step, np.int64)
     rows = np.empty(step, np.int64)
     rivals = np.empty(M, np.bool_)
-    # Classes whose laws are not up to date with their moments.
+    # Classes whose densities are not up to date with their moments.
     outdated = np.zeros(M, np.bool_)
     lanes = np.empty(LANES)
     counts = learn != LEARN_NOTHING
@@ -150,7 +153,7 @@ def pass_screened(
         for i in range(start, stop):
             b = i - start
             label, certain = labels[i], True
-            # While nothing has changed, what was decided stands.
+            # While no class has changed, the first decision holds.
             if changed or slot[b] >= 0:
                 label, certain = leading_class(
                     scores[b],
@@ -209,7 +212,7 @@ def pass_screened(
 def _refresh_outdated(
     learner: KernelState, outdated: BoolArray, wanted: BoolArray
 ) -> None:
-    """Bring the laws of the wanted classes up to date, where they are late."""
+    """Refresh the double-precision densities of those wanted classes that need it."""
     for m in range(outdated.shape[0]):
         if outdated[m] and wanted[m]:
             refresh(learner.gaussians, m, learner.moments, learner.prior)

@@ -1,9 +1,10 @@
-"""Learning a row into the screen alone.
+"""Learning a row into the moments and the single-precision densities only.
 
-Where labels are decided by screened scores, the laws in double precision are hardly
-ever read: a class that learns gets its moments and its screen brought up to date, in
-one go over its columns, and its laws when someone asks for them. That spares a division
-in double precision a column, and as many bytes as the moments take.
+Where labels are decided by single-precision scores, the densities in double precision
+are hardly ever read. A class that learns therefore gets its moments and its
+single-precision density updated in one loop over its columns; the double-precision
+density is refreshed when it is needed. This saves one double-precision division per
+column, and writing as many bytes as the moments take.
 """
 
 from math import sqrt
@@ -37,10 +38,11 @@ from rpnb.core.kernels.vectors import (
 )
 from rpnb.core.passes.screened.scores import PANEL, SingleDensities
 
-# The sums of squares are taken in single precision: what they may be too small.
+# The sums of squares are taken in single precision: factor by which they may be too
+# small.
 _SLACK = 1.001
-# Between the inverse of the one and the other, variances and their inverses have all
-# their bits in single precision.
+# Variances up to this and sums of precisions up to this are normal numbers in single
+# precision, and so are their inverses.
 _LARGEST_PRECISION = 2.0**120
 _LARGEST_VARIANCE = 2.0**120
 
@@ -55,13 +57,13 @@ def learn_into_singles(
     z: FloatArray,
     weight: float,
 ) -> bool:
-    """Let z (F,) join class m's moments, and bring its screen up to date.
+    """Add z (F,) to class m's moments and update its single-precision density.
 
-    Does to the moments and to the class's constant what `bayes.densities.learn` does,
-    to the bit; its other laws are left as they were. The screen is that of
-    `refresh_single_densities`, up to roundings for which the bounds have room.
-    Returns whether that is so: variances may be beyond single precision, and then the
-    screen must come from the laws.
+    The moments and the class's constant get the same bits as by
+    `bayes.densities.learn_density`; mean and precision in `gaussians` are not updated.
+    The single-precision density is that of `refresh_single_densities`, up to rounding
+    errors that the error bounds include. Returns False where variances are beyond
+    single precision: the caller must then refresh it from the double-precision density.
     """
     before = moments.weight[m]
     share = weight / (before + weight)
@@ -100,14 +102,15 @@ def learn_into_singles(
             precisions = precisions + w
         mean_square += sum_singles(mean_squares)
         precision_sum += sum_singles(precisions)
-    # The columns that do not fill a vector; `learn` still takes four of them at a time.
+    # The columns that do not fill a vector of eight; `learn_density` takes four of them
+    # at a time, so the same is done here.
     fours = F - F % DOUBLES
     for f in range(whole, fours, DOUBLES):
         _, variance = _learn_four(z, mean, scatter, f, share, between, prior_share)
         product, exponents = multiply_scaled(product, exponents, variance)
     rest = 1.0
     powers = sum_doubles(exponents)
-    # No variance is above their sum.
+    # The sum of the lanes is an upper bound of the largest variance.
     most = sum_doubles(widest)
     for f in range(whole, F):
         if f >= fours:
@@ -142,7 +145,7 @@ def _learn_four(
     between: float,
     prior_share: PriorShare,
 ) -> tuple[Doubles, Doubles]:
-    """Let four columns of z join the moments; return means and variances of laws."""
+    """Add four columns of z to the moments; return the density's mean and variance."""
     mu, s = with_observation(
         load_doubles(z, f),
         load_doubles(mean, f),

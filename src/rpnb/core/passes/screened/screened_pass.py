@@ -1,4 +1,4 @@
-"""Screened passes of one model over many blocks of rows, by columns."""
+"""The screened pass of one model over many blocks of rows."""
 
 from functools import partial
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from rpnb.core.passes.screened.scores import (
 from rpnb.core.projection.apply import projects_beforehand, rows_for_passes
 from rpnb.core.projection.matrices import project
 
-# Rows screened together.
+# Rows scored together.
 _NARROW_STEP = 8
 _WIDE_STEP = 32
 # Rows that BLAS projects at a time: enough to be efficient, and to stay in the cache.
@@ -34,7 +34,7 @@ _TOGETHER = 128
 
 
 class _BlockWorkspace(NamedTuple):
-    """Where a block of rows is prepared for its pass."""
+    """Arrays into which a block of rows is prepared for its pass."""
 
     centred: SingleArray
     """(rows, p), or (0, p) where rows come projected"""
@@ -49,12 +49,12 @@ class _BlockWorkspace(NamedTuple):
 
 
 class ScreenedPass:
-    """Working space for screened passes of one model over many blocks.
+    """Runs the screened pass of one model over many blocks of rows.
 
-    Blocks have `size` rows, a multiple of four; rows are screened `step` at a time and
-    projected with the step or with the block. With two `jobs`, a block is projected in
-    a thread while the one before it is passed over. All this only matters to speed and
-    memory.
+    Blocks have `size` rows, a multiple of four. Rows are scored `step` at a time, and
+    projected with their step (`by_step`) or with their block. With two `jobs`, a block
+    is projected in a thread while the pass is busy with the block before it. These
+    parameters change speed and memory only, never a result.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class ScreenedPass:
                 self._x0[None, :], first, self._learner.scale, self._learner.R, origin
             )
             self.refresh(np.arange(model.M))
-        # Of rows that come projected, the first block will give the origin.
+        # If rows are projected beforehand, the first block gives the origin.
         self._has_origin = not self._projected
-        # Wide rows are best projected by BLAS, many at once; narrow ones in the pass.
+        # BLAS is fastest for wide rows, many at once; the pass projects narrow ones.
         narrow = not wide if by_step is None else by_step
         self._by_step = narrow and not self._projected
         rows = min(self._size, -(-X.shape[0] // 4) * 4)
@@ -101,7 +101,7 @@ class ScreenedPass:
         )
 
     def refresh(self, classes: IntArray) -> None:
-        """Bring the named classes up to date with the model."""
+        """Recompute the single-precision densities of the named classes."""
         for m in classes.tolist():
             refresh_single_densities(self._densities, m, self._model.gaussians)
 
@@ -143,7 +143,7 @@ class ScreenedPass:
     def _prepare(
         self, X: RowTable, workspace: _BlockWorkspace
     ) -> tuple[FloatArray, _BlockWorkspace]:
-        """Return a block of rows as the pass takes them, and what it needs of them."""
+        """Return a block of rows as the pass takes them, and the filled workspace."""
         x = rows_for_passes(self._model.projection, X)
         if self._projected:
             if not self._has_origin:
