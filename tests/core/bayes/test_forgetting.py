@@ -33,8 +33,8 @@ keeps = st.sampled_from([0.999, 0.8, 1.0 - 1.0 / 1.1])
 seeds = st.integers(0, 2**32 - 1)
 
 
-def follow(model: Model, follows: bool) -> Model:
-    if follows:
+def with_prior(model: Model, from_counts: bool) -> Model:
+    if from_counts:
         model.classes = model.classes._replace(count_factor=float(model.projection.K))
     return model
 
@@ -60,7 +60,7 @@ def assert_laws_of(model: Model, twin: Oracle) -> None:
 
 
 @given(seeds, st.integers(1, 50), learning, keeps)
-def test_the_definitive_pass_weighs_the_past_as_the_plain_twin_does(
+def test_the_exact_pass_weighs_the_past_as_the_plain_twin_does(
     seed: int, n: int, learn: int, keep: float
 ) -> None:
     stream = well_behaved(seed, n)
@@ -73,7 +73,7 @@ def test_the_definitive_pass_weighs_the_past_as_the_plain_twin_does(
 
 
 @given(seeds, st.integers(1, 50), st.integers(2, 30), learning, keeps)
-def test_a_mini_batch_fades_the_past_by_all_it_brings(
+def test_a_mini_batch_fades_the_past_by_its_total_weight(
     seed: int, n: int, size: int, learn: int, keep: float
 ) -> None:
     stream = well_behaved(seed, n)
@@ -132,7 +132,7 @@ def test_only_the_class_that_learns_forgets() -> None:
         assert (now[0] != then[0]).any()
 
 
-def test_old_rows_are_as_good_as_never_seen() -> None:
+def test_old_rows_have_no_influence() -> None:
     old, new = well_behaved(1, 50, M=1), well_behaved(2, 400, M=1)
     fading, fresh, full = (make_model(6, 1, keep=k) for k in (0.9, 0.9, 1.0))
     for model in (fading, full):
@@ -170,7 +170,7 @@ def test_faded_moments_are_those_of_lighter_rows(
 
 def test_a_whole_model_fades_with_its_counts() -> None:
     stream = well_behaved(4, 80)
-    model = follow(make_model(6, 3), True)
+    model = with_prior(make_model(6, 3), True)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, np.empty(80, np.int64))
     run(model, stream.X[:1], stream.y[:1], WEIGHT, LEARN_ALL, np.empty(1, np.int64))
     before = copy_model(model)
@@ -190,10 +190,12 @@ def test_a_whole_model_fades_with_its_counts() -> None:
 
 
 @given(seeds, keeps)
-def test_counts_that_make_the_prior_fade_by_every_row(seed: int, keep: float) -> None:
+def test_counts_that_determine_the_prior_fade_with_every_row(
+    seed: int, keep: float
+) -> None:
     stream = well_behaved(seed, 30)
     weight = np.linspace(0.5, 2.0, 30)
-    model = follow(make_model(6, 3, keep=keep), True)
+    model = with_prior(make_model(6, 3, keep=keep), True)
     definitive(model, stream, LEARN_MISTAKES, weight)
     later = weight[::-1].cumsum()[::-1] - weight
     left = weight * keep**later
@@ -202,7 +204,7 @@ def test_counts_that_make_the_prior_fade_by_every_row(seed: int, keep: float) ->
     assert_array_equal(model.classes.bias, expected)
 
 
-def test_counts_that_nothing_follows_do_not_fade() -> None:
+def test_counts_that_determine_no_prior_do_not_fade() -> None:
     stream = well_behaved(0, 30)
     model = make_model(6, 3, keep=0.5)
     definitive(model, stream, LEARN_MISTAKES)
@@ -221,12 +223,14 @@ def test_the_screened_pass_forgets_to_the_bit(
     stream: Stream,
     learn: int,
     keep: float,
-    follows: bool,
+    from_counts: bool,
     by_step: bool,
     data: st.DataObject,
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
-    one = follow(make_model(stream.X.shape[1], stream.M, K=20, keep=keep), follows)
+    one = with_prior(
+        make_model(stream.X.shape[1], stream.M, K=20, keep=keep), from_counts
+    )
     two = copy_model(one)
     expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
     screened_pass = ScreenedPass(two, stream.X, 16, 8, by_step)
@@ -237,11 +241,11 @@ def test_the_screened_pass_forgets_to_the_bit(
 
 @given(streams(max_n=40), learning, keeps, st.booleans(), st.data())
 def test_any_cut_into_calls_forgets_to_the_bit(
-    stream: Stream, learn: int, keep: float, follows: bool, data: st.DataObject
+    stream: Stream, learn: int, keep: float, from_counts: bool, data: st.DataObject
 ) -> None:
     n = stream.y.shape[0]
     weight = data.draw(weights(n))
-    whole = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
+    whole = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     parts = copy_model(whole)
     expected, labels = definitive(whole, stream, learn, weight), labels_of(stream)
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
@@ -256,10 +260,10 @@ def test_any_cut_into_calls_forgets_to_the_bit(
 
 @given(streams(max_n=30), learning, keeps, st.booleans(), st.data())
 def test_batches_of_one_forget_as_one_by_one_does(
-    stream: Stream, learn: int, keep: float, follows: bool, data: st.DataObject
+    stream: Stream, learn: int, keep: float, from_counts: bool, data: st.DataObject
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
-    one = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
+    one = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     two = copy_model(one)
     expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
     run_batches(two, stream.X, stream.y, weight, learn, 1, labels)
@@ -269,10 +273,10 @@ def test_batches_of_one_forget_as_one_by_one_does(
 
 @given(streams(), keeps, st.booleans(), st.data())
 def test_learning_all_without_predicting_forgets_to_the_bit(
-    stream: Stream, keep: float, follows: bool, data: st.DataObject
+    stream: Stream, keep: float, from_counts: bool, data: st.DataObject
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
-    one = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
+    one = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     two = copy_model(one)
     definitive(one, stream, LEARN_ALL, weight)
     learn_all(two, stream.X, stream.y, weight)
@@ -280,7 +284,9 @@ def test_learning_all_without_predicting_forgets_to_the_bit(
 
 
 @given(seeds, keeps, st.integers(1, 40))
-def test_another_rule_forgets_alike(seed: int, keep: float, n: int) -> None:
+def test_other_combining_rules_forget_in_the_same_way(
+    seed: int, keep: float, n: int
+) -> None:
     stream = well_behaved(seed, n)
     one, two = (make_model(6, 3, keep=keep) for _ in range(2))
     definitive(one, stream, LEARN_ALL)
@@ -300,13 +306,13 @@ def test_another_rule_forgets_alike(seed: int, keep: float, n: int) -> None:
 
 
 @given(streams(), learning, st.booleans())
-def test_an_endless_window_forgets_nothing(
-    stream: Stream, learn: int, follows: bool
+def test_a_very_long_window_forgets_nothing(
+    stream: Stream, learn: int, from_counts: bool
 ) -> None:
     p = stream.X.shape[1]
     window = 1e17
-    one = follow(make_model(p, stream.M), follows)
-    two = follow(make_model(p, stream.M, keep=1.0 - 1.0 / window), follows)
+    one = with_prior(make_model(p, stream.M), from_counts)
+    two = with_prior(make_model(p, stream.M, keep=1.0 - 1.0 / window), from_counts)
     assert_array_equal(definitive(one, stream, learn), definitive(two, stream, learn))
     assert_same_state(one, two)
     # A long one nearly nothing.

@@ -44,7 +44,7 @@ def test_a_copy_shares_nothing_that_changes() -> None:
     assert_array_equal(model.gaussians.precision, 1.0)
 
 
-def test_a_projection_is_pickled_as_its_recipe() -> None:
+def test_a_projection_is_pickled_as_its_parameters() -> None:
     projection = make_model(40, 2, K=50, q=10).projection
     restored = pickle.loads(pickle.dumps(projection))  # noqa: S301 - our own bytes
     assert_array_equal(restored.R, projection.R)
@@ -53,7 +53,7 @@ def test_a_projection_is_pickled_as_its_recipe() -> None:
     assert copy.deepcopy(projection) is projection
 
 
-def test_projections_differ_by_any_part_of_the_recipe() -> None:
+def test_projections_differ_by_any_parameter() -> None:
     base = make_model(4, 1).projection
     for other in (
         make_model(4, 1, seed=1),
@@ -65,7 +65,7 @@ def test_projections_differ_by_any_part_of_the_recipe() -> None:
         assert not base.same_as(other.projection)
 
 
-def test_shards_pooled_equal_the_mini_batch_on_their_union() -> None:
+def test_merged_shards_equal_the_mini_batch_on_their_union() -> None:
     # Classify apart against one frozen model, then pool what each has learnt.
     base = make_model(4, 3)
     X, y = stream(1, 50)
@@ -88,7 +88,7 @@ def test_shards_pooled_equal_the_mini_batch_on_their_union() -> None:
     assert shards[0].n_updates == whole.n_updates
 
 
-def test_models_with_nothing_in_common_pool_to_the_model_of_all_rows() -> None:
+def test_independent_models_merge_to_the_model_of_all_rows() -> None:
     X, y = stream(3, 60)
     one, two, whole = (make_model(4, 3) for _ in range(3))
     one.classes = one.classes._replace(count_factor=2.0)
@@ -101,7 +101,7 @@ def test_models_with_nothing_in_common_pool_to_the_model_of_all_rows() -> None:
     assert_allclose(one.classes.bias, 2.0 * np.log1p(np.bincount(y)))
 
 
-def test_a_model_grew_from_what_it_was_and_from_nothing_it_was_not() -> None:
+def test_a_model_may_continue_earlier_states_of_itself_only() -> None:
     X, y = stream(3, 60)
     base = make_model(4, 3)
     run(base, X[:20], y[:20], WEIGHT, LEARN_ALL, np.empty(20, np.int64))

@@ -98,7 +98,7 @@ def test_merging_is_associative_and_order_free(
 
 
 @given(seeds, st.integers(0, 20), st.integers(0, 20))
-def test_what_was_merged_can_be_taken_away(seed: int, a: int, b: int) -> None:
+def test_what_was_merged_can_be_unmerged(seed: int, a: int, b: int) -> None:
     Z = rows(seed, a + b)
     total = reading(Z)
     unmerge(total, 0, reading(Z[:a]), 0)
@@ -136,14 +136,14 @@ def test_a_large_offset_breaks_the_textbook_variance_but_not_ours() -> None:
     assert_allclose(reading(Z).scatter[0] / 4, Z.var(), rtol=1e-9)
 
 
-def test_an_unseen_class_has_the_initial_laws() -> None:
+def test_an_unseen_class_has_the_priors_density() -> None:
     found = laws_of(empty_moments(1, 4), Prior(2.0, 0.25, 3.0, 1e-9))
     assert_array_equal(found.mean, 2.0)
     assert_array_equal(found.precision, 4.0)
     assert_allclose(found.constant, -4 * np.log(np.sqrt(2 * np.pi) * 0.5))
 
 
-def test_without_weight_the_initial_laws_serve_until_the_first_row() -> None:
+def test_a_prior_without_weight_is_used_until_the_first_row() -> None:
     prior = Prior(2.0, 0.25, 0.0, 1e-3)
     assert_array_equal(laws_of(empty_moments(1, 4), prior).precision, 4.0)
     seen = laws_of(reading(rows(0, 1)), prior)
@@ -172,7 +172,7 @@ def test_the_constant_is_the_log_density_at_the_mean(
 
 
 @given(seeds, st.integers(1, 12), st.integers(1, 13), st.floats(0, 4))
-def test_to_learn_is_to_observe_and_then_to_refresh(
+def test_learn_density_equals_add_observation_and_refresh(
     seed: int, n: int, F: int, prior_weight: float
 ) -> None:
     rng = np.random.default_rng(seed)

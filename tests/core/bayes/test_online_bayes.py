@@ -156,7 +156,7 @@ def test_rows_of_1e150_zero_and_the_same_again() -> None:
         assert np.isfinite(array).all()
 
 
-def test_predicting_changes_nothing_and_weightless_rows_are_passed_over() -> None:
+def test_predicting_changes_nothing_and_weightless_rows_are_not_learnt() -> None:
     X, y, M = a_stream(2)
     classes = new_covariances(M, 4)
     run(classes, X, y)
@@ -170,7 +170,7 @@ def test_predicting_changes_nothing_and_weightless_rows_are_passed_over() -> Non
 
 
 @pytest.mark.parametrize("m", [0, 1, 3])
-def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(m: int) -> None:
+def test_a_class_inserted_later_equals_one_known_and_never_seen(m: int) -> None:
     X, y, M = a_stream(3)
     moved = y + (y >= m)
     expected = new_covariances(M + 1, 4)

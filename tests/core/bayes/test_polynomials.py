@@ -1,4 +1,4 @@
-"""Frozen forms: the definitive scores, from other numbers."""
+"""Scores as polynomials: equal to the double-precision scores up to rounding."""
 
 import numpy as np
 import pytest

@@ -65,7 +65,7 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
         assert blas_threads() == before
 
 
-def test_blas_is_kept_to_one_thread_and_let_go() -> None:
+def test_blas_is_limited_to_one_thread_and_released() -> None:
     with threadpool_limits(2, "blas"):
         before = blas_threads()
         found: list[list[int]] = []
@@ -93,32 +93,32 @@ def test_callers_that_overlap_leave_no_limit_behind() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_answers_come_in_order_and_one_ahead_at_most(n: int, jobs: int) -> None:
+def test_results_come_in_order_and_one_ahead_at_most(n: int, jobs: int) -> None:
     begun: list[int] = []
 
     def job(number: int) -> int:
         begun.append(number)
         return number
 
-    for number, answer in enumerate(
+    for number, result in enumerate(
         call_one_ahead([partial(job, i) for i in range(n)], jobs)
     ):
-        assert answer == number
+        assert result == number
         assert len(begun) <= number + jobs
     assert begun == list(range(n))
 
 
-def test_the_next_is_under_way_while_the_last_is_used() -> None:
+def test_the_next_function_runs_while_the_last_result_is_used() -> None:
     going = threading.Event()
 
     def second() -> int:
         going.set()
         return 2
 
-    answers = call_one_ahead([lambda: 1, second], 2)
-    assert next(answers) == 1
+    results = call_one_ahead([lambda: 1, second], 2)
+    assert next(results) == 1
     assert going.wait(60)
-    assert list(answers) == [2]
+    assert list(results) == [2]
 
 
 def test_blas_has_one_thread_while_a_thread_works_ahead() -> None:
@@ -129,17 +129,17 @@ def test_blas_has_one_thread_while_a_thread_works_ahead() -> None:
         assert blas_threads() == before
 
 
-def test_an_error_ahead_comes_when_its_answer_is_asked_for() -> None:
+def test_an_error_ahead_is_raised_when_its_result_is_asked_for() -> None:
     def fail() -> int:
         raise ZeroDivisionError
 
-    answers = call_one_ahead([lambda: 1, fail, lambda: 3], 2)
-    assert next(answers) == 1
+    results = call_one_ahead([lambda: 1, fail, lambda: 3], 2)
+    assert next(results) == 1
     with pytest.raises(ZeroDivisionError):
-        next(answers)
+        next(results)
 
 
-def test_the_thread_ahead_minds_what_the_caller_says_about_overflow() -> None:
+def test_the_thread_ahead_uses_the_callers_handling_of_overflow() -> None:
     def job() -> str:
         return np.geterr()["over"]
 

@@ -184,7 +184,7 @@ def test_a_wide_sparse_row_touches_its_own_columns_only() -> None:
 
 
 @every_form
-def test_to_predict_changes_nothing_and_scores_say_why(form: Form) -> None:
+def test_predicting_changes_nothing_and_scores_explain_the_label(form: Form) -> None:
     X, y = a_stream(3, form)
     state = form.blank(4, 5)
     run(form.rule(), state, dense_rows(X), y)
@@ -212,7 +212,7 @@ multiclass_forms = pytest.mark.parametrize(
 
 
 @multiclass_forms
-def test_only_classes_declared_or_seen_take_part(form: Form) -> None:
+def test_only_classes_declared_or_seen_are_eligible(form: Form) -> None:
     X, y = a_stream(5, form, M=6)
     state = form.blank(6, 5)
     seen: set[int] = set()
@@ -340,7 +340,7 @@ def test_the_librarys_formulas_break_on_rows_that_the_pass_survives() -> None:
         assert not np.isfinite(same.W).any()
 
 
-def test_shares_of_infinite_leads_are_refused() -> None:
+def test_shares_of_infinite_leads_cause_no_step() -> None:
     learner = make_algorithm(ALGORITHMS["PerceptronProportional"], two_class=False)
     state = blank_state(learner, 3, 2)
     state.W[1:] = 1e300
@@ -367,7 +367,7 @@ def test_a_step_that_one_of_two_rows_cannot_take_is_taken_by_neither() -> None:
 @pytest.mark.parametrize(
     "name", ["AROW", "NAROW", "NHERD", "CW", "SCW1", "SCW2", "SOP"]
 )
-def test_a_covariance_spoilt_by_rounding_is_not_believed(name: str) -> None:
+def test_a_covariance_spoilt_by_rounding_causes_no_step(name: str) -> None:
     learner = make_algorithm(ALGORITHMS[name], two_class=True, C=10.0)
     spoilt = np.array([[1.0, 2.0], [2.0, 1.0]])  # has a direction of variance −1
     for x, v in (([1.0, -1.0], -2.0), ([1.0, -0.2], 0.24)):
@@ -383,7 +383,7 @@ def test_a_covariance_spoilt_by_rounding_is_not_believed(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_no_variance_is_cut_to_nothing(width: int) -> None:
+def test_no_variance_becomes_zero(width: int) -> None:
     # No Σ and x give these g and v; rounding can.
     start = np.eye(2)[:width] if width == 2 else np.ones((1, 2))
     for libol in (False, True):
@@ -399,7 +399,7 @@ def test_no_variance_is_cut_to_nothing(width: int) -> None:
 
 
 @every_form
-def test_rows_of_one_kind_over_and_over_do_no_harm(form: Form) -> None:
+def test_equal_rows_repeated_leave_a_finite_state(form: Form) -> None:
     for row in ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1e10, -1e10, 1e10]):
         X = np.tile(row, (300, 1))
         y = np.arange(300) % 2
@@ -427,7 +427,7 @@ def test_a_feature_of_any_size_is_learnt(diagonal: bool) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_zero_row_is_passed_over_or_poisons_two_classes_as_in_the_library(
+def test_a_zero_row_causes_no_step_or_nan_weights_as_in_the_library(
     sparse: bool,
 ) -> None:
     X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.5, -0.5]])
@@ -483,7 +483,7 @@ def test_the_library_rommas_zero_row_is_no_step_for_two_classes_and_nan_for_more
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not at hand")
-def test_led7digit_tells_the_poisoned_passive_aggressive_from_the_sound_one() -> None:
+def test_led7digit_distinguishes_nan_weights_from_skipped_zero_rows() -> None:
     table = np.genfromtxt(DATA / "led7digit.csv.gz", delimiter=",", skip_header=1)
     X, y = np.ascontiguousarray(table[:, :7]), table[:, 7].astype(np.int64)
     error = {}

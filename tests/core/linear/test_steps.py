@@ -1,4 +1,4 @@
-"""What one step of a linear learner does: a worked example, and each learner's law."""
+"""One step of a linear learner: a worked example, and each algorithm's invariant."""
 
 from typing import Any
 
@@ -148,7 +148,7 @@ def test_the_worked_example_comes_out_to_the_last_printed_digit(
     assert state.counts.tolist() == [6, updates]
 
 
-# ------------------------------------------------------------------- one step's laws
+# ------------------------------------------------------------- one step's invariants
 
 numbers = st.floats(-8.0, 8.0).map(lambda value: round(value, 3))
 
@@ -175,7 +175,7 @@ def a_round(draw: st.DrawFn) -> dict[str, Any]:
 def taught(
     name: str, seen: dict[str, Any], two_class: bool, **options: Any
 ) -> tuple[LinearState, LinearState, LinearAlgorithm]:
-    """State before and after one lesson."""
+    """State before and after one labelled row."""
     learner = make_algorithm(ALGORITHMS[name], two_class=two_class, **options)
     p = len(seen["x"])
     state = blank_state(learner, 3, p)
@@ -374,7 +374,7 @@ def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for(
 
 
 @pytest.mark.parametrize("name", ["CW", "SCW1", "SCW2", "IELLIP"])
-def test_without_a_variance_there_is_no_lesson(name: str) -> None:
+def test_without_variance_there_is_no_update(name: str) -> None:
     learner = make_algorithm(ALGORITHMS[name], two_class=True)
     assert is_triggered(learner, -1.0, True, 1e-300, 1)
     for v in (0.0, -1e-300, np.nan):
@@ -392,7 +392,7 @@ def test_alma_stays_in_the_unit_ball(seen: dict[str, Any]) -> None:
     assert abs(lead) < 1e-9 or (after.counts[1] == 1) == (lead > 0.0)
 
 
-def test_the_perceptrons_blame_one_row_all_ahead_alike_or_all_by_their_lead() -> None:
+def test_the_perceptrons_move_one_row_all_ahead_equally_or_by_their_lead() -> None:
     W = np.array([[1.0], [5.0], [3.0], [2.0], [0.0]])
     x = np.array([[2.0]])
     expected = {
@@ -413,7 +413,7 @@ def test_the_perceptrons_blame_one_row_all_ahead_alike_or_all_by_their_lead() ->
 
 @pytest.mark.parametrize("two_class", [False, True])
 @pytest.mark.parametrize("name", list(ALGORITHMS))
-def test_a_wide_margin_teaches_nothing(name: str, two_class: bool) -> None:
+def test_a_wide_margin_causes_no_update(name: str, two_class: bool) -> None:
     always = ("OGDLogistic", "OGDSquare")  # their losses have no flat part
     if name in always or (not two_class and ALGORITHMS[name] not in MULTICLASS):
         return
@@ -446,7 +446,7 @@ def test_the_logistic_slope_is_right_where_its_exponential_is_not(m: float) -> N
     assert_allclose(step.alpha, 0.5 * np.exp(-np.logaddexp(0.0, m)), rtol=1e-12)
 
 
-def test_a_rule_has_the_librarys_defaults_and_no_form_that_does_not_exist() -> None:
+def test_an_algorithm_has_the_librarys_defaults_and_existing_forms_only() -> None:
     assert_allclose(make_algorithm(ALGORITHMS["ALMA"], two_class=True).C, np.sqrt(2.0))
     phis = {
         (name, two_class): make_algorithm(ALGORITHMS[name], two_class=two_class).phi

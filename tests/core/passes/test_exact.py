@@ -1,4 +1,4 @@
-"""The passes: fast against definitive to the bit, definitive against the plain twin."""
+"""The passes: the fast ones equal the exact one to the bit, which equals the oracle."""
 
 from itertools import pairwise
 from typing import Any
@@ -31,7 +31,7 @@ learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 50), learning, st.booleans())
-def test_the_definitive_pass_is_the_algorithm_of_the_paper(
+def test_the_exact_pass_is_the_algorithm_of_the_paper(
     seed: int, n: int, learn: int, declared: bool
 ) -> None:
     stream = well_behaved(seed, n)
@@ -83,8 +83,8 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
 
 
 @pytest.mark.parametrize("step", [8, 32])
-def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> None:
-    # Labels by chance: every other row is a mistake, and moves what follows it.
+def test_a_mistake_changes_the_labels_of_the_rest_of_a_step(step: int) -> None:
+    # Random labels: every other row is a mistake, and changes later predictions.
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
     one = make_model(3, 2, K=20)
@@ -102,26 +102,26 @@ def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> No
     assert np.sum((stale != expected) & (stale == y)) > 10
 
 
-def test_a_block_that_is_prepared_ahead_has_room_of_its_own() -> None:
-    rooms: list[int] = []
+def test_a_block_that_is_prepared_ahead_has_its_own_workspace() -> None:
+    workspaces: list[int] = []
 
     class Watched(ScreenedPass):
-        def _prepare(self, X: Any, room: Any) -> Any:
-            rooms.append(id(room.Z))
-            return super()._prepare(X, room)
+        def _prepare(self, X: Any, workspace: Any) -> Any:
+            workspaces.append(id(workspace.Z))
+            return super()._prepare(X, workspace)
 
     stream = well_behaved(1, 40)
     for jobs in (1, 2):
-        rooms.clear()
+        workspaces.clear()
         model = make_model(6, 3)
         labels = np.empty(40, np.int64)
         watched = Watched(model, stream.X, 8, 8, False, jobs)
         watched.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-        assert len(rooms) == 5
-        assert all((a != b) == (jobs == 2) for a, b in pairwise(rooms))
+        assert len(workspaces) == 5
+        assert all((a != b) == (jobs == 2) for a, b in pairwise(workspaces))
 
 
-def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
+def test_wide_rows_projected_by_blocks_change_no_bit() -> None:
     rng = np.random.default_rng(5)
     p, n = 70, 20
     y = rng.integers(0, 4, n)
@@ -135,7 +135,7 @@ def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
     assert_same_state(one, two)
 
 
-def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
+def test_a_single_precision_score_that_overflows_upwards_does_not_win() -> None:
     # The first class has learnt nothing, so that single precision holds neither of the
     # two terms of its score; the one that overflows first is positive.
     X = np.array([[1.0, -7.2e9, -2.8e26], [1.0, 1.4e10, -8.8e25]])
@@ -264,7 +264,7 @@ def test_weights_in_the_plain_batch_are_repetitions() -> None:
 
 
 @given(streams(max_n=20), learning, st.data())
-def test_a_row_that_comes_back_is_as_good_as_new(
+def test_a_row_that_comes_twice_gives_the_same_result(
     stream: Stream, learn: int, data: st.DataObject
 ) -> None:
     # Single rows, predicted any number of times, in any order, before being learnt.

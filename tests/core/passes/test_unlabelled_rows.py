@@ -64,7 +64,7 @@ def prepared(stream: Stream, declared: bool, frequency: bool) -> Model:
     st.sampled_from([4, 32]),
     st.booleans(),
 )
-def test_every_pass_predicts_them_and_learns_the_others(
+def test_every_pass_predicts_unlabelled_rows_and_learns_the_others(
     stream: Stream,
     learn: int,
     declared: bool,
@@ -84,7 +84,7 @@ def test_every_pass_predicts_them_and_learns_the_others(
     for i in range(y.shape[0]):
         row = slice(i, i + 1)
         run(models[2], X[row], y[row], WEIGHT, learn, labels[2, row])
-    for start in range(0, y.shape[0], 9):  # too few to be screened
+    for start in range(0, y.shape[0], 9):  # too few for the screened pass
         rows = slice(start, start + 9)
         run(models[3], X[rows], y[rows], WEIGHT, learn, labels[3, rows])
     for model, found in zip(models, labels, strict=True):
@@ -94,7 +94,7 @@ def test_every_pass_predicts_them_and_learns_the_others(
 
 @pytest.mark.parametrize("rule", COMBINERS)
 @given(st.integers(0, 2**32 - 1), learning)
-def test_every_rule_passes_over_them_as_the_plain_algorithm_does(
+def test_every_rule_skips_unlabelled_rows_as_the_plain_algorithm_does(
     rule: Combiner, seed: int, learn: int
 ) -> None:
     stream = well_behaved(seed, 30)
@@ -113,7 +113,7 @@ def test_every_rule_passes_over_them_as_the_plain_algorithm_does(
 
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
-def test_paths_may_change_midway(learn: int) -> None:
+def test_passes_may_change_midway(learn: int) -> None:
     stream = well_behaved(8, 240)
     rng = np.random.default_rng(1)
     stream = stream._replace(y=np.where(rng.random(240) < 0.8, -1, stream.y))

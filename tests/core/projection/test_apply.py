@@ -1,4 +1,4 @@
-"""Sparse rows, and laws without a matrix: the same bits as any other way."""
+"""Sparse rows, and distributions without a matrix: the same bits as dense products."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
 
 
 @given(streams(max_n=6, max_p=30), distributions)
-def test_the_projection_of_every_law_is_equation_two(
+def test_the_projection_of_every_distribution_is_equation_two(
     stream: Stream, distribution: Distribution
 ) -> None:
     X = thinned(stream).X
@@ -175,7 +175,7 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     st.booleans(),
     st.sampled_from([1, 2]),
 )
-def test_the_screen_of_projected_rows_changes_nothing(
+def test_the_screened_pass_over_projected_rows_changes_no_bit(
     stream: Stream,
     distribution: Distribution,
     learn: int,
@@ -203,7 +203,7 @@ def test_the_screen_of_projected_rows_changes_nothing(
     st.integers(1, 40),
     learning,
 )
-def test_every_law_runs_the_algorithm_of_the_paper(
+def test_every_distribution_runs_the_algorithm_of_the_paper(
     seed: int, distribution: Distribution, n: int, size: int, learn: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -237,7 +237,7 @@ def test_learning_all_sparse_rows_without_predicting_leaves_the_same_bits(
 
 
 @given(streams(max_n=12, max_p=9), distributions, learning, st.data())
-def test_a_single_row_that_comes_back_is_as_good_as_new(
+def test_a_single_row_that_comes_twice_gives_the_same_result(
     stream: Stream, distribution: Distribution, learn: int, data: st.DataObject
 ) -> None:
     X, y, M = thinned(stream)
@@ -260,7 +260,7 @@ def test_a_single_row_that_comes_back_is_as_good_as_new(
 
 
 @given(streams(max_n=24), distributions, st.sampled_from([2, 30, 1 + PANEL // 3]))
-def test_a_screened_score_of_projected_rows_is_within_its_bound(
+def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
     stream: Stream, distribution: Distribution, K: int
 ) -> None:
     X, y, M = stream

@@ -84,7 +84,7 @@ def test_features_that_come_one_by_one_are_not_copied_each_time() -> None:
     assert_array_equal(rows.R[:600], whole.R)
 
 
-def test_a_copy_goes_its_own_way_and_a_pickle_holds_no_rows() -> None:
+def test_a_copy_is_independent_and_a_pickle_holds_no_rows() -> None:
     rows = rows_of("gaussian", list(range(100)))
     twin = copy.deepcopy(rows)
     add_features(rows, of(500, 501))
@@ -98,7 +98,7 @@ def test_a_copy_goes_its_own_way_and_a_pickle_holds_no_rows() -> None:
     assert_allclose(restored.squares, rows.squares, rtol=1e-12)
 
 
-def test_what_was_picked_does_not_change_when_rows_are_added() -> None:
+def test_a_projection_does_not_change_when_features_are_added() -> None:
     rows = rows_of("gaussian", [1, 2, 3])
     picked = projection_of(rows, np.array([2, 0]))
     before = picked.R.copy()

@@ -1,4 +1,4 @@
-"""Projections by Walsh-Hadamard transforms: their law and their arithmetic."""
+"""Projections by Walsh-Hadamard transforms: their distribution and arithmetic."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_it_projects_as_its_matrix(stream: Stream, F: int) -> None:
     assert (np.abs(Z - expected) <= 1e-14 * size).all()
 
 
-def test_a_zero_leaves_no_trace_whatever_its_sign() -> None:
+def test_a_zero_changes_no_bit_whatever_its_sign() -> None:
     hadamard = draw_hadamard(1, numbers(5), 40)
     X = np.array([[0.0, 1.5, 0.0, -2.0, 0.0], [-0.0, 1.5, -0.0, -2.0, -0.0]])
     X = np.concatenate([X, np.zeros((1, 5)), -np.zeros((1, 5))])

@@ -27,16 +27,18 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
 
 
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
-def test_every_law_has_mean_zero_and_variance_one(distribution: Distribution) -> None:
+def test_every_distribution_has_mean_zero_and_variance_one(
+    distribution: Distribution,
+) -> None:
     r = entries(distribution).astype(np.float64)
     assert abs(r.mean()) < 4 / np.sqrt(r.size)
-    # The variance of r² is 2, 0 and 2 for the three laws.
+    # The variance of r² is 2, 0 and 2 for the three distributions.
     assert abs((r**2).mean() - 1.0) < 4 * np.sqrt(2 / r.size)
 
 
-def test_gaussian_entries_follow_the_normal_law() -> None:
+def test_gaussian_entries_are_normally_distributed() -> None:
     assert stats.kstest(entries("gaussian"), "norm").pvalue > 0.01
-    # The negative control: the nearest other law of the three is told apart.
+    # The negative control: the nearest other distribution of the three fails the test.
     assert stats.kstest(entries("bernoulli"), "norm").pvalue < 1e-6
 
 
@@ -80,7 +82,7 @@ def test_a_member_is_the_same_whatever_their_number(distribution: Distribution) 
 
 
 @given(matrix_distributions)
-def test_a_feature_that_joins_later_moves_no_other(distribution: Distribution) -> None:
+def test_a_feature_added_later_changes_no_other_row(distribution: Distribution) -> None:
     early = draw_matrix(distribution, 9, np.array([3, 11], np.uint64), 3, 4)
     late = draw_matrix(distribution, 9, np.array([11, 8, 3], np.uint64), 3, 4)
     assert_array_equal(early, late[[2, 0]])
@@ -98,7 +100,9 @@ def test_projection_is_equation_two(stream: Stream) -> None:
 
 
 @given(streams(max_n=14, max_p=11))
-def test_a_projected_row_has_the_same_bits_in_any_company(stream: Stream) -> None:
+def test_a_projected_row_has_the_same_bits_whatever_the_other_rows(
+    stream: Stream,
+) -> None:
     n, p = stream.X.shape
     R = draw_matrix("achlioptas", 1, np.arange(p, dtype=np.uint64), 4, 3)
     together, alone = np.empty((n, 12)), np.empty((1, 12))
@@ -111,7 +115,7 @@ def test_a_projected_row_has_the_same_bits_in_any_company(stream: Stream) -> Non
 
 @pytest.mark.parametrize("F", [15, 16, 31, 48, 4000])
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_tiles_of_columns_and_blocks_of_features_leave_no_trace(F: int, n: int) -> None:
+def test_tiles_of_columns_and_blocks_of_features_change_no_bit(F: int, n: int) -> None:
     # Of 4000 columns, 16 features are taken together; 37 are more than twice as many.
     rng = np.random.default_rng(F)
     X = rng.normal(size=(n, 37))
@@ -126,7 +130,7 @@ def test_tiles_of_columns_and_blocks_of_features_leave_no_trace(F: int, n: int) 
 
 
 @given(streams(max_n=9, max_p=11))
-def test_singles_are_projected_as_precisely_as_the_screen_assumes(
+def test_single_precision_projections_are_as_precise_as_bounds_assume(
     stream: Stream,
 ) -> None:
     n, p = stream.X.shape
@@ -140,7 +144,7 @@ def test_singles_are_projected_as_precisely_as_the_screen_assumes(
     assert (np.abs(Z - expected) <= (p + 1) * 2.0**-24 * size + p * 2.0**-149).all()
 
 
-def test_zeros_leave_no_trace_so_that_sparse_rows_agree_with_dense_ones() -> None:
+def test_zeros_change_no_bit_so_that_sparse_rows_equal_dense_ones() -> None:
     x = np.array([[0.0, 1.5, 0.0, 0.0, -2.25, 0.0, 3.125]])
     kept = np.flatnonzero(x[0])
     features = np.arange(7, dtype=np.uint64)
@@ -158,7 +162,7 @@ def test_rows_that_are_projected_already_are_copied() -> None:
     assert_array_equal(out, Z[[3, 1]])
 
 
-def test_no_row_can_be_drawn_alone_where_it_depends_on_their_number() -> None:
+def test_rows_that_depend_on_their_number_cannot_be_drawn_alone() -> None:
     distributions: tuple[Distribution, ...] = ("very_sparse", "hadamard")
     for distribution in distributions:
         with pytest.raises(
@@ -168,7 +172,7 @@ def test_no_row_can_be_drawn_alone_where_it_depends_on_their_number() -> None:
 
 
 def test_distances_survive_on_average() -> None:
-    # E|z|² = |x|² for every law: the scale 1/√q is the right one.
+    # E|z|² = |x|² for every distribution: the scale 1/√q is the right one.
     p, q = 30, 6
     x = np.random.default_rng(1).normal(size=(1, p))
     for distribution in MATRIX_DISTRIBUTIONS:

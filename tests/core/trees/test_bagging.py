@@ -90,7 +90,7 @@ def test_a_weight_depends_on_seed_member_and_row_alone(member: int, row: int) ->
     assert (poisson_weights(member, row, 30, seed=SEED + 1) != expected).any()
 
 
-def test_weights_follow_a_poisson_law_of_mean_one() -> None:
+def test_weights_have_a_poisson_distribution_of_mean_one() -> None:
     counts = np.concatenate([poisson_weights(member, 0, 2000) for member in range(50)])
     n = len(counts)
     for k in range(6):
@@ -115,7 +115,7 @@ def test_weights_follow_a_poisson_law_of_mean_one() -> None:
         (2**32 - 1, 12),
     ],
 )
-def test_the_ends_of_the_law(
+def test_the_smallest_and_largest_draws(
     word: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = (word + 0.5) / 2**32

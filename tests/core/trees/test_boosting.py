@@ -76,7 +76,9 @@ def draws_of(mean: float, n: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-3, 0.5, 3.0, 30.0, 99.9, 100.0, 400.0])
-def test_draws_have_the_mean_and_the_variance_of_a_poisson_law(mean: float) -> None:
+def test_draws_have_the_mean_and_variance_of_a_poisson_distribution(
+    mean: float,
+) -> None:
     n = 2000
     draws = draws_of(mean, n)
     assert_array_equal(draws, np.floor(draws))
@@ -88,7 +90,7 @@ def test_draws_have_the_mean_and_the_variance_of_a_poisson_law(mean: float) -> N
     assert draws.min() >= 0.0
 
 
-def test_draws_invert_the_law() -> None:
+def test_draws_invert_the_distribution_function() -> None:
     words = np.zeros(100, np.uint64)
     fill_row_words(np.uint64(SEED), np.uint64(2), 5, 0, words)
     for mean in (0.1, 1.0, 7.5):
@@ -182,7 +184,7 @@ def test_the_mean_grows_with_errors_and_shrinks_with_successes() -> None:
     assert (share[1:] > share[0]).all()
 
 
-def test_rows_without_weight_are_tested_and_passed_over() -> None:
+def test_rows_without_weight_are_tested_but_not_learnt() -> None:
     X, y = a_stream(2)
     weight = np.where(np.arange(len(X)) % 3 == 0, -1.0, 1.0)
     record, twin = new_member_accuracy(2), new_member_accuracy(2)
@@ -198,7 +200,7 @@ def test_rows_without_weight_are_tested_and_passed_over() -> None:
         assert_array_equal(mine, yours)
 
 
-def test_a_mean_of_nothing_stays_so() -> None:
+def test_a_mean_of_zero_stays_zero() -> None:
     """The smallest mean halves to 0, which no later member may divide by 0."""
     X, y = a_stream(0, n=40)
     forest, record = new_forest(3, 3, 3), new_member_accuracy(3)
@@ -221,7 +223,7 @@ def test_predicting_changes_nothing() -> None:
         assert_array_equal(mine, yours)
 
 
-def test_a_class_may_be_put_in_between_two_calls() -> None:
+def test_a_class_may_be_inserted_between_two_calls() -> None:
     X, y = a_stream(5)
     record = new_member_accuracy(3)
     forest, _ = run(new_forest(3, 2, 3), record, EAGER, X[:150], np.minimum(y, 1)[:150])

@@ -1,4 +1,4 @@
-"""Hoeffding trees: against the plain tree, and by the laws that they must obey."""
+"""Hoeffding trees: compared with the plain tree, and their invariants."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -253,7 +253,7 @@ def test_a_product_is_that_of_doubles(densities: list[float], product: float) ->
     assert_allclose(score, np.log(densities).sum(), rtol=1e-9, atol=1e-9)
 
 
-def test_infinite_times_nothing_is_not_a_vote() -> None:
+def test_infinity_times_zero_is_not_a_vote() -> None:
     deviations = [deviation_for(1e140)] * 3 + [1.0]
     forest = hand_made([d**2 for d in deviations], DENSITY_PRODUCT)
     x = np.array([0.0, 0.0, 0.0, 1e3])
@@ -321,7 +321,7 @@ def test_the_first_attempt_waits_for_the_grace_period() -> None:
     assert splits[0][0] == 99
 
 
-def test_an_attempt_in_vain_restarts_the_grace_period() -> None:
+def test_a_failed_attempt_restarts_the_grace_period() -> None:
     X, y = two_blocks(450)
     X[:199] = 1.0
     X[:199, 1] += np.arange(199) % 3
@@ -329,7 +329,7 @@ def test_an_attempt_in_vain_restarts_the_grace_period() -> None:
     assert splits[0][0] == 399
 
 
-def test_a_leaf_of_constants_freezes_and_counts_on() -> None:
+def test_a_leaf_of_constants_freezes_and_still_counts() -> None:
     X = np.ones((260, 2))
     y = np.arange(260) % 2
     forest, _ = learn(new_forest(1, 3, 2), TreeParameters(), X[:199], y[:199])
@@ -405,7 +405,7 @@ def test_a_class_without_variance_lies_where_its_mean_is() -> None:
     assert weight_below(observed, 0, 0, 0, 0.9, 0.0) == 0.5
 
 
-def test_children_expect_what_the_split_leaves_them() -> None:
+def test_children_start_with_the_class_weights_of_their_side() -> None:
     X, y = two_blocks(200)
     forest, _ = learn(new_forest(1, 2, 2), TreeParameters(), X, y)
     counts = forest.leaves.counts
@@ -478,7 +478,7 @@ def test_predicting_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("leaf", "m"), [(LEAF_BAYES, 0), (LEAF_ADAPTIVE, 1), (LEAF_ADAPTIVE, 3)]
 )
-def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(
+def test_a_class_inserted_later_equals_one_known_and_never_seen(
     density: int, leaf: int, m: int
 ) -> None:
     # With this tie every bound is small enough, so the number of slots is no matter.

@@ -65,10 +65,10 @@ def evaluated(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the scores (n, M), without class prior, and the bounds of their errors."""
     n = X.shape[0]
-    room = -(-n // ROWS) * ROWS
-    centred = np.zeros((X.shape[1], room))
-    lengths = np.zeros(room)
-    values, error_bounds = np.empty((2, model.M, room))
+    padded = -(-n // ROWS) * ROWS
+    centred = np.zeros((X.shape[1], padded))
+    lengths = np.zeros(padded)
+    values, error_bounds = np.empty((2, model.M, padded))
     centre_columns(X, quadratic.origin, centred, lengths)
     evaluate(quadratic, centred, n, values)
     alone = np.empty_like(values)
@@ -122,7 +122,7 @@ def test_a_form_is_within_its_bound(stream: Stream, K: int, centred: bool) -> No
 
 
 def one_column(precision: FloatArray, mean: FloatArray, q: int = 1) -> Model:
-    """Return a model of one feature and q columns whose classes have the given laws."""
+    """Return a model of one feature and q columns with the given densities."""
     model = make_model(1, precision.shape[0], K=1, q=q, seed=3)
     model.gaussians.precision[:] = 1e-30
     model.gaussians.precision[:, 0] = precision
@@ -164,7 +164,7 @@ def test_rounding_of_long_sums_needs_more_than_a_few_roundings() -> None:
 
 
 def test_rounding_of_projections_comes_near_its_bound() -> None:
-    # Far from zero, where the definitive projection itself loses what decides.
+    # Far from zero, where the double-precision projection itself loses digits.
     rng = np.random.default_rng(4)
     model = one_column(np.ones(1), np.zeros(1), q=3)
     R, scale = model.projection.R, 1.0 / np.sqrt(3.0)
@@ -177,8 +177,8 @@ def test_rounding_of_projections_comes_near_its_bound() -> None:
     assert 0.25 < worst <= 1.0
 
 
-def test_nothing_is_promised_where_numbers_overflow() -> None:
-    # Finite, but where definitive scores are cut off.
+def test_bounds_are_not_finite_where_numbers_overflow() -> None:
+    # Finite, but where the terms of double-precision scores are limited.
     model = make_model(2, 2)
     found, bound = evaluated(model, forms(model, np.zeros(2)), np.full((1, 2), 1e150))
     assert np.isfinite(found).all()
@@ -246,7 +246,7 @@ def test_a_prior_that_follows_the_labels_changes_labels_within_a_step() -> None:
     assert_same_state(one, two)
 
 
-def test_what_is_no_number_never_loses() -> None:
+def test_a_class_with_a_nan_is_always_a_rival() -> None:
     model = make_model(2, 3)
     new = forms(model, np.zeros(2)).staleness
     work = make_step(2, 3, 4)
@@ -255,18 +255,18 @@ def test_what_is_no_number_never_loses() -> None:
     work.error_bounds[:, :4] = np.array([0.1, 0.1, 0.1, np.inf])
     work.low[:] = work.high[:] = 0.0
 
-    def settled() -> tuple[list[float], list[float]]:
+    def leaders() -> tuple[list[float], list[float]]:
         work.leader[:], work.rivals[:] = 9.0, 9.0
         find_leaders(model.kernel_state(), new, work, 0, 4)
         return work.leader[:4].tolist(), work.rivals[:4].tolist()
 
-    leader, rivals = settled()
+    leader, rivals = leaders()
     assert leader[:3] == [0, 0, 1]
     assert rivals == [1, 3, 3, 3]
     model.classes.eligible[1:] = False
-    assert settled() == ([0, 0, 0, 0], [1, 1, 1, 1])
+    assert leaders() == ([0, 0, 0, 0], [1, 1, 1, 1])
     model.classes.eligible[:] = False
-    assert settled() == ([-1, -1, -1, -1], [0, 0, 0, 0])
+    assert leaders() == ([-1, -1, -1, -1], [0, 0, 0, 0])
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -274,13 +274,13 @@ def test_the_leader_and_its_rivals_are_those_of_the_definition(seed: int) -> Non
     rng = np.random.default_rng(seed)
     model = make_model(2, 5)
     model.classes.eligible[:] = eligible = rng.random(5) < 0.7
-    age = forms(model, np.zeros(2)).staleness
-    age.low[:], age.high[:] = 1.25, 0.75
+    staleness = forms(model, np.zeros(2)).staleness
+    staleness.low[:], staleness.high[:] = 1.25, 0.75
     work = make_step(2, 5, 16)
     work.values[:] = rng.integers(-9, 0, (5, 16))
     work.error_bounds[:] = 0.25
     work.low[:], work.high[:] = rng.integers(-2, 3, (2, 5))
-    find_leaders(model.kernel_state(), age, work, 3, 16)
+    find_leaders(model.kernel_state(), staleness, work, 3, 16)
     low = 1.25 * (work.values - 0.25) + work.low[:, None]
     high = 0.75 * (work.values + 0.25) + work.high[:, None]
     low[~eligible] = high[~eligible] = -np.inf
@@ -290,7 +290,7 @@ def test_the_leader_and_its_rivals_are_those_of_the_definition(seed: int) -> Non
     assert_array_equal(work.rivals[3:], rivals[3:])
 
 
-def test_a_tie_is_left_to_the_definitive_scores() -> None:
+def test_a_tie_is_decided_by_the_double_precision_scores() -> None:
     # Equal classes tie in every row: the first of them wins, learnt or not.
     model = make_model(2, 3)
     X = np.random.default_rng(0).normal(size=(40, 2))
@@ -306,7 +306,7 @@ def test_a_tie_is_left_to_the_definitive_scores() -> None:
 
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
-def test_changing_paths_midway_leaves_no_trace(learn: int) -> None:
+def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     stream = well_behaved(8, 240)
     one = make_model(6, 3)
     two = copy_model(one)
@@ -341,7 +341,7 @@ def test_forms_are_chosen_where_mistakes_are_few() -> None:
         assert_same_state(model, twin)
 
 
-def test_what_forms_have_cost_decides_whether_they_stay() -> None:
+def test_the_cost_of_forms_decides_whether_they_are_used() -> None:
     stream = well_behaved(11, 400)
     model = make_model(6, 3, K=100)
     labels = np.empty(400, np.int64)

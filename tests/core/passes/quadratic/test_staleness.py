@@ -1,4 +1,4 @@
-"""Forms that have aged: what they say still holds, and they are built anew in time."""
+"""Stale forms: their bounds still hold, and they are built again in time."""
 
 import numpy as np
 import pytest
@@ -41,10 +41,10 @@ priors = st.sampled_from(
 )
 
 
-def age(
+def learn_stale(
     model: Model, quadratic: QuadraticForms, m: int, x: FloatArray, weight: float = 1.0
 ) -> None:
-    """Let class m learn a row, and its form grow old by it."""
+    """Let class m learn a row, and update its form without building it again."""
     learner = model.kernel_state()
     z = np.empty((1, model.F))
     project(x[None, :], np.zeros(1, np.int64), learner.scale, learner.R, z)
@@ -55,59 +55,63 @@ def age(
     widen(quadratic.staleness, m, model.gaussians)
 
 
-def limits(
+def score_limits(
     model: Model, quadratic: QuadraticForms, X: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the most that scores (n, M) can be, by aged forms."""
+    """Return lower and upper bounds of scores (n, M) from stale forms."""
     n, M = X.shape[0], model.M
-    room = -(-n // 16) * 16
-    centred, lengths = np.zeros((X.shape[1], room)), np.zeros(room)
-    values, error_bounds = np.empty((2, M, room))
+    padded = -(-n // 16) * 16
+    centred, lengths = np.zeros((X.shape[1], padded)), np.zeros(padded)
+    values, error_bounds = np.empty((2, M, padded))
     centre_columns(X, quadratic.origin, centred, lengths)
     evaluate(quadratic, centred, n, values)
     for m in range(M):
         constant = model.gaussians.constant[m]
         bound_errors(quadratic, m, constant, lengths, 0, n, error_bounds[m])
-    old, values, error_bounds = quadratic.staleness, values[:, :n], error_bounds[:, :n]
+    staleness, values, error_bounds = (
+        quadratic.staleness,
+        values[:, :n],
+        error_bounds[:, :n],
+    )
     known = model.gaussians.constant[:, None]
-    margin = old.margin[:, None]
-    low = old.low[:, None] * (values - error_bounds) + (known - margin)
-    high = old.high[:, None] * (values + error_bounds) + (known + margin)
+    margin = staleness.margin[:, None]
+    low = staleness.low[:, None] * (values - error_bounds) + (known - margin)
+    high = staleness.high[:, None] * (values + error_bounds) + (known + margin)
     return low.T, high.T
 
 
 @given(streams(max_n=40), st.integers(0, 30), priors, st.sampled_from([1.0, 0.25]))
-def test_scores_are_between_what_aged_forms_say(
-    stream: Stream, young: int, prior: Prior, weight: float
+def test_scores_are_within_the_bounds_of_stale_forms(
+    stream: Stream, before: int, prior: Prior, weight: float
 ) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=20, prior=prior)
-    run(model, stream.X[:young], stream.y[:young], WEIGHT, LEARN_ALL, stream.y.copy())
+    run(model, stream.X[:before], stream.y[:before], WEIGHT, LEARN_ALL, stream.y.copy())
     quadratic = forms(model, stream.X.mean(axis=0))
-    for x, m in zip(stream.X[young:], stream.y[young:], strict=True):
-        age(model, quadratic, m, x, weight)
+    for x, m in zip(stream.X[before:], stream.y[before:], strict=True):
+        learn_stale(model, quadratic, m, x, weight)
     with np.errstate(invalid="ignore"):
-        low, high = limits(model, quadratic, stream.X)
+        low, high = score_limits(model, quadratic, stream.X)
         found = scores(model, stream.X)
-        # What is no number promises nothing.
+        # A bound that is NaN holds for any score.
         assert not (found < low).any()
         assert not (found > high).any()
 
 
-def test_what_aged_forms_say_is_no_more_than_needed() -> None:
+def test_bounds_of_stale_forms_are_not_too_wide() -> None:
     stream = well_behaved(1, 300)
     model = make_model(6, 3, K=50)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, stream.y.copy())
     quadratic = forms(model, stream.X.mean(axis=0))
-    age(model, quadratic, 0, stream.X[0])
-    low, high = limits(model, quadratic, stream.X)
+    learn_stale(model, quadratic, 0, stream.X[0])
+    low, high = score_limits(model, quadratic, stream.X)
     found = scores(model, stream.X)
-    # One row among a hundred: a few hundredths of the distance are left open.
+    # One row among a hundred: the bounds are a few hundredths of the distance apart.
     assert ((high - low)[:, 0] < 0.2 * np.abs(found[:, 0])).all()
     assert ((high - low)[:, 1:] < 1e-2).all()
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1), priors)
-def test_a_form_follows_the_means_to_where_they_are(
+def test_shifting_the_means_gives_the_form_of_the_new_means(
     p: int, seed: int, prior: Prior
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -118,7 +122,7 @@ def test_a_form_follows_the_means_to_where_they_are(
     quadratic = forms(model, X.mean(axis=0))
     w = model.gaussians.precision[0].copy()
     for x in X[20:]:
-        age(model, quadratic, 0, x)
+        learn_stale(model, quadratic, 0, x)
     R = model.projection.R.astype(np.float64) / np.sqrt(model.projection.q)
     centred = model.gaussians.mean[0] - quadratic.origin @ R
     b = R @ (w * centred)
@@ -132,7 +136,7 @@ def test_a_form_follows_the_means_to_where_they_are(
     assert quadratic.staleness.rows[0] == 20
 
 
-def test_values_follow_where_they_have_been_evaluated_already() -> None:
+def test_adding_linear_terms_updates_the_values_of_the_columns() -> None:
     rng = np.random.default_rng(5)
     centred, values = rng.normal(size=(3, 48)), rng.normal(size=48)
     linear = rng.normal(size=3)
@@ -145,7 +149,7 @@ def test_values_follow_where_they_have_been_evaluated_already() -> None:
 
 @pytest.mark.parametrize("variance", [1e-5, 1e5])
 @pytest.mark.parametrize("column", [0, 5, 14])
-def test_a_form_says_nothing_once_its_class_is_another(
+def test_bounds_are_infinite_once_precisions_changed_too_much(
     variance: float, column: int
 ) -> None:
     model = make_model(2, 2)
@@ -157,7 +161,7 @@ def test_a_form_says_nothing_once_its_class_is_another(
     assert quadratic.staleness.margin[0] == np.inf
 
 
-def test_a_form_says_nothing_of_precisions_too_far_apart_for_single_precision() -> None:
+def test_bounds_are_infinite_if_precisions_underflow_single() -> None:
     model = make_model(2, 1)
     model.gaussians.precision[0, 0] = 1e60
     quadratic = forms(model, np.zeros(2))
@@ -165,38 +169,38 @@ def test_a_form_says_nothing_of_precisions_too_far_apart_for_single_precision() 
     assert quadratic.staleness.margin[0] == np.inf
 
 
-def test_who_waits_in_vain_waits_less_and_tries_again_later() -> None:
+def test_the_budget_shrinks_after_one_row_and_recovers_later() -> None:
     model = make_model(2, 1)
     quadratic = forms(model, np.zeros(2))
-    old = quadratic.staleness
-    assert should_rebuild(old, 4.0)
-    assert old.budget[0] == 4.0
-    assert not is_stale(old, 0)
+    staleness = quadratic.staleness
+    assert not should_rebuild(staleness, 4.0)
+    assert staleness.budget[0] == 4.0
+    assert not is_stale(staleness, 0)
     for budget in (2.0, 1.0):
-        widen(old, 0, model.gaussians)
-        assert is_stale(old, 0)
-        debts = 0
-        while not add_cost(old, 0, 1.0):
-            debts += 1
-        assert debts == 2.0 * budget - 1.0
-        assert old.budget[0] == budget
+        widen(staleness, 0, model.gaussians)
+        assert is_stale(staleness, 0)
+        undecided = 0
+        while not add_cost(staleness, 0, 1.0):
+            undecided += 1
+        assert undecided == 2.0 * budget - 1.0
+        assert staleness.budget[0] == budget
         rebuild_form(quadratic, 0, model.gaussians)
-        assert old.cost[0] == 0.0
-    old.budget[0] = 0.2
+        assert staleness.cost[0] == 0.0
+    staleness.budget[0] = 0.2
     refused = 0
-    while not should_rebuild(old, 4.0):
+    while should_rebuild(staleness, 4.0):
         refused += 1
     assert 5 < refused < 20
 
 
-def test_waiting_that_paid_is_repeated() -> None:
+def test_the_budget_grows_where_a_form_served_several_rows() -> None:
     model = make_model(2, 1)
-    old = forms(model, np.zeros(2)).staleness
-    old.budget[0] = 2.0
-    widen(old, 0, model.gaussians)
-    widen(old, 0, model.gaussians)
-    assert add_cost(old, 0, 2.0)
-    assert old.budget[0] == 3.0
+    staleness = forms(model, np.zeros(2)).staleness
+    staleness.budget[0] = 2.0
+    widen(staleness, 0, model.gaussians)
+    widen(staleness, 0, model.gaussians)
+    assert add_cost(staleness, 0, 2.0)
+    assert staleness.budget[0] == 3.0
 
 
 def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
@@ -223,9 +227,9 @@ def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
     assert 0.0 < undecided < 1000.0
 
 
-def test_values_that_lost_their_digits_are_evaluated_anew() -> None:
-    # One row outweighs a prior that is far away by far, and all that is known of the
-    # rows behind it in the step are small differences of large numbers.
+def test_values_that_lost_their_digits_are_evaluated_again() -> None:
+    # One row outweighs by far a prior that is far away: the values of the later rows of
+    # the step would be small differences of large numbers.
     prior = Prior(1e9, 1.0, 1e-6, 1e-9)
     rng = np.random.default_rng(4)
     y = rng.integers(0, 2, 64)

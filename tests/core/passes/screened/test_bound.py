@@ -1,10 +1,9 @@
-"""The bound of a screened score, term by term, on inputs that come close to it.
+"""The bound of a single-precision score, term by term, on inputs that come close to it.
 
 A lane's single-precision sum is taken from left to right: a 1 followed by numbers of
 half its last digit, each of which is lost, errs by nearly as much as Higham's bound
-allows.
-Every test names the share of the bound that the error must reach, so that a bound made
-smaller is found out, and a larger one too.
+allows. Every test states the share of the bound that the error must reach, so that a
+smaller bound fails, and a much larger one too.
 """
 
 import numpy as np
@@ -26,6 +25,7 @@ from rpnb.core.passes.screened.scores import (
     project_centred,
     refresh_single_densities,
     score_rows,
+    summation_error,
 )
 from rpnb.core.projection.matrices import project
 
@@ -38,7 +38,7 @@ SCALE = 0.25
 def one_class(
     precision: float, mean: FloatArray, constant: float = 0.0
 ) -> tuple[Gaussians, SingleDensities]:
-    """Return the law of one class, and its screen with the origin at zero."""
+    """Return one class's density in double and single precision, origin at zero."""
     F = mean.shape[0]
     gaussians = Gaussians(
         mean[None, :], np.full((1, F), float(precision)), np.array([constant])
@@ -50,7 +50,7 @@ def one_class(
 
 
 def from_left_to_right(z: SingleArray, densities: SingleDensities) -> float:
-    """Return the screened score of the class, each lane's columns added one by one."""
+    """Return the single-precision score, each lane's columns added one by one."""
     terms = z * (densities.linear[0] + z * densities.square[0])
     assert terms.dtype == np.float32
     total = float(densities.constant[0])
@@ -62,7 +62,7 @@ def from_left_to_right(z: SingleArray, densities: SingleDensities) -> float:
 
 
 def compiled(z: SingleArray, densities: SingleDensities) -> float:
-    """Return the screened score as it is computed, among other rows."""
+    """Return the single-precision score as it is computed, among other rows."""
     found = np.empty((4, 1))
     score_rows(np.stack([z, z, z, z]), densities, found)
     assert len(set(found[:, 0])) == 1
@@ -77,10 +77,11 @@ def share_of_bound(
     projection_error: float = 0.0,
     bias: float = 0.0,
 ) -> float:
-    """Return the error of the screened score as a share of its bound.
+    """Return the error of the single-precision score as a share of its bound.
 
-    The row is `seen` by the screen, and `true` to the definitive score: they differ by
-    at most `projection_error`. The compiled sum must be within the bound too.
+    The single-precision score is that of the row `seen`, the double-precision score
+    that of `true`: they differ by at most `projection_error`. The compiled sum must be
+    within the bound too.
     """
     z = seen.astype(np.float32)
     row_norm = float(np.linalg.norm(seen))
@@ -104,31 +105,35 @@ def fading(F: int) -> FloatArray:
 
 @pytest.mark.parametrize("F", [1, 7, PANEL, PANEL + 1])
 @pytest.mark.parametrize("precision", [1e-6, 4.0, 1e6])
-def test_the_projections_noise_moves_a_score_as_far_as_the_bound_says(
+def test_projection_errors_change_a_score_as_much_as_the_bound_says(
     F: int, precision: float
 ) -> None:
     # Cauchy and Schwarz are met where all columns are as far from their means.
     gaussians, densities = one_class(precision, np.zeros(F))
-    away = np.full(F, 3.0)
+    distant = np.full(F, 3.0)
     projection_error = 2.0**-7
     assert (
         0.95
         < share_of_bound(
-            gaussians, densities, away, away + projection_error, projection_error
+            gaussians, densities, distant, distant + projection_error, projection_error
         )
         <= 1.0
     )
     assert (
         0.95
         < share_of_bound(
-            gaussians, densities, -away, -away - projection_error, projection_error
+            gaussians,
+            densities,
+            -distant,
+            -distant - projection_error,
+            projection_error,
         )
         <= 1.0
     )
 
 
-def test_noise_moves_a_score_also_at_the_mean() -> None:
-    # Where the score sees no distance, only the square of the noise is left.
+def test_projection_errors_change_a_score_also_at_the_mean() -> None:
+    # At the mean the distance is zero, and only the error's square is left.
     gaussians, densities = one_class(4.0, np.zeros(16))
     middle = np.zeros(16)
     assert 0.06 < share_of_bound(gaussians, densities, middle, middle + 0.5, 0.5) <= 1.0
@@ -142,11 +147,27 @@ def test_rounding_in_a_panel_errs_as_much_as_the_bound_says(panels: int) -> None
 
 
 def test_rounding_counts_the_distance_of_the_mean_from_the_origin() -> None:
-    # At its mean a class has no distance, and a sum of terms that cancel `pull`, which
-    # is summed in double precision here; the bound allows for single.
+    # At its mean a class has distance zero, and the terms of the score cancel ½·P,
+    # which is summed in double precision here; the bound allows for single.
     z = fading(PANEL)
     gaussians, densities = one_class(2.0, z)
     assert 0.2 < share_of_bound(gaussians, densities, z, z) <= 1.0
+
+
+@pytest.mark.parametrize("ratio", [1.5, 3.0, 10.0])
+@pytest.mark.parametrize("F", [5, 40])
+def test_rounding_counts_the_absolute_value_of_every_term(F: int, ratio: float) -> None:
+    # Where z is a multiple > 1 of the mean, the norm of z is √Q + √P and Cauchy and
+    # Schwarz hold with equality: the bound is γ·Σ|terms| and a little more. Without its
+    # cross term √P·(√Q + √P) it would be less.
+    mean = np.linspace(1.0, 2.0, F)
+    gaussians, densities = one_class(2.0, mean)
+    z = ratio * mean
+    definitive = score(z, gaussians, 0, 0.0, -np.inf, np.empty(LANES))
+    bound = error_bound(definitive, gaussians, densities, 0, 0.0, 0.0, 0.0)
+    linear, square = 2.0 * mean * z, 0.5 * 2.0 * z * z
+    terms = linear.sum() + square.sum() + 0.5 * np.sum(2.0 * mean**2)
+    assert 0.9 < summation_error(F) * terms / bound <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -172,7 +193,7 @@ def test_what_single_precision_cannot_hold_is_in_the_bound(
 
 
 def test_large_constants_lose_digits_in_double_precision() -> None:
-    # An odd last digit, of which `pull` is half: taken off and added, it rounds twice.
+    # An odd last digit, of which ½·P is half: subtracted and added, it rounds twice.
     odd = 2.0**33 + 2.0**-19
     gaussians, densities = one_class(2.0**-19, np.ones(1), odd)
     z = np.ones(1)
@@ -180,7 +201,7 @@ def test_large_constants_lose_digits_in_double_precision() -> None:
 
 
 def test_large_biases_lose_digits_in_double_precision() -> None:
-    # The screened score is half a digit of the bias, the definitive one a little more.
+    # The single-precision score is half a digit of the bias, the other a little more.
     even = 2.0**33 + 2.0**-18
     z = fading(512)
     z[np.arange(512) % SINGLES > 0] = 0.0
@@ -189,14 +210,14 @@ def test_large_biases_lose_digits_in_double_precision() -> None:
 
 
 def projected(X: FloatArray, R: SingleArray) -> FloatArray:
-    """Return the definitive projections of rows, of one column."""
+    """Return the double-precision projections of rows, of one column."""
     Z = np.zeros((X.shape[0], 1))
     project(X, np.arange(X.shape[0]), SCALE, R, Z)
     return Z[:, 0]
 
 
-def share_of_noise(x: FloatArray, x0: FloatArray, r: FloatArray) -> float:
-    """Return the error of a row's projection as a share of the noise it is given."""
+def share_of_projection_error(x: FloatArray, x0: FloatArray, r: FloatArray) -> float:
+    """Return the error of a row's projection as a share of its bound."""
     R = r.astype(np.float32)[:, None]
     max_column_norm = float(np.linalg.norm(r))
     centred = np.empty((1, x.shape[0]), np.float32)
@@ -204,30 +225,32 @@ def share_of_noise(x: FloatArray, x0: FloatArray, r: FloatArray) -> float:
     centre_rows(
         x[None, :], x0, SCALE, max_column_norm, centred, projection_error, row_norm
     )
-    screened = np.float32(0.0)
+    single_precision = np.float32(0.0)
     group = features_per_sum(x.shape[0])
     for start in range(0, x.shape[0], group):
         terms = (centred[0] * R[:, 0])[start : start + group]
-        screened += np.cumsum(terms, dtype=np.float32)[-1]
+        single_precision += np.cumsum(terms, dtype=np.float32)[-1]
     z, z0 = projected(np.stack([x, x0]), R)
-    assert abs(float(screened)) <= row_norm[0] * (1.0 + 1e-6)
-    return float(abs(float(screened) - (z - z0)) / projection_error[0])
+    assert abs(float(single_precision)) <= row_norm[0] * (1.0 + 1e-6)
+    return float(abs(float(single_precision) - (z - z0)) / projection_error[0])
 
 
 @pytest.mark.parametrize(("p", "share"), [(300, 0.9), (5 * FEATURES_PER_SUM, 0.15)])
-def test_a_product_in_single_precision_errs_as_much_as_the_noise_says(
+def test_a_single_precision_product_errs_as_much_as_its_bound(
     p: int, share: float
 ) -> None:
     x = np.full(p, np.sqrt(SINGLE))
     x[0] = 1.0
-    assert share < share_of_noise(x, np.zeros(p), x) <= 1.0
+    assert share < share_of_projection_error(x, np.zeros(p), x) <= 1.0
 
 
 @pytest.mark.parametrize(
     "p", [1, 300, 4 * FEATURES_PER_SUM, 4 * FEATURES_PER_SUM + 1, 6 * FEATURES_PER_SUM]
 )
 @pytest.mark.parametrize(("n", "few"), [(1, 1), (3, 4), (9, 4)])
-def test_a_product_by_stretches_is_within_its_noise(p: int, n: int, few: int) -> None:
+def test_a_product_by_groups_of_features_is_within_its_bound(
+    p: int, n: int, few: int
+) -> None:
     rng = np.random.default_rng(p)
     X = 1e3 + rng.normal(size=(n, p))
     R = rng.normal(size=(p, 3)).astype(np.float32)
@@ -250,23 +273,23 @@ def test_a_product_by_stretches_is_within_its_noise(p: int, n: int, few: int) ->
 
 
 def test_rows_far_from_zero_lose_digits_in_double_precision() -> None:
-    # The same row but for a hair: half digits are lost on one side of it, and count as
-    # whole ones on the other.
+    # Two nearly equal rows: half digits are lost in one, and round to whole ones in the
+    # other.
     r = np.full(300, 2.0**-26)
     x = np.full(300, 2.0**-27)
     r[0] = x[0] = 1.0
     x0 = x * (1.0 + 2.0**-20)
     x0[0] = 1.0
     assert r[1] * x[1] == DOUBLE
-    assert 0.45 < share_of_noise(x, x0, r) <= 1.0
+    assert 0.45 < share_of_projection_error(x, x0, r) <= 1.0
 
 
-def test_rows_too_small_for_single_precision_are_noise() -> None:
+def test_rows_that_underflow_single_precision_are_in_the_bound() -> None:
     tiny, steep = np.full(1, 2.0**-150 / SCALE), np.full(1, 1024.0)
-    assert 0.45 < share_of_noise(tiny, np.zeros(1), steep) <= 1.0
+    assert 0.45 < share_of_projection_error(tiny, np.zeros(1), steep) <= 1.0
 
 
-def test_no_projection_is_beyond_its_reach_and_some_are_at_it() -> None:
+def test_no_projection_is_beyond_the_row_norm_and_some_are_at_it() -> None:
     r = np.array([3.0, -4.0, 12.0])
     centred = np.empty((2, 3), np.float32)
     projection_error, row_norm = np.empty(2), np.empty(2)
@@ -275,7 +298,7 @@ def test_no_projection_is_beyond_its_reach_and_some_are_at_it() -> None:
     np.testing.assert_allclose(np.abs(centred @ r), row_norm, rtol=1e-6)
 
 
-def test_rows_projected_already_are_moved_with_little_noise() -> None:
+def test_projected_rows_are_centred_with_little_error() -> None:
     Z = np.array([[2.0**-150, 3.0], [-4.0, 0.0]])
     out = np.empty((2, 2), np.float32)
     projection_error, row_norm = np.empty(2), np.empty(2)

@@ -24,10 +24,10 @@ from strategies import Stream, make_model, streams
 WEIGHT = np.ones(1)
 
 
-def screened(
+def single_precision(
     model: Model, X: np.ndarray, x0: np.ndarray
 ) -> tuple[SingleDensities, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the screen, and the rows' projections, noise and reach."""
+    """Return single-precision densities and projections, their errors and norms."""
     learner = model.kernel_state()
     densities = empty_single_densities(model.M, model.F)
     first = np.zeros(1, np.int64)
@@ -55,10 +55,10 @@ def learnt(stream: Stream, K: int) -> Model:
 
 
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
-def test_a_screened_score_is_within_its_bound(stream: Stream, K: int) -> None:
+def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) -> None:
     model = learnt(stream, K)
     definitive = scores(model, stream.X)
-    densities, Z, projection_error, row_norm = screened(
+    densities, Z, projection_error, row_norm = single_precision(
         model, stream.X, stream.X.mean(axis=0)
     )
     found = np.empty((Z.shape[0], model.M))
@@ -76,7 +76,7 @@ def test_a_screened_score_is_within_its_bound(stream: Stream, K: int) -> None:
                 row_norm[i],
             )
             bound = error_bound(*about)
-            # A NaN bound, from numbers beyond single precision, promises nothing.
+            # A bound that is NaN, from numbers beyond single precision, always holds.
             assert not abs(value - definitive[i, m]) > bound
             assert not bound > quick_error_bound(*about)
     again = np.full_like(found, np.inf)
@@ -88,21 +88,21 @@ def test_a_screened_score_is_within_its_bound(stream: Stream, K: int) -> None:
 
 
 @given(st.floats(0, 1e9), st.floats(1e-6, 1e6), st.floats(0, 1e9), st.floats(0, 1e-3))
-def test_the_loose_bound_is_above_the_other(
-    mean_square: float, precision_sum: float, distance: float, projection_error: float
+def test_the_quick_bound_is_above_the_other(
+    mean_norm: float, precision_norm: float, distance: float, projection_error: float
 ) -> None:
     model = make_model(3, 1, K=30)
-    densities, _, _, _ = screened(model, np.ones((1, 3)), np.zeros(3))
-    densities.mean_norm[0], densities.precision_norm[0] = mean_square, precision_sum
+    densities, _, _, _ = single_precision(model, np.ones((1, 3)), np.zeros(3))
+    densities.mean_norm[0], densities.precision_norm[0] = mean_norm, precision_norm
     value = model.gaussians.constant[0] - distance
     about = (value, model.gaussians, densities, 0, 0.5, projection_error, 1.0)
     assert error_bound(*about) <= quick_error_bound(*about)
 
 
-def test_the_loose_bound_has_room_for_noise_far_from_the_mean() -> None:
-    # Where the product of noise and distance is more than either's square or rounding.
+def test_the_quick_bound_covers_projection_errors_far_from_the_mean() -> None:
+    # Where the product of projection error and distance exceeds the other terms.
     model = make_model(3, 1, K=30)
-    densities, _, _, _ = screened(model, np.ones((1, 3)), np.zeros(3))
+    densities, _, _, _ = single_precision(model, np.ones((1, 3)), np.zeros(3))
     densities.mean_norm[0], densities.precision_norm[0] = 0.0, 1.0
     value = model.gaussians.constant[0] - 5000.0
     about = (value, model.gaussians, densities, 0, 0.0, 3e-3, 1.0)
@@ -115,12 +115,14 @@ def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
     model = learnt(Stream(X, y, 3), 100)
     definitive = scores(model, X)
-    densities, Z, projection_error, row_norm = screened(model, X, X.mean(axis=0))
+    densities, Z, projection_error, row_norm = single_precision(
+        model, X, X.mean(axis=0)
+    )
     found = np.empty((100, 3))
     score_rows(Z, densities, found)
     error = np.abs(found - definitive)
     gaussians = model.gaussians
-    bound, loose = (
+    bound, quick = (
         np.array(
             [
                 [
@@ -142,11 +144,11 @@ def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     )
     assert (error <= bound).all()
     assert bound.max() < 1.0
-    assert (loose >= bound).all()
-    # Scores differ by tens where a class is as likely as not to be meant.
-    assert loose.max() < 2.0
-    # The negative control: without an origin amid the data the bound decides nothing.
-    densities, Z, projection_error, row_norm = screened(model, X, np.zeros(16))
+    assert (quick >= bound).all()
+    # Scores of two classes usually differ by tens.
+    assert quick.max() < 2.0
+    # The negative control: with an origin far from the data the bound is useless.
+    densities, Z, projection_error, row_norm = single_precision(model, X, np.zeros(16))
     far = error_bound(
         found[0, 0],
         model.gaussians,
@@ -159,10 +161,10 @@ def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     assert far > 20 * bound[0, 0]
 
 
-def test_a_number_beyond_single_precision_leaves_the_label_in_doubt() -> None:
+def test_a_number_beyond_single_precision_leaves_the_label_uncertain() -> None:
     model = make_model(2, 3)
     X = np.array([[1e60, -1e60]])
-    densities, Z, projection_error, row_norm = screened(model, X, np.zeros(2))
+    densities, Z, projection_error, row_norm = single_precision(model, X, np.zeros(2))
     found = np.empty((4, 3))
     score_rows(Z, densities, found)
     rivals = np.empty(3, np.bool_)
@@ -174,9 +176,9 @@ def test_a_number_beyond_single_precision_leaves_the_label_in_doubt() -> None:
     assert_array_equal(rivals, True)
 
 
-def test_classes_that_take_no_part_are_never_rivals() -> None:
+def test_classes_that_are_not_eligible_are_never_rivals() -> None:
     model = make_model(2, 3)
-    densities, _, projection_error, row_norm = screened(
+    densities, _, projection_error, row_norm = single_precision(
         model, np.ones((1, 2)), np.zeros(2)
     )
     rivals = np.empty(3, np.bool_)
@@ -186,7 +188,7 @@ def test_classes_that_take_no_part_are_never_rivals() -> None:
         np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
     )
     assert (label, certain) == (1, True)
-    # Where scores decide nothing, all are rivals that take part.
+    # With equal scores, all eligible classes are rivals.
     model.classes.eligible[:] = [True, False, True]
     label, certain = leading_class(
         np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
