@@ -1,11 +1,12 @@
-"""Models of parts of a stream brought together, exactly, by Theorem 1 of the paper."""
+"""Merging models of parts of a stream, exactly, by Theorem 1 of the paper."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.model import Model, arrange_classes, may_continue, merge_models
-from rpnb.estimators.checks.labels import LabelArray, index_of, join_classes
+from rpnb.core.bayes.model import Model, arrange_classes, may_continue, merge_statistics
+from rpnb.estimators.checks.labels import LabelArray, join_classes
+from rpnb.labels import LabelIndex
 
 
 class MergeInput(NamedTuple):
@@ -19,10 +20,10 @@ class MergeInput(NamedTuple):
     forgetting: float | None
 
 
-def merged(
+def merge_models(
     mine: MergeInput, other: MergeInput, base: MergeInput | None = None
 ) -> tuple[Model, LabelArray]:
-    """Return what both have learnt, and all classes; what is in the base counts once.
+    """Return the merged model and its classes; rows of the base are counted once.
 
     The parts stay as they are. The class prior is left to the caller.
     """
@@ -38,7 +39,7 @@ def merged(
     classes = mine.classes
     for part in parts[1:]:
         classes = join_classes(classes, part.classes, "the other model")
-    states = [_aligned(part, classes) for part in parts]
+    states = [_with_classes(part, classes) for part in parts]
     origin = None if base is None else states[2]
     for part, state in zip(parts[:2], states[:2], strict=True):
         if origin is not None and not may_continue(state, origin):
@@ -46,12 +47,12 @@ def merged(
                 f"{part.name} holds less than base in some class: base must be the "
                 "common state from which both went on learning"
             )
-    merge_models(states[0], states[1], origin)
+    merge_statistics(states[0], states[1], origin)
     return states[0], classes
 
 
 def _check_alike(mine: MergeInput, part: MergeInput) -> None:
-    """Refuse a model that looks at the data in another way than this one."""
+    """Refuse a model with other projections, feature names or prior."""
     if not mine.state.projection.same_as(part.state.projection):
         raise ValueError(
             f"{part.name} has other projections: merging needs the same n_estimators, "
@@ -68,8 +69,7 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
         )
 
 
-def _aligned(part: MergeInput, classes: LabelArray) -> Model:
+def _with_classes(part: MergeInput, classes: LabelArray) -> Model:
     """Return a copy of the state with the classes in this order."""
-    index = index_of(part.classes)
-    source = [index.get(label, -1) for label in classes.tolist()]
-    return arrange_classes(part.state, np.array(source))
+    source = LabelIndex(part.classes.tolist()).find_all(classes.tolist())
+    return arrange_classes(part.state, source)

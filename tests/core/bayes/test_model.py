@@ -8,7 +8,7 @@ from rpnb.core.bayes.model import (
     arrange_classes,
     copy_model,
     may_continue,
-    merge_models,
+    merge_statistics,
 )
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.passes.engine import run, run_batches
@@ -77,8 +77,8 @@ def test_merged_shards_equal_the_mini_batch_on_their_union() -> None:
     for shard, rows in zip(shards, np.split(np.arange(90), [20, 47]), strict=True):
         labels = np.empty(rows.size, np.int64)
         run_batches(shard, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, 90, labels)
-    merge_models(shards[0], shards[1], base)
-    merge_models(shards[0], shards[2], base)
+    merge_statistics(shards[0], shards[1], base)
+    merge_statistics(shards[0], shards[2], base)
     assert_allclose(shards[0].moments.weight, whole.moments.weight)
     assert_allclose(shards[0].moments.mean, whole.moments.mean, atol=1e-12)
     assert_allclose(shards[0].moments.scatter, whole.moments.scatter, atol=1e-9)
@@ -95,7 +95,7 @@ def test_independent_models_merge_to_the_model_of_all_rows() -> None:
     for model, rows in ((one, slice(25)), (two, slice(25, 60)), (whole, slice(60))):
         labels = np.empty(60, np.int64)
         run(model, X[rows], y[rows], WEIGHT, LEARN_ALL, labels[rows])
-    merge_models(one, two, None)
+    merge_statistics(one, two, None)
     assert_allclose(one.moments.mean, whole.moments.mean, atol=1e-12)
     assert_allclose(one.moments.scatter, whole.moments.scatter, atol=1e-10)
     assert_allclose(one.classes.bias, 2.0 * np.log1p(np.bincount(y)))

@@ -148,7 +148,7 @@ def may_continue(model: Model, base: Model) -> bool:
     )
 
 
-def merge_models(model: Model, other: Model, base: Model | None) -> None:
+def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
     """Add to `model` what `other` has learnt since `base`, class by class.
 
     The three have the same classes in the same order. Without a base, all that `other`
