@@ -102,7 +102,7 @@ def assert_same_state(a: Model, b: Model) -> None:
     assert (a.n_seen, a.n_updates) == (b.n_seen, b.n_updates)
 
 
-def definitive(
+def exact_labels(
     model: Model, stream: Stream, learn: int, weight: FloatArray = WEIGHT
 ) -> IntArray:
     """Run the pass that defines the result; return its labels."""

@@ -20,7 +20,7 @@ from strategies import (
     WEIGHT,
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     oracle_of,
     streams,
@@ -66,7 +66,7 @@ def test_the_exact_pass_weighs_the_past_as_the_plain_twin_does(
     stream = well_behaved(seed, n)
     model = make_model(6, 3, keep=keep)
     twin = oracle_of(model)
-    labels = definitive(model, stream, learn)
+    labels = exact_labels(model, stream, learn)
     expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
     assert_laws_of(model, twin)
@@ -105,7 +105,7 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
     weight = np.array([1.0, 2.5, 0.25, 4.0])
     model = make_model(6, 1, keep=keep)
     twin = oracle_of(model)
-    definitive(model, stream, LEARN_ALL, weight)
+    exact_labels(model, stream, LEARN_ALL, weight)
     for i in range(4):
         plain.update_fading(twin, stream.X[i : i + 1], 0, weight[i : i + 1])
     assert_laws_of(model, twin)
@@ -116,17 +116,17 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
 def test_the_weight_tends_to_the_window() -> None:
     for window in (1.5, 10.0, 60.0):
         model = make_model(6, 1, keep=1.0 - 1.0 / window)
-        definitive(model, well_behaved(0, 1500, M=1), LEARN_ALL)
+        exact_labels(model, well_behaved(0, 1500, M=1), LEARN_ALL)
         assert_allclose(model.moments.weight, [window], rtol=1e-9)
 
 
 def test_only_the_class_that_learns_forgets() -> None:
     stream = well_behaved(1, 60)
     model = make_model(6, 3, keep=0.5)
-    definitive(model, stream, LEARN_ALL)
+    exact_labels(model, stream, LEARN_ALL)
     before = copy_model(model)
     rows = Stream(stream.X, np.zeros(60, np.int64), 3)
-    definitive(model, rows, LEARN_ALL)
+    exact_labels(model, rows, LEARN_ALL)
     for now, then in zip(model.moments, before.moments, strict=True):
         assert_array_equal(now[1:], then[1:])
         assert (now[0] != then[0]).any()
@@ -136,9 +136,9 @@ def test_old_rows_have_no_influence() -> None:
     old, new = well_behaved(1, 50, M=1), well_behaved(2, 400, M=1)
     fading, fresh, full = (make_model(6, 1, keep=k) for k in (0.9, 0.9, 1.0))
     for model in (fading, full):
-        definitive(model, old, LEARN_ALL)
+        exact_labels(model, old, LEARN_ALL)
     for model in (fading, fresh, full):
-        definitive(model, new, LEARN_ALL)
+        exact_labels(model, new, LEARN_ALL)
     assert_allclose(fading.moments.mean, fresh.moments.mean, atol=1e-12)
     assert_allclose(fading.moments.scatter, fresh.moments.scatter, rtol=1e-12)
     assert np.abs(full.moments.mean - fresh.moments.mean).max() > 0.01
@@ -196,7 +196,7 @@ def test_counts_that_determine_the_prior_fade_with_every_row(
     stream = well_behaved(seed, 30)
     weight = np.linspace(0.5, 2.0, 30)
     model = with_prior(make_model(6, 3, keep=keep), True)
-    definitive(model, stream, LEARN_MISTAKES, weight)
+    exact_labels(model, stream, LEARN_MISTAKES, weight)
     later = weight[::-1].cumsum()[::-1] - weight
     left = weight * keep**later
     assert_allclose(model.classes.seen, np.bincount(stream.y, left, 3), rtol=1e-9)
@@ -207,7 +207,7 @@ def test_counts_that_determine_the_prior_fade_with_every_row(
 def test_counts_that_determine_no_prior_do_not_fade() -> None:
     stream = well_behaved(0, 30)
     model = make_model(6, 3, keep=0.5)
-    definitive(model, stream, LEARN_MISTAKES)
+    exact_labels(model, stream, LEARN_MISTAKES)
     assert_array_equal(model.classes.seen, np.bincount(stream.y, minlength=3))
 
 
@@ -232,7 +232,7 @@ def test_the_screened_pass_forgets_to_the_bit(
         make_model(stream.X.shape[1], stream.M, K=20, keep=keep), from_counts
     )
     two = copy_model(one)
-    expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
+    expected, labels = exact_labels(one, stream, learn, weight), labels_of(stream)
     screened_pass = ScreenedPass(two, stream.X, 16, 8, by_step)
     screened_pass.run(stream.X, stream.y, weight, learn, labels)
     assert_array_equal(labels, expected)
@@ -247,7 +247,7 @@ def test_any_cut_into_calls_forgets_to_the_bit(
     weight = data.draw(weights(n))
     whole = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     parts = copy_model(whole)
-    expected, labels = definitive(whole, stream, learn, weight), labels_of(stream)
+    expected, labels = exact_labels(whole, stream, learn, weight), labels_of(stream)
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
     for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
         rows = slice(start, stop)
@@ -265,7 +265,7 @@ def test_batches_of_one_forget_as_one_by_one_does(
     weight = data.draw(weights(stream.y.shape[0]))
     one = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     two = copy_model(one)
-    expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
+    expected, labels = exact_labels(one, stream, learn, weight), labels_of(stream)
     run_batches(two, stream.X, stream.y, weight, learn, 1, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -278,7 +278,7 @@ def test_learning_all_without_predicting_forgets_to_the_bit(
     weight = data.draw(weights(stream.y.shape[0]))
     one = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     two = copy_model(one)
-    definitive(one, stream, LEARN_ALL, weight)
+    exact_labels(one, stream, LEARN_ALL, weight)
     learn_all(two, stream.X, stream.y, weight)
     assert_same_state(one, two)
 
@@ -289,7 +289,7 @@ def test_other_combining_rules_forget_in_the_same_way(
 ) -> None:
     stream = well_behaved(seed, n)
     one, two = (make_model(6, 3, keep=keep) for _ in range(2))
-    definitive(one, stream, LEARN_ALL)
+    exact_labels(one, stream, LEARN_ALL)
     two.rule = "vote"
     two.n_updates = pass_combined(
         two.kernel_state(),
@@ -313,11 +313,13 @@ def test_a_very_long_window_forgets_nothing(
     window = 1e17
     one = with_prior(make_model(p, stream.M), from_counts)
     two = with_prior(make_model(p, stream.M, keep=1.0 - 1.0 / window), from_counts)
-    assert_array_equal(definitive(one, stream, learn), definitive(two, stream, learn))
+    assert_array_equal(
+        exact_labels(one, stream, learn), exact_labels(two, stream, learn)
+    )
     assert_same_state(one, two)
     # A long one nearly nothing.
     rows = well_behaved(0, 40)
     exact, nearly = make_model(6, 3), make_model(6, 3, keep=1.0 - 1e-12)
-    definitive(exact, rows, learn)
-    definitive(nearly, rows, learn)
+    exact_labels(exact, rows, learn)
+    exact_labels(nearly, rows, learn)
     assert_allclose(nearly.moments.scatter, exact.moments.scatter, rtol=1e-9)

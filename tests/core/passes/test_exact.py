@@ -19,7 +19,7 @@ from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     oracle_of,
     streams,
@@ -38,7 +38,7 @@ def test_the_exact_pass_is_the_algorithm_of_the_paper(
     model = make_model(6, 3)
     model.classes.eligible[:] = declared
     twin = oracle_of(model)
-    labels = definitive(model, stream, learn)
+    labels = exact_labels(model, stream, learn)
     expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
     K, q = model.projection.K, model.projection.q
@@ -74,7 +74,7 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     if frequency:
         one.classes = one.classes._replace(count_factor=20.0)
     two = copy_model(one)
-    expected = definitive(one, stream, learn)
+    expected = exact_labels(one, stream, learn)
     labels = np.empty(stream.y.shape[0], np.int64)
     screened_pass = ScreenedPass(two, stream.X, size, step, by_step, jobs)
     screened_pass.run(stream.X, stream.y, WEIGHT, learn, labels)
@@ -90,7 +90,7 @@ def test_a_mistake_changes_the_labels_of_the_rest_of_a_step(step: int) -> None:
     one = make_model(3, 2, K=20)
     two, fixed = copy_model(one), copy_model(one)
     labels, stale = np.empty(300, np.int64), np.empty(300, np.int64)
-    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
+    expected = exact_labels(one, Stream(X, y, 2), LEARN_MISTAKES)
     ScreenedPass(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -129,7 +129,7 @@ def test_wide_rows_projected_by_blocks_change_no_bit() -> None:
     one = make_model(p, 4, K=8, q=2)
     two = copy_model(one)
     labels = np.empty(n, np.int64)
-    expected = definitive(one, Stream(X, y, 4), LEARN_MISTAKES)
+    expected = exact_labels(one, Stream(X, y, 4), LEARN_MISTAKES)
     ScreenedPass(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -142,7 +142,7 @@ def test_a_single_precision_score_that_overflows_upwards_does_not_win() -> None:
     stream = Stream(X, np.array([1, 1]), 2)
     one = make_model(3, 2, K=20)
     two = copy_model(one)
-    expected = definitive(one, stream, LEARN_MISTAKES)
+    expected = exact_labels(one, stream, LEARN_MISTAKES)
     labels = np.empty(2, np.int64)
     screened_pass = ScreenedPass(two, X)
     screened_pass.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
@@ -218,7 +218,7 @@ def test_batches_of_one_are_one_by_one_to_the_bit() -> None:
     stream = well_behaved(2, 40)
     one, two = make_model(6, 3), make_model(6, 3)
     labels = np.empty(40, np.int64)
-    expected = definitive(one, stream, LEARN_MISTAKES)
+    expected = exact_labels(one, stream, LEARN_MISTAKES)
     run_batches(two, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, 1, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -228,7 +228,7 @@ def test_batches_of_one_are_one_by_one_to_the_bit() -> None:
 def test_learning_all_without_predicting_leaves_the_same_bits(stream: Stream) -> None:
     one = make_model(stream.X.shape[1], stream.M)
     two = copy_model(one)
-    definitive(one, stream, LEARN_ALL)
+    exact_labels(one, stream, LEARN_ALL)
     learn_all(two, stream.X, stream.y, WEIGHT)
     assert_same_state(one, two)
 
@@ -279,7 +279,7 @@ def test_a_row_that_comes_twice_gives_the_same_result(
         row = slice(i, i + 1)
         run(known, stream.X[row], stream.y[row], WEIGHT, learn, label)
         fresh.memo = None
-        expected = definitive(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
+        expected = exact_labels(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
         assert_array_equal(label, expected)
     assert_same_state(known, fresh)
 
@@ -299,9 +299,9 @@ def test_a_prior_that_follows_the_labels_prefers_frequent_classes() -> None:
     model = make_model(6, 2, K=1, q=1)
     model.classes = model.classes._replace(count_factor=1.0)
     stream = well_behaved(1, 30, M=1)
-    definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
+    exact_labels(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
     assert_array_equal(model.classes.bias, 0.0)
-    definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_MISTAKES)
+    exact_labels(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_MISTAKES)
     assert_allclose(model.classes.bias, [0.0, np.log(31.0)])
 
 

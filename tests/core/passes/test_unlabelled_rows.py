@@ -18,7 +18,7 @@ from strategies import (
     WEIGHT,
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     oracle_of,
     streams,
@@ -42,7 +42,7 @@ def one_by_one(model: Model, stream: Stream, learn: int) -> IntArray:
     for i, m in enumerate(stream.y.tolist()):
         before = model.n_seen
         row = Stream(stream.X[i : i + 1], stream.y[i : i + 1], stream.M)
-        labels[i] = definitive(model, row, LEARN_NOTHING if m < 0 else learn)[0]
+        labels[i] = exact_labels(model, row, LEARN_NOTHING if m < 0 else learn)[0]
         model.n_seen = before + (m >= 0)
     return labels
 

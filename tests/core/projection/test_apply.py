@@ -266,7 +266,7 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
     X, y, M = stream
     model = make_model(X.shape[1], M, K=K, distribution=distribution)
     learnt(model, csr_array(X), y, LEARN_ALL)
-    definitive = scores(model, X)
+    exact = scores(model, X)
     projected = project_rows(model.projection, X)
     n = X.shape[0]
     densities = empty_single_densities(M, model.F)
@@ -290,7 +290,7 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
                 row_norm[i],
             )
             # A NaN bound, from numbers beyond single precision, promises nothing.
-            assert not abs(found[i, m] - definitive[i, m]) > bound
+            assert not abs(found[i, m] - exact[i, m]) > bound
 
 
 def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:

@@ -48,6 +48,7 @@ def add_observation(moments: Moments, m: int, z: FloatArray, weight: float) -> N
 def _add_to_columns(
     mean: FloatArray, scatter: FloatArray, z: FloatArray, before: float, share: float
 ) -> None:
+    """Add z (F,) to mean and scatter, column by column."""
     for f in range(z.shape[0]):
         mean[f], scatter[f] = with_observation(
             z[f], mean[f], scatter[f], share, before * share

@@ -71,6 +71,7 @@ def score(
 def _add_terms(
     z: FloatArray, mean: FloatArray, precision: FloatArray, lanes: FloatArray
 ) -> None:
+    """Add ((z − μ)/σ)² of all columns to the lanes."""
     F = z.shape[0]
     whole = F - F % LANES
     s0 = load_doubles(lanes, 0)

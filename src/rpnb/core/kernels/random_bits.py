@@ -95,6 +95,7 @@ _CELL = 2.0**-32
 
 @compiled
 def _horner(coefficients: tuple[float, ...], x: float) -> float:
+    """Evaluate a polynomial by Horner's scheme, from the highest power down."""
     value = 0.0
     for coefficient in coefficients:
         value = value * x + coefficient

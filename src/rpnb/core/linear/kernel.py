@@ -190,6 +190,7 @@ def _leader(scores: FloatArray, eligible: BoolArray, but: int) -> int:
 def _is_usable(
     rule: LinearAlgorithm, S: FloatArray, direction: RowValues, v: float
 ) -> bool:
+    """Whether Σx and v may be used for a step; LIBOL only asks for v ≥ 0."""
     return v >= 0.0 if rule.libol else is_credible(S, direction, v)
 
 

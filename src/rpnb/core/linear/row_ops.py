@@ -125,6 +125,7 @@ def update_weights(w: FloatArray, row: RowValues, keep: float, step: float) -> N
 
 @compiled
 def _add(w: FloatArray, values: FloatArray, step: float) -> None:
+    """Add step·values to w (p,)."""
     for j in range(values.shape[0]):
         w[j] += step * values[j]
 
@@ -168,6 +169,7 @@ def _add_four(
     s2: FloatArray,
     s3: FloatArray,
 ) -> None:
+    """Add four rows of Σ, each times a number of x, to g (p,)."""
     # The order of additions is that of one row after the other.
     x0, x1, x2, x3 = x[0], x[1], x[2], x[3]
     for j in range(g.shape[0]):

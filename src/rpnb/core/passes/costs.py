@@ -34,5 +34,5 @@ def undecided_cost(p: int, F: int) -> float:
 
 
 def exact_score_cost(F: int) -> float:
-    """Return the cost of one double-precision score."""
+    """Return the cost of computing one class's score in double precision."""
     return 0.35 * F

@@ -128,7 +128,7 @@ def _run_one(
 
 
 def classify(model: Model, X: RowTable) -> IntArray:
-    """Return the number of each row's class (n,), −1 while no class is known."""
+    """Return the predicted class of each row (n,), −1 while no class is known."""
     labels = np.empty(X.shape[0], np.int64)
     run(model, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
     return labels

@@ -42,7 +42,7 @@ class DrawnFeatures:
 def draw_features(
     distribution: Distribution, seed: int, K: int, q: int, features: UIntArray
 ) -> DrawnFeatures:
-    """Draw the rows of the given features."""
+    """Draw the matrix rows of the given features; the start of a growing record."""
     R = np.empty((0, K * q), np.float32)
     empty = np.empty(0, np.uint64)
     rows = DrawnFeatures(distribution, seed, K, q, 0, empty, R, np.zeros(K * q))

@@ -97,6 +97,7 @@ def project_hadamard(
 
 @compiled
 def _load_row(row: RowValues, scale: float, signs: SingleArray, v: FloatArray) -> None:
+    """Write a scaled row with its signs to v (p₂,), padded by zeros."""
     values, columns = row
     if columns.shape[0] == 0 and values.shape[0] > 0:
         for i in range(values.shape[0]):
@@ -113,12 +114,14 @@ def _load_row(row: RowValues, scale: float, signs: SingleArray, v: FloatArray) -
 def _gather(
     v: FloatArray, places: IntArray, weights: FloatArray, out: FloatArray
 ) -> None:
+    """Permute v and multiply by the weights."""
     for i in range(out.shape[0]):
         out[i] = weights[i] * v[places[i]]
 
 
 @compiled
 def _store_columns(v: FloatArray, step: int, z: FloatArray) -> None:
+    """Write every `step`-th number of v to z: one block of columns."""
     for f in range(z.shape[0]):
         z[f] = v[f * step]
 
@@ -156,6 +159,7 @@ def _transform(
 
 @compiled
 def _one_stage(v: FloatArray, low: FloatArray, high: FloatArray) -> None:
+    """Do one stage of the transform: sums of neighbours, and differences."""
     for i in range(low.shape[0]):
         low[i] = v[2 * i] + v[2 * i + 1]
         high[i] = v[2 * i] - v[2 * i + 1]
@@ -165,6 +169,7 @@ def _one_stage(v: FloatArray, low: FloatArray, high: FloatArray) -> None:
 def _two_stages(
     v: FloatArray, w0: FloatArray, w1: FloatArray, w2: FloatArray, w3: FloatArray
 ) -> None:
+    """Do two stages of the transform at once."""
     for i in range(w0.shape[0]):
         sum0 = v[4 * i] + v[4 * i + 1]
         sum1 = v[4 * i + 2] + v[4 * i + 3]

@@ -100,6 +100,7 @@ def draw_matrix(
 def _fill_matrix(
     distribution: int, seed: np.uint64, features: UIntArray, q: int, R: SingleArray
 ) -> None:
+    """Fill R (p, F); `distribution` is its number in `MATRIX_DISTRIBUTIONS`."""
     F = R.shape[1]
     counters = np.empty((4, (F // q) * ((q + 3) // 4)), np.uint64)
     words = np.empty(F, np.int32)
@@ -123,12 +124,14 @@ def _copy(values: FloatArray, row: SingleArray) -> None:
 
 @compiled
 def _fill_bernoulli(words: WordArray, row: SingleArray) -> None:
+    """Turn random bits into ±1."""
     for f in range(row.shape[0]):
         row[f] = 1.0 if words[f] >= 0 else -1.0
 
 
 @compiled
 def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
+    """Turn random bits into −√3, 0 or √3."""
     for f in range(row.shape[0]):
         if words[f] < _SIXTH:
             row[f] = -_ROOT_THREE
@@ -149,6 +152,7 @@ def max_column_norm(R: SingleArray) -> float:
 
 @compiled
 def _add_squares(row: SingleArray, squares: FloatArray) -> None:
+    """Add the squares of a row's entries to `squares` (F,)."""
     for f in range(row.shape[0]):
         squares[f] += np.float64(row[f]) * np.float64(row[f])
 
@@ -337,6 +341,7 @@ def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None:
 
 @compiled
 def _four_rows(X: SingleArray, R: SingleArray, F: int, Z: SingleArray) -> None:
+    """Project four rows in single precision, but for the last F % 16 columns."""
     p = X.shape[1]
     x = X.reshape(4 * p)
     z = Z.reshape(4 * F)

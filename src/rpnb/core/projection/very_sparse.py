@@ -68,6 +68,7 @@ def _draw_entries(
     starts: IntArray,
     entries: WordArray,
 ) -> WordArray:
+    """Fill `starts` (p + 1,) and return the entries of all rows."""
     # Skips drawn at once, four per counter: enough for most rows.
     mean = F / s
     batch = int(mean + 2.0 * sqrt(mean)) // 4 + 1
@@ -151,6 +152,7 @@ def project_very_sparse(
 
 @compiled
 def _add_row(x: float, size: float, entries: WordArray, z: FloatArray) -> None:
+    """Add x times a compressed row of the matrix to z (F,)."""
     for t in range(entries.shape[0]):
         entry = entries[t]
         f = entry ^ (entry >> 31)

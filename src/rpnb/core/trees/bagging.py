@@ -107,7 +107,7 @@ def pass_bagging(
         here = draws._replace(row=draws.row + start)
         k, row = 0, 0
         while k < forest.splits.shape[0]:
-            k, row, place, split = _pass_members(
+            k, row, place, split = _pass_bagged_rows(
                 forest, rules, here, X[block], y[block], weights, k, row, votes[block]
             )
             if split.attribute >= 0:
@@ -116,7 +116,7 @@ def pass_bagging(
 
 
 @compiled
-def _pass_members(
+def _pass_bagged_rows(
     forest: Forest,
     rules: TreeParameters,
     draws: Draws,

@@ -140,7 +140,7 @@ def pass_boosting(
         here = draws._replace(row=draws.row + start)
         k, row, resume = 0, 0, False
         while k < forest.splits.shape[0]:
-            k, row, place, split = _pass_members(
+            k, row, place, split = _pass_boosted_rows(
                 forest,
                 record,
                 rules,
@@ -161,7 +161,7 @@ def pass_boosting(
 
 
 @compiled
-def _pass_members(
+def _pass_boosted_rows(
     forest: Forest,
     record: MemberAccuracy,
     rules: TreeParameters,

@@ -85,6 +85,7 @@ def attempt_split(leaves: Leaves, leaf: int, rules: TreeParameters) -> Split:
 
 @compiled
 def _number_of_classes(weights: FloatArray) -> int:
+    """Return how many classes have a weight other than zero."""
     count = 0
     for weight in weights:
         count += weight != 0.0

@@ -32,7 +32,7 @@ from rpnb.core.projection.matrices import project
 from strategies import (
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     streams,
     well_behaved,
@@ -220,7 +220,7 @@ def test_the_quadratic_pass_leaves_the_same_labels_and_bits(
     n = stream.y.shape[0]
     rng = np.random.default_rng(n)
     weight = rng.uniform(0.1, 3.0, size=n if weighted else 1)
-    expected = definitive(one, stream, learn, weight)
+    expected = exact_labels(one, stream, learn, weight)
     labels = np.empty(n, np.int64)
     screened_pass = QuadraticPass(two, stream.X, step)
     screened_pass._rebuild = price * screened_pass._undecided
@@ -238,7 +238,7 @@ def test_a_prior_that_follows_the_labels_changes_labels_within_a_step() -> None:
     right = 1.0 / one.projection.R[0, 0]
     X = np.append(np.full(30, 3.0 * right), -right)[:, None]
     y = np.append(np.ones(30, np.int64), 0)
-    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
+    expected = exact_labels(one, Stream(X, y, 2), LEARN_MISTAKES)
     assert_array_equal(expected, 1)
     labels = np.empty(31, np.int64)
     QuadraticPass(two, X, 64).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
@@ -310,7 +310,7 @@ def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     stream = well_behaved(8, 240)
     one = make_model(6, 3)
     two = copy_model(one)
-    expected = definitive(one, stream, learn)
+    expected = exact_labels(one, stream, learn)
     labels = np.empty(240, np.int64)
     choice = PassChoice(two, stream.X, 1.0)
     for k, start in enumerate(range(0, 240, 40)):
@@ -328,7 +328,7 @@ def test_forms_are_chosen_where_mistakes_are_few() -> None:
     for t, few in ((y, True), (rng.integers(0, 2, 800), False)):
         model = make_model(10, 2, K=100)
         twin = copy_model(model)
-        expected = definitive(twin, Stream(X, t, 2), LEARN_MISTAKES)
+        expected = exact_labels(twin, Stream(X, t, 2), LEARN_MISTAKES)
         labels = np.empty(800, np.int64)
         choice = PassChoice(model, X, 1.0)
         assert not choice._forms_pay()
@@ -379,7 +379,7 @@ def test_the_pass_and_its_forms_share_a_matrix_where_columns_fill_vectors(
     assert shared == (K == 16)
     labels = np.empty(60, np.int64)
     screened_pass.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-    assert_array_equal(labels, definitive(one, stream, LEARN_MISTAKES))
+    assert_array_equal(labels, exact_labels(one, stream, LEARN_MISTAKES))
     assert_same_state(one, two)
 
 
@@ -412,7 +412,7 @@ def test_what_was_seen_before_sets_the_expected_rate_of_changes() -> None:
     labels = np.empty(64, np.int64)
     for _ in range(2):
         run(model, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-        assert_array_equal(labels, definitive(twin, stream, LEARN_MISTAKES))
+        assert_array_equal(labels, exact_labels(twin, stream, LEARN_MISTAKES))
     assert_same_state(model, twin)
     ScreenedPass(model, stream.X).run(stream.X, stream.y, WEIGHT, LEARN_NOTHING, labels)
     assert_array_equal(classify(model, stream.X), labels)

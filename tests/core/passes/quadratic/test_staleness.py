@@ -29,7 +29,7 @@ from rpnb.core.passes.quadratic.staleness import (
     widen,
 )
 from rpnb.core.projection.matrices import project
-from strategies import Stream, definitive, make_model, streams, well_behaved
+from strategies import Stream, exact_labels, make_model, streams, well_behaved
 
 WEIGHT = np.ones(1)
 priors = st.sampled_from(
@@ -221,7 +221,7 @@ def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
         0.2,
         labels,
     )
-    assert_array_equal(labels, definitive(twin, stream, LEARN_MISTAKES))
+    assert_array_equal(labels, exact_labels(twin, stream, LEARN_MISTAKES))
     assert updates == (labels != stream.y).sum()
     assert 0 < built < updates / 2
     assert 0.0 < undecided < 1000.0
@@ -239,7 +239,7 @@ def test_values_that_lost_their_digits_are_evaluated_again() -> None:
     weight[:2] = 1e10
     stream = Stream(X, y, 2)
     one, two = (make_model(2, 2, K=20, prior=prior) for _ in range(2))
-    expected = definitive(one, stream, LEARN_ALL, weight)
+    expected = exact_labels(one, stream, LEARN_ALL, weight)
     quadratic = forms(two, X.mean(axis=0))
     labels = np.empty(64, np.int64)
     pass_quadratic(

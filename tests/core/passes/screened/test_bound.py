@@ -85,13 +85,13 @@ def share_of_bound(
     """
     z = seen.astype(np.float32)
     row_norm = float(np.linalg.norm(seen))
-    definitive = score(true, gaussians, 0, bias, -np.inf, np.empty(LANES))
+    exact = score(true, gaussians, 0, bias, -np.inf, np.empty(LANES))
     shares = []
     for value in (from_left_to_right(z, densities), compiled(z, densities)):
         bound = error_bound(
             value, gaussians, densities, 0, bias, projection_error, row_norm
         )
-        shares.append(abs(value + bias - definitive) / bound)
+        shares.append(abs(value + bias - exact) / bound)
     assert shares[1] <= 1.0
     return shares[0]
 
@@ -163,8 +163,8 @@ def test_rounding_counts_the_absolute_value_of_every_term(F: int, ratio: float) 
     mean = np.linspace(1.0, 2.0, F)
     gaussians, densities = one_class(2.0, mean)
     z = ratio * mean
-    definitive = score(z, gaussians, 0, 0.0, -np.inf, np.empty(LANES))
-    bound = error_bound(definitive, gaussians, densities, 0, 0.0, 0.0, 0.0)
+    exact = score(z, gaussians, 0, 0.0, -np.inf, np.empty(LANES))
+    bound = error_bound(exact, gaussians, densities, 0, 0.0, 0.0, 0.0)
     linear, square = 2.0 * mean * z, 0.5 * 2.0 * z * z
     terms = linear.sum() + square.sum() + 0.5 * np.sum(2.0 * mean**2)
     assert 0.9 < summation_error(F) * terms / bound <= 1.0
@@ -264,9 +264,9 @@ def test_a_product_by_groups_of_features_is_within_its_bound(
     centre_rows(X, x0, SCALE, max_column_norm, centred, projection_error, row_norm)
     Z = np.full((n, 3), np.nan, np.float32)
     project_centred(centred, R, np.empty((few, 3), np.float32), Z)
-    definitive = np.empty((n + 1, 3))
-    project(np.vstack([X, x0]), np.arange(n + 1), SCALE, R, definitive)
-    error = np.abs(Z - (definitive[:-1] - definitive[-1]))
+    exact = np.empty((n + 1, 3))
+    project(np.vstack([X, x0]), np.arange(n + 1), SCALE, R, exact)
+    error = np.abs(Z - (exact[:-1] - exact[-1]))
     assert (error <= projection_error[:, None]).all()
     # It is a product, not some number of that size.
     assert (projection_error < 1e-3 * max_column_norm * np.sqrt(p)).all()

@@ -20,7 +20,7 @@ from rpnb.core.passes.screened.scores import (
     refresh_single_densities,
     score_rows,
 )
-from strategies import Stream, assert_same_state, definitive, make_model, streams
+from strategies import Stream, assert_same_state, exact_labels, make_model, streams
 
 columns = st.sampled_from([1, 3, 4, 7, 8, 12, 13, 40, PANEL + 13])
 
@@ -81,7 +81,7 @@ def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> N
     found = np.empty((Z.shape[0], model.M))
     with np.errstate(all="ignore"):
         score_rows(Z, densities, found)
-        definitive = scores(model, stream.X)
+        exact = scores(model, stream.X)
         for b in range(stream.X.shape[0]):
             for m in np.flatnonzero(good).tolist():
                 facts = (
@@ -92,7 +92,7 @@ def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> N
                     projection_error[b],
                     row_norm[b],
                 )
-                error = abs(found[b, m] - definitive[b, m])
+                error = abs(found[b, m] - exact[b, m])
                 # A bound that is NaN holds for any error.
                 assert not error > error_bound(found[b, m], *facts)
                 assert not error > quick_error_bound(found[b, m], *facts)
@@ -129,7 +129,7 @@ def test_a_stream_beyond_single_precision_has_the_same_labels(size: float) -> No
     stream = Stream((rng.normal(size=(200, 2)) + 2.0 * y[:, None]) * size, y, 3)
     one = make_model(2, 3, K=9, prior=Prior(0.0, 1.0, 0.01, 1e-300))
     two = copy_model(one)
-    expected = definitive(one, stream, LEARN_MISTAKES)
+    expected = exact_labels(one, stream, LEARN_MISTAKES)
     labels = np.empty(200, np.int64)
     run(two, stream.X, stream.y, np.ones(1), LEARN_MISTAKES, labels, path="columns")
     assert_array_equal(labels, expected)

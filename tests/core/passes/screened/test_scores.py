@@ -57,7 +57,7 @@ def learnt(stream: Stream, K: int) -> Model:
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) -> None:
     model = learnt(stream, K)
-    definitive = scores(model, stream.X)
+    exact = scores(model, stream.X)
     densities, Z, projection_error, row_norm = single_precision(
         model, stream.X, stream.X.mean(axis=0)
     )
@@ -77,7 +77,7 @@ def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) ->
             )
             bound = error_bound(*about)
             # A bound that is NaN, from numbers beyond single precision, always holds.
-            assert not abs(value - definitive[i, m]) > bound
+            assert not abs(value - exact[i, m]) > bound
             assert not bound > quick_error_bound(*about)
     again = np.full_like(found, np.inf)
     first = Z.shape[0] // 8 * 4
@@ -114,13 +114,13 @@ def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     y = rng.integers(0, 3, 100)
     X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
     model = learnt(Stream(X, y, 3), 100)
-    definitive = scores(model, X)
+    exact = scores(model, X)
     densities, Z, projection_error, row_norm = single_precision(
         model, X, X.mean(axis=0)
     )
     found = np.empty((100, 3))
     score_rows(Z, densities, found)
-    error = np.abs(found - definitive)
+    error = np.abs(found - exact)
     gaussians = model.gaussians
     bound, quick = (
         np.array(

@@ -46,6 +46,7 @@ def centre_columns(
 def _centre_feature(
     x: FloatArray, origin: float, out: FloatArray, square: FloatArray
 ) -> None:
+    """Subtract the origin from one feature of all rows; add its squares."""
     for b in range(x.shape[0]):
         centred = x[b] - origin
         out[b] = centred
@@ -159,8 +160,8 @@ def _two_classes(
         v = load_doubles(x, here + 12)
         a3 = fused(c3, v, a3)
         b3 = fused(d3, v, b3)
-    _store(values, to + first, a0, a1, a2, a3)
-    _store(values, to + step + first, b0, b1, b2, b3)
+    _store_sixteen(values, to + first, a0, a1, a2, a3)
+    _store_sixteen(values, to + step + first, b0, b1, b2, b3)
 
 
 @compiled_inline
@@ -196,7 +197,7 @@ def _one_class(
         a1 = fused(c1, load_doubles(x, here + 4), a1)
         a2 = fused(c2, load_doubles(x, here + 8), a2)
         a3 = fused(c3, load_doubles(x, here + 12), a3)
-    _store(values, to + first, a0, a1, a2, a3)
+    _store_sixteen(values, to + first, a0, a1, a2, a3)
 
 
 @compiled
@@ -226,13 +227,14 @@ def add_linear(
             a1 = fused(c, load_doubles(x, here + 4), a1)
             a2 = fused(c, load_doubles(x, here + 8), a2)
             a3 = fused(c, load_doubles(x, here + 12), a3)
-        _store(values, k, a0, a1, a2, a3)
+        _store_sixteen(values, k, a0, a1, a2, a3)
 
 
 @compiled_inline
-def _store(
+def _store_sixteen(
     values: FloatArray, first: int, a: Doubles, b: Doubles, c: Doubles, d: Doubles
 ) -> None:
+    """Write four vectors of four values from `first` on."""
     store_doubles(values, first, a)
     store_doubles(values, first + 4, b)
     store_doubles(values, first + 8, c)
@@ -290,6 +292,7 @@ def _bound_rows(
     last: int,
     error_bounds: FloatArray,
 ) -> None:
+    """Write the error bounds of one class, four rows at a time; see `bound_errors`."""
     for b in range(first - first % DOUBLES, last, DOUBLES):
         length = load_doubles(lengths, b)
         # √(Σ w (z − μ)²) is at most `size`; with z in double precision, at most `most`.

@@ -302,6 +302,7 @@ def _evaluate(
     first: int,
     last: int,
 ) -> None:
+    """Evaluate class m's polynomial for rows first … last − 1, with bounds."""
     evaluate_one(quadratic, m, work.centred, first, last, work.values)
     work.mean_norm[m] = quadratic.mean_norm[m]
     _bound_class(learner, quadratic, work, m, first, last)
@@ -345,6 +346,7 @@ def _bound_class(
     first: int,
     last: int,
 ) -> None:
+    """Bound the errors of class m's values for rows first … last − 1."""
     bound_errors(
         quadratic,
         m,

@@ -215,7 +215,7 @@ def _four_by_themselves(
 ) -> None:
     """Add weighted inner products of rows i … i + 3 with each other to sums from `at`.
 
-    Each row with those before it and itself: ten. See `_four_by_two`.
+    Ten sums: each row with itself and with those before it. See `_four_by_two`.
     """
     l0 = i * wide
     l1 = l0 + wide

@@ -91,6 +91,7 @@ def n_terms(p: int) -> int:
 
 
 def _make_workspace(rows: int, wide: int) -> FormWorkspace:
+    """Return working space for a projection of the padded shape (rows, wide)."""
     return FormWorkspace(
         np.zeros(wide, np.float32),
         np.zeros(wide, np.float32),

@@ -97,6 +97,7 @@ def reset_staleness(
 
 @compiled
 def _invert(values: SingleArray, out: SingleArray) -> None:
+    """Write the inverses of the values, ∞ for those that are not normal numbers."""
     # A weight that underflows single precision gives an infinite bound.
     one, nothing = np.float32(1.0), np.float32(np.inf)
     for f in range(values.shape[0]):
