@@ -9,9 +9,9 @@ from peers.figures import Figures
 from peers.peers import PEERS
 from peers.rounds import Outcome
 from rpnb.report.charts.drawing import Drawing
+from rpnb.report.files import chart_files, write_files
 from rpnb.report.html import slug
 from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown
-from rpnb.study.page.files import chart_files, write_bytes
 
 _HEADER = (
     "library",
@@ -146,4 +146,4 @@ def _write(
     texts: dict[str, str], charts: dict[str, Drawing], directory: Path
 ) -> list[Path]:
     files = {name: text.encode() for name, text in texts.items()}
-    return write_bytes(files | chart_files(charts), directory)
+    return write_files(files | chart_files(charts), directory)

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from evaluate import naive
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.evaluate.numbering import LabelIndex
 from rpnb.evaluate.running import (
     METRICS,
     Metric,
@@ -16,6 +15,7 @@ from rpnb.evaluate.running import (
     ScoredRows,
     log_losses,
 )
+from rpnb.labels import LabelIndex
 
 
 class History(NamedTuple):

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from rpnb.datasets import paper
+from rpnb.study.analysis import analyse
 from rpnb.study.records import CurvePoint, RunRecord
+from rpnb.study.text_tables import table_files
 
 
 def make_record(
@@ -83,3 +85,8 @@ def like_the_paper(
                 )
             )
     return records
+
+
+def tables_of(records: Iterable[RunRecord]) -> dict[str, bytes]:
+    """Return all tables of some runs, as files by name."""
+    return table_files(analyse(records))

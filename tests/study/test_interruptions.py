@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from rpnb.study import text_tables as showing
 from rpnb.study.plan import make_plan
 from rpnb.study.records import read
 from rpnb.study.run import StudyProgress, run
 from rpnb.study.workers import WorkersLostError
+from study.report_records import tables_of
 
 NAMES, METHODS, PERMUTATIONS = ["Iris", "Monk-2", "Led7digit"], ["RPNB", "SCW"], 10
 RUNS = len(NAMES) * (len(METHODS) + 2) * PERMUTATIONS
-PATIENCE = 120.0  # seconds, on a machine with other things to do
+TIMEOUT = 120.0  # seconds, on a machine with other things to do
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir() or os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -51,7 +51,7 @@ def started(folder: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not holds():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.005)
@@ -81,7 +81,7 @@ def kill_after(folder: Path, kept: int, delay: float) -> None:
         time.sleep(delay)
         workers = children_of(process)
         process.send_signal(signal.SIGKILL)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
     wait_until(lambda: not any(map(is_running, workers)))
 
 
@@ -93,14 +93,14 @@ def test_killed_at_any_moment_a_study_ends_with_the_same_tables(tmp_path: Path) 
         assert kept < records_in(tmp_path) < RUNS
         kept = records_in(tmp_path)
     with started(tmp_path) as process:
-        _, errors = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, errors
 
     records = list(read(tmp_path / "r.jsonl"))
     assert len({record.key for record in records}) == len(records) == RUNS
     plan = make_plan(NAMES, METHODS, permutations=PERMUTATIONS, offline=True)
     undisturbed = run(plan, tmp_path / "undisturbed.jsonl", jobs=0)
-    assert showing.lay_out(records) == showing.lay_out(undisturbed.records)
+    assert tables_of(records) == tables_of(undisturbed.records)
 
 
 @pytest.mark.parametrize("after", [0, 1])
@@ -114,7 +114,7 @@ def test_ctrl_c_ends_all_processes_quietly_and_keeps_what_finished(
         wait_until(lambda: records_in(tmp_path) >= after)
         workers = children_of(process)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, errors = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert f"Stopped. {records_in(tmp_path)} of {RUNS} runs are in r.jsonl" in errors

@@ -10,12 +10,12 @@ import rpnb
 from rpnb import RPNBClassifier, datasets
 from rpnb.evaluate import confusion_counts, error_rate, macro_f1
 from rpnb.study import cell, run, sources
-from rpnb.study import text_tables as showing
 from rpnb.study.cell import RunTask, stream
 from rpnb.study.methods import Method, find, make
 from rpnb.study.plan import Plan, content_of, learner_seed, make_plan, permutation
 from rpnb.study.records import RunRecord, append, read
 from rpnb.study.run import ResultsBusyError, StudyOutcome, StudyProgress
+from study.report_records import tables_of
 
 SMALL = ["Iris", "Monk-2"]
 
@@ -313,7 +313,7 @@ def test_tables_do_not_depend_on_how_often_a_run_was_cut_off(
     resumed = here(plan, broken)
     assert resumed.computed == plan.n_runs - lines
     assert without_seconds(resumed.records) == without_seconds(undisturbed.records)
-    assert showing.lay_out(resumed.records) == showing.lay_out(undisturbed.records)
+    assert tables_of(resumed.records) == tables_of(undisturbed.records)
 
 
 def test_processes_give_the_same_records(tmp_path: Path) -> None:

@@ -1,21 +1,21 @@
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rpnb.datasets import paper
 from rpnb.report.tables import TextTable, to_csv, to_markdown, to_text
-from rpnb.study import agreement, tables
-from rpnb.study import text_tables as showing
-from rpnb.study.agreement import judge
-from rpnb.study.grouping import group
+from rpnb.study import tables, text_tables
+from rpnb.study.agreement import Agreement, judge, root_mean_square
+from rpnb.study.analysis import analyse
 from rpnb.study.methods import find
-from rpnb.study.records import CurvePoint, RunRecord
+from rpnb.study.records import CurvePoint, RunRecord, group
 from rpnb.study.statistics import compare
+from rpnb.study.tables import ResultRow
 
 
 def record(
@@ -64,8 +64,24 @@ RECORDS = [
 ]
 
 
+def results(records: Sequence[RunRecord], measure: tables.Measure) -> list[ResultRow]:
+    """Table 2 or 3, of the methods with records only."""
+    found = {record.method for record in records}
+    rows = analyse(records).results[measure]
+    return [row for row in rows if row.method in found]
+
+
+def agreements(
+    records: Sequence[RunRecord], dataset: str, method: str
+) -> dict[str, Agreement]:
+    """The printed values of a method on a dataset beside ours, by measure."""
+    rows = analyse(records).agreements
+    here = [row for row in rows if (row.dataset, row.method) == (dataset, method)]
+    return {row.figure: row for row in here}
+
+
 def test_results_are_mean_variance_and_test_beside_the_printed_ones() -> None:
-    cells = {(c.dataset, c.method): c for c in tables.results(RECORDS, "error")}
+    cells = {(c.dataset, c.method): c for c in results(RECORDS, "error")}
     assert list(cells)[:3] == [("GM", "RPNB"), ("GM", "OGD"), ("GM", "NoChange")]
     ogd = cells["Iris", "OGD"]
     errors = ERRORS["Iris", "OGD"]
@@ -81,51 +97,54 @@ def test_results_are_mean_variance_and_test_beside_the_printed_ones() -> None:
 
 
 def test_f1_is_good_where_it_is_high() -> None:
-    cells = {(c.dataset, c.method): c for c in tables.results(RECORDS, "f1")}
+    cells = {(c.dataset, c.method): c for c in results(RECORDS, "f1")}
     assert cells["Iris", "OGD"].versus_rpnb == "worse"
     assert cells["Zoo", "OGD"].versus_rpnb == "better"
     assert cells["Iris", "OGD"].paper_mean == 0.6513
 
 
 def test_a_cell_without_records_is_none_and_a_dash_never_the_printed_number() -> None:
-    cells = tables.results(RECORDS, "error", ["Iris"], ["RPNB", "PA"])
-    missing = cells[1]
+    analysis = analyse(RECORDS, ["Iris"])
+    (missing,) = (row for row in analysis.results["error"] if row.method == "PA")
     assert (missing.method, missing.mean, missing.runs) == ("PA", None, 0)
     assert missing.paper_mean == 0.3953
-    line = showing.show_results(cells, "error").rows[0]
-    assert line[0:2] == ("Iris", "ours")
-    assert line[3].strip() == "—"
-    assert showing.show_results(cells, "error").rows[1][3].startswith("0.3953")
+    table = text_tables.results_table(analysis, "error", ["RPNB", "PA"])
+    assert table.header == ("dataset", "", "RPNB", "PA")
+    ours, printed = table.rows
+    assert ours[:2] == ("Iris", "ours")
+    assert ours[3].strip() == "—"
+    assert printed[3].startswith("0.3953")
 
 
 def test_only_permutations_that_both_have_are_compared() -> None:
     base = np.linspace(0.1, 0.9, 10)
     mine = [record("Iris", "RPNB", r, float(base[r])) for r in range(1, 10)]
     theirs = [record("Iris", "OGD", r, float(base[r]) + 0.001) for r in range(10)]
-    (_, ogd) = tables.results([*mine, *theirs], "error")
+    (_, ogd) = results([*mine, *theirs], "error")
     # Paired by place instead of permutation, OGD would seem better.
     assert compare(base[:9] + 0.001, base[1:], "low") == "better"
     assert (ogd.versus_rpnb, ogd.runs) == ("worse", 10)
-    assert [c.versus_rpnb for c in tables.results(theirs, "error")] == [None]
+    assert [c.versus_rpnb for c in results(theirs, "error")] == [None]
 
 
 def test_records_in_any_order_give_the_same_tables() -> None:
     shuffled = [RECORDS[i] for i in np.random.default_rng(0).permutation(len(RECORDS))]
-    assert showing.lay_out(shuffled) == showing.lay_out(RECORDS)
+    files = text_tables.table_files(analyse(RECORDS))
+    assert text_tables.table_files(analyse(shuffled)) == files
     for runs in group(shuffled).values():
         assert [run.permutation for run in runs] == list(range(10))
     slower = [replace(r, seconds=99.0) for r in [*RECORDS, RECORDS[0]]]
-    assert showing.lay_out(slower) == showing.lay_out(RECORDS)
+    assert text_tables.table_files(analyse(slower)) == files
 
 
 def test_records_of_two_studies_are_not_mixed() -> None:
     other = replace(RECORDS[0], version="2")
     with pytest.raises(ValueError, match=r"one study: Iris, RPNB, permutation 0"):
-        tables.results([*RECORDS, other], "error")
+        analyse([*RECORDS, other])
 
 
 def test_wins_ties_and_losses_are_rpnbs() -> None:
-    (count, plain) = tables.counts(tables.results(RECORDS, "error"))
+    (count, plain) = analyse(RECORDS).counts["error"]
     assert (count.method, count.wins, count.ties, count.losses) == ("OGD", 1, 1, 1)
     # Printed on these three: OGD is worse on Iris, Zoo and GM.
     assert (count.paper_wins, count.paper_ties, count.paper_losses) == (3, 0, 0)
@@ -134,7 +153,7 @@ def test_wins_ties_and_losses_are_rpnbs() -> None:
 
 def test_printed_arrows_add_up_to_the_words_of_section_3_2() -> None:
     like = [record(p.dataset, p.method, 0, p.error_mean) for p in paper.results()]
-    counts = {c.method: c for c in tables.counts(tables.results(like, "error"))}
+    counts = {c.method: c for c in analyse(like).counts["error"]}
     said = {name: (c.paper_wins, c.paper_losses) for name, c in counts.items()}
     assert said == {
         "AROW": (24, 3),
@@ -146,34 +165,33 @@ def test_printed_arrows_add_up_to_the_words_of_section_3_2() -> None:
 
 
 def test_shapes_stand_beside_table_1() -> None:
-    (gm, iris, zoo) = tables.shapes(RECORDS)
+    (gm, iris, zoo) = analyse(RECORDS).shapes
     assert (iris.paper_p, iris.paper_n, iris.paper_M) == (4, 150, 3)
     assert (iris.p, iris.n, iris.M, iris.source) == (4, 100, 3, "file")
     assert (gm.dataset, zoo.dataset) == ("GM", "Zoo")
-    (tae,) = tables.shapes(RECORDS, ["Tae"])
+    (tae,) = analyse(RECORDS, ["Tae"]).shapes
     assert (tae.paper_n, tae.n, tae.source) == (151, None, None)
 
 
 def test_several_draws_are_said_to_be_several() -> None:
     draws = [record("GM", "PA", r, 0.2, source=f"drawn with seed {r}") for r in (7, 8)]
-    (several,) = tables.shapes(draws)
-    assert several.source == "drawn with seed 7, …: one draw a permutation"
-    (one,) = tables.shapes(draws[:1])
+    (several,) = analyse(draws).shapes
+    assert several.source == "drawn with seed 7, …: one draw per permutation"
+    (one,) = analyse(draws[:1]).shapes
     assert one.source == "drawn with seed 7"
 
 
 def test_updates_are_those_of_figure_3() -> None:
-    rows = {(u.dataset, u.method): u for u in tables.updates(RECORDS)}
-    assert set(rows) == {("GM", m) for m in ("RPNB", "OGD", "NoChange")}
+    rows = {(u.dataset, u.method): u for u in analyse(RECORDS).updates}
+    assert set(rows) == {("GM", m) for m in (*paper.METHODS, "NoChange")}
     assert rows["GM", "RPNB"].mean == pytest.approx(29.5)
     assert (rows["GM", "RPNB"].paper, rows["GM", "OGD"].paper) == (29.6, 247.4)
     assert (rows["GM", "NoChange"].mean, rows["GM", "NoChange"].runs) == (None, 0)
-    assert tables.updates([r for r in RECORDS if r.dataset != "GM"]) == []
+    assert analyse([r for r in RECORDS if r.dataset != "GM"]).updates == ()
 
 
 def test_ranks_leave_references_and_incomplete_datasets_out() -> None:
-    cells = tables.results(RECORDS, "error")
-    ranking = tables.ranking(cells, "error")
+    ranking = analyse(RECORDS).rankings["error"]
     assert ranking is not None
     assert ranking.datasets == ("GM", "Iris", "Zoo")
     assert ranking.friedman.ranks == {"RPNB": 1.5, "OGD": 1.5}
@@ -182,15 +200,15 @@ def test_ranks_leave_references_and_incomplete_datasets_out() -> None:
     assert (mine.wins, mine.p) == (None, None)
     assert (ogd.wins, ogd.ties, ogd.losses, ogd.p) == (1, 1, 1, 1.0)
     fewer = [r for r in RECORDS if (r.dataset, r.method) != ("GM", "OGD")]
-    again = tables.ranking(tables.results(fewer, "error"), "error")
+    again = analyse(fewer).rankings["error"]
     assert again is not None
     assert again.datasets == ("Iris", "Zoo")
     alone = [r for r in RECORDS if r.method == "RPNB"]
-    assert tables.ranking(tables.results(alone, "error"), "error") is None
+    assert analyse(alone).rankings["error"] is None
 
 
 def test_agreement_measures_differences_in_standard_errors() -> None:
-    rows = {(a.dataset, a.method, a.figure): a for a in agreement.agreement(RECORDS)}
+    rows = {(a.dataset, a.method, a.figure): a for a in analyse(RECORDS).agreements}
     ogd = rows["Iris", "OGD", "error"]
     ours = ERRORS["Iris", "OGD"]
     difference = ours.mean() - 0.3493
@@ -224,23 +242,18 @@ def test_verdicts(z: float | None, verdict: str) -> None:
 @pytest.mark.parametrize("runs", [1, 4, 5])
 def test_few_runs_are_given_the_printed_variance(runs: int) -> None:
     few = [r for r in RECORDS if r.permutation < runs]
-    (error, _) = agreement.agreement(few, ["Iris"], ["OGD"])
+    error = agreements(few, "Iris", "OGD")["error"]
     assert error.runs == runs
     ours = ERRORS["Iris", "OGD"][:runs].var(ddof=1) if runs == 5 else 5.80e-4
     assert error.standard_error == pytest.approx(sqrt(5.80e-4 / 10 + ours / runs))
 
 
 def test_a_printed_figure_without_variance_is_given_ours() -> None:
-    rows = agreement.agreement(RECORDS, ["GM"], ["RPNB"])
-    updates = next(row for row in rows if row.figure == "updates")
+    updates = agreements(RECORDS, "GM", "RPNB")["updates"]
     assert updates.paper_variance is None
     assert updates.variance is not None
     assert updates.standard_error == pytest.approx(sqrt(2 * updates.variance / 10))
-    (gm,) = (
-        row
-        for row in agreement.agreement([record("GM", "OGD", 0, 0.2)], methods=["OGD"])
-        if row.figure == "updates"
-    )
+    gm = agreements([record("GM", "OGD", 0, 0.2)], "GM", "OGD")["updates"]
     assert (gm.z, gm.verdict) == (None, "not judged")
 
 
@@ -250,7 +263,7 @@ def test_the_papers_one_draw_counts_in_full_where_ours_is_drawn_anew() -> None:
         record("GM", "OGD", r, float(e), source=f"drawn with seed {r}")
         for r, e in enumerate(spread)
     ]
-    rows = {row.figure: row for row in agreement.agreement(runs, methods=["OGD"])}
+    rows = agreements(runs, "GM", "OGD")
     printed, ours = rows["error"].paper_variance, spread.var(ddof=1)
     assert printed is not None
     assert printed < ours
@@ -266,7 +279,7 @@ def test_the_papers_one_draw_counts_in_full_where_ours_is_drawn_anew() -> None:
         record("GM", "OGD", r, 1e-5 * r, source="drawn", curve=(CurvePoint(100, 0, 0),))
         for r in range(10)
     ]
-    (row, *_) = agreement.agreement(still, methods=["OGD"])
+    row = agreements(still, "GM", "OGD")["error"]
     assert row.variance is not None
     assert row.standard_error == pytest.approx(sqrt((printed + row.variance) / 10))
 
@@ -274,7 +287,7 @@ def test_the_papers_one_draw_counts_in_full_where_ours_is_drawn_anew() -> None:
 @pytest.mark.parametrize("runs", [2, 6])
 def test_draws_that_agree_by_luck_vary_as_much_as_samples_do(runs: int) -> None:
     # 30 mistakes in the first half; then 2 and 4 by turns among 50 rows: 6 %.
-    def cell(source: str) -> dict[str, agreement.Agreement]:
+    def cell(source: str) -> dict[str, Agreement]:
         lucky = [
             record(
                 "GM",
@@ -291,8 +304,7 @@ def test_draws_that_agree_by_luck_vary_as_much_as_samples_do(runs: int) -> None:
             )
             for r in range(runs)
         ]
-        rows = agreement.agreement(lucky, methods=["RPNB"])
-        return {row.figure: row for row in rows}
+        return agreements(lucky, "GM", "RPNB")
 
     drawn, on_file = cell("drawn with seed 1"), cell("file")
     sample = 0.06 * 0.94 / 100
@@ -314,20 +326,23 @@ def test_draws_that_agree_by_luck_vary_as_much_as_samples_do(runs: int) -> None:
 def test_the_linear_methods_are_judged_together() -> None:
     linear = [
         record("Iris", method, r, 0.2 + 0.01 * r)
-        for method in showing.LINEAR
+        for method in text_tables.LINEAR
         for r in range(10)
     ]
-    rows = [a for a in agreement.agreement(linear) if a.figure == "error"]
+    analysis = analyse(linear)
+    rows = [each for each in analysis.agreements if each.figure == "error"]
     squares = [row.z**2 for row in rows if row.z is not None]
     assert len(squares) == 4
     expected = sqrt(sum(squares) / 4)
-    assert agreement.root_mean_square(rows) == pytest.approx(expected)
-    text = to_text(showing.show_agreement_counts(rows))
-    (line,) = (line for line in text.splitlines() if "the four linear" in line)
+    assert root_mean_square(rows) == pytest.approx(expected)
+    text = to_text(text_tables.agreement_counts_table(analysis))
+    (line, _) = (line for line in text.splitlines() if "the four linear" in line)
+    assert line.startswith("error rate")
     assert line.split()[-1] == f"{expected:.2f}"
-    fewer = [row for row in rows if row.method != "PA"]
-    assert "the four linear" not in to_text(showing.show_agreement_counts(fewer))
-    assert agreement.root_mean_square([]) is None
+    fewer = [method for method in text_tables.LINEAR if method != "PA"]
+    text = to_text(text_tables.agreement_counts_table(analysis, fewer))
+    assert "the four linear" not in text
+    assert root_mean_square([]) is None
 
 
 def test_what_more_permutations_showed_is_said_of_differences_only() -> None:
@@ -342,8 +357,7 @@ def test_what_more_permutations_showed_is_said_of_differences_only() -> None:
             record(dataset, method, r, printed.error_mean + spread * (away + r % 2))
             for r in range(10)
         ]
-        (error, _) = agreement.agreement(runs, methods=[method])
-        return error.reason
+        return agreements(runs, dataset, method)["error"].reason
 
     assert reason("Musk1", "RPNB", -0.5) is None
     assert "chance" in (reason("Musk1", "RPNB", 2.0) or "")
@@ -353,9 +367,8 @@ def test_what_more_permutations_showed_is_said_of_differences_only() -> None:
 
 def test_tables_say_how_densities_are_multiplied() -> None:
     def notes(*methods: str) -> str:
-        records = [record("Iris", method, 0, 0.3) for method in methods]
-        cells = tables.results(records, "error", methods=list(methods))
-        return to_text(showing.show_results(cells, "error"))
+        analysis = analyse([record("Iris", method, 0, 0.3) for method in methods])
+        return to_text(text_tables.results_table(analysis, "error", methods))
 
     assert "underflow" in notes("RPNB", "OnlineBagging")
     assert 'density="log"' in notes("RPNB", "OnlineBaggingLog")
@@ -372,7 +385,7 @@ def test_known_reasons_are_given_where_they_are_known() -> None:
     ]
     why = {
         (a.dataset, a.method, a.figure): a.reason or ""
-        for a in agreement.agreement(drawn)
+        for a in analyse(drawn).agreements
     }
     assert "0.087" in why["Iris", "RPNB", "error"]
     assert "not comparable" in why["Iris", "OnlineBagging", "f1"]
@@ -383,12 +396,12 @@ def test_known_reasons_are_given_where_they_are_known() -> None:
     assert "Monk-3" in why["Monk-2", "PA", "error"]
     assert "row of zeros" in why["Led7digit", "PA", "f1"]
     assert "another configuration" in why["Skin_NonSkin", "OnlineBagging", "error"]
-    on_file = agreement.agreement([record("Twonorm", "PA", 0, 0.3)])
-    assert all(a.reason is None for a in on_file)
+    on_file = analyse([record("Twonorm", "PA", 0, 0.3)])
+    assert all(a.reason is None for a in on_file.agreements)
 
 
 def test_agreement_is_counted_by_method_and_figure() -> None:
-    table = showing.show_agreement_counts(agreement.agreement(RECORDS))
+    table = text_tables.agreement_counts_table(analyse(RECORDS))
     names = table.header[2:]
     rows = {row[:2]: dict(zip(names, row[2:], strict=True)) for row in table.rows}
     assert rows["error rate", "PA"]["missing"] == "3"
@@ -430,7 +443,9 @@ def test_a_table_as_markdown_has_a_row_a_line() -> None:
 
 
 def test_numbers_survive_csv_to_the_bit() -> None:
-    cells = tables.results(RECORDS, "error", methods=["RPNB", "PA"])
+    cells = [
+        row for row in analyse(RECORDS).results["error"] if row.method in ("RPNB", "PA")
+    ]
     rows = list(csv.DictReader(io.StringIO(to_csv(cells))))
     assert len(rows) == len(cells)
     for cell, row in zip(cells, rows, strict=True):
@@ -440,12 +455,12 @@ def test_numbers_survive_csv_to_the_bit() -> None:
     assert to_csv([]) == ""
 
 
-def test_all_tables_are_written(tmp_path: Path) -> None:
-    files = showing.write_tables(RECORDS, tmp_path / "new")
-    names = {file.name for file in files}
-    assert names >= {"tables.md", "tables.txt", "agreement.csv", "figure_3.csv"}
-    assert names >= {f"table_{i}.csv" for i in (1, 2, 3)}
-    text = (tmp_path / "new" / "tables.txt").read_text(encoding="utf-8")
+def test_all_tables_are_in_files() -> None:
+    files = text_tables.table_files(analyse(RECORDS))
+    assert list(files)[:2] == ["tables.md", "tables.txt"]
+    assert files.keys() >= {"agreement.csv", "figure_3.csv", "pairs_f1.csv"}
+    assert files.keys() >= {f"table_{i}.csv" for i in (1, 2, 3)}
+    text = files["tables.txt"].decode()
     for title in ("Table 1", "Table 2", "Table 3", "Figure 1", "Figure 2", "Figure 3"):
         assert text.count(f"\n{title}. ") + text.startswith(f"{title}. ") == 1
     assert "Average ranks by error rate, 3 datasets" in text
@@ -455,9 +470,21 @@ def test_fewer_than_six_permutations_come_with_a_warning() -> None:
     few = [r for r in RECORDS if r.permutation < 5]
     warning = "With fewer than 6 permutations the test can never reject."
     for table in (
-        showing.show_results(tables.results(few, "error"), "error"),
-        showing.show_counts(tables.results(few, "error"), "error"),
+        text_tables.results_table(analyse(few), "error"),
+        text_tables.outcomes_table(analyse(few), "error"),
     ):
         assert warning in table.notes
-    enough = showing.show_results(tables.results(RECORDS, "error"), "error")
+    enough = text_tables.results_table(analyse(RECORDS), "error")
     assert warning not in enough.notes
+
+
+def test_the_terminal_shows_only_the_methods_of_the_plan() -> None:
+    analysis = analyse(RECORDS)
+    tables = text_tables.terminal_tables(analysis, ["RPNB", "OGD"])
+    errors, outcomes, agreement = tables
+    assert errors.header == ("dataset", "", "RPNB", "OGD")
+    assert outcomes == text_tables.outcomes_table(analysis, "error")
+    assert {row[1] for row in agreement.rows} == {"RPNB", "OGD"}
+    few = analyse([r for r in RECORDS if r.permutation < 5])
+    assert len(text_tables.terminal_tables(few, ["RPNB", "OGD"])) == 2
+    assert len(text_tables.terminal_tables(analysis, ["NoChange"])) == 1

@@ -1,4 +1,4 @@
-"""`rpnb paper`: the paper's evaluation, from data to tables."""
+"""`rpnb paper`: run the paper's evaluation, and write its tables and report."""
 
 import argparse
 import sys
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rpnb.cli.options import natural, positive
 
 if TYPE_CHECKING:
+    from rpnb.study.analysis import StudyAnalysis
     from rpnb.study.plan import Plan
     from rpnb.study.run import StudyOutcome
 
@@ -20,10 +21,10 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "paper",
-        help="run the paper's evaluation and compare it with the printed figures",
+        help="run the paper's evaluation and compare it with the printed values",
         description="Run the evaluation of the paper: each method on permutations of "
-        "each dataset, predicting every row before learning it. Results are kept as "
-        "they come: stopped at any time, the same command goes on from there.",
+        "each dataset, predicting every row before learning it. Each result is saved "
+        "when its run ends: after an interruption, the same command resumes.",
     )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="default: the paper's 33"
@@ -42,7 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         "--seed", type=natural, default=0, metavar="S", help="default: 0"
     )
     parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="processes; default: one a core"
+        "--jobs", type=positive, metavar="N", help="processes; default: one per core"
     )
     parser.add_argument(
         "--data",
@@ -56,7 +57,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         type=Path,
         default=RESULTS,
         metavar="FILE",
-        help=f"where results are kept, a line a run (default: {RESULTS})",
+        help=f"file for the results, one line per run (default: {RESULTS})",
     )
     parser.add_argument(
         "--report",
@@ -69,30 +70,34 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         "--quick",
         action="store_true",
         help="3 permutations of the datasets of at most 1500 rows and 50 features, "
-        "unless told otherwise",
+        "unless other options say otherwise",
     )
     parser.add_argument(
         "--offline",
         action="store_true",
-        help="only datasets that need no network: those generated and, with --data, "
+        help="only datasets that need no network: generated ones and, with --data, "
         "those with a file",
     )
     parser.add_argument(
         "--reading",
         choices=("paper", "true"),
         default="paper",
-        help="read the data as the paper must have, or as published (default: paper)",
+        help="version of the data: as the paper must have used it, or as published "
+        "(default: paper)",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the study, write its tables and report, and say what came of it."""
+    """Run the study, print its tables, write its report, and return the exit code."""
     from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError
-    from rpnb.cli.progress import Display
+    from rpnb.cli.progress import Display, duration
+    from rpnb.report.tables import to_text
+    from rpnb.study.analysis import analyse
     from rpnb.study.plan import PlanError, make_plan
     from rpnb.study.run import ResultsBusyError
     from rpnb.study.run import run as run_plan
+    from rpnb.study.text_tables import terminal_tables
     from rpnb.study.workers import WorkersLostError
 
     start = time.monotonic()
@@ -114,16 +119,22 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     finally:
         display.close()
-    _report_troubles(outcome)
+    _print_failures(outcome)
     if outcome.interrupted:
         sys.stderr.write(
             f"Stopped. {len(outcome.records)} of {plan.n_runs} runs are in "
-            f"{arguments.results}; the same command goes on from there.\n"
+            f"{arguments.results}; the same command resumes there.\n"
         )
         return INTERRUPTED
     if outcome.records:
-        _summarise(plan, outcome, time.monotonic() - start)
-        report = _write_report(plan, outcome, arguments)
+        analysis = analyse(outcome.records, plan.datasets)
+        for table in terminal_tables(analysis, plan.methods):
+            sys.stdout.write("\n" + to_text(table))
+        sys.stdout.write(
+            f"\n{len(outcome.records)} runs, {outcome.computed} of them computed now, "
+            f"in {duration(time.monotonic() - start)}.\n"
+        )
+        report = _write_report(analysis, arguments)
         sys.stdout.write(f"results  {arguments.results}\nreport   {report}\n")
     if any(failure.method is None for failure in outcome.failures):
         return BAD_INPUT
@@ -142,7 +153,7 @@ def _count(things: Sequence[object], name: str) -> str:
     return f"{len(things)} {name}{'s' * (len(things) != 1)}"
 
 
-def _report_troubles(outcome: "StudyOutcome") -> None:
+def _print_failures(outcome: "StudyOutcome") -> None:
     for failure in outcome.failures:
         where = failure.dataset + (f", {failure.method}" if failure.method else "")
         sys.stderr.write(f"failed: {where}: {failure.message}\n")
@@ -153,47 +164,14 @@ def _report_troubles(outcome: "StudyOutcome") -> None:
         sys.stderr.write(f"left out: {', '.join(names)}: {reason}\n")
 
 
-def _summarise(plan: "Plan", outcome: "StudyOutcome", seconds: float) -> None:
-    from rpnb.cli.progress import duration
-    from rpnb.report.tables import to_text
-    from rpnb.study import agreement, tables
-    from rpnb.study.statistics import can_reject
-    from rpnb.study.text_tables import (
-        show_agreement_counts,
-        show_counts,
-        show_results,
-    )
-
-    cells = tables.results(outcome.records, "error", plan.datasets, plan.methods)
-    shown = [show_results(cells, "error", variances=False)]
-    if tables.RPNB in plan.methods and can_reject(plan.permutations):
-        shown.append(show_counts(cells, "error"))
-    printed = agreement.agreement(outcome.records, plan.datasets, plan.methods)
-    if printed:
-        shown.append(show_agreement_counts(printed))
-    for table in shown:
-        sys.stdout.write("\n" + to_text(table))
-    sys.stdout.write(
-        f"\n{len(outcome.records)} runs, {outcome.computed} of them computed now, in "
-        f"{duration(seconds)}.\n"
-    )
-
-
-def _write_report(
-    plan: "Plan", outcome: "StudyOutcome", arguments: argparse.Namespace
-) -> Path:
+def _write_report(analysis: "StudyAnalysis", arguments: argparse.Namespace) -> Path:
     from rpnb.cli import CommandError
-    from rpnb.study.page import write
+    from rpnb.study.page.files import write_report
 
     directory: Path = arguments.report or arguments.results.with_suffix("")
     if directory == arguments.results:  # it has no suffix
         directory = directory.with_name(directory.name + "-report")
     try:
-        return write(
-            outcome.records,
-            directory,
-            datasets=plan.datasets,
-            command=arguments.command_line,
-        )
+        return write_report(analysis, directory, arguments.command_line)
     except OSError as error:
         raise CommandError(f"the report cannot be written: {error}") from error

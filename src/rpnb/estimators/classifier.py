@@ -228,7 +228,7 @@ default="log_sum"
         first row, a class not seen before, or a `batch_size` other than 1, for which a
         row is a mini-batch of its own, goes the long way.
         """
-        number = self._index.get(y) if self.__sklearn_is_fitted__() else None
+        number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if (
             number is None
             or self.batch_size != 1

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpnb.core.bayes.model import Model, arrange_classes, grew_from, pool
-from rpnb.estimators.checks.labels import LabelArray, index_of, join_classes
+from rpnb.estimators.checks.labels import LabelArray, join_classes
+from rpnb.labels import LabelIndex
 
 
 class MergeInput(NamedTuple):
@@ -70,6 +71,5 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
 
 def _aligned(part: MergeInput, classes: LabelArray) -> Model:
     """Return a copy of the state with the classes in this order."""
-    index = index_of(part.classes)
-    source = [index.get(label, -1) for label in classes.tolist()]
-    return arrange_classes(part.state, np.array(source))
+    source = LabelIndex(part.classes.tolist()).find_all(classes.tolist())
+    return arrange_classes(part.state, source)

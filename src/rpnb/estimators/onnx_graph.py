@@ -1,14 +1,12 @@
 """Polynomials of degree two as an ONNX graph of a dozen default operators."""
 
-import os
-import tempfile
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rpnb._version import __version__
+from rpnb.atomic import write_bytes
 from rpnb.core.bayes.polynomials import ClassPolynomials
 from rpnb.estimators.checks.labels import LabelArray
 
@@ -26,17 +24,7 @@ def write_onnx(
 ) -> None:
     """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
     content = make_onnx(forms, classes, temperature, dtype).SerializeToString()
-    target = Path(path)
-    descriptor, temporary = tempfile.mkstemp(
-        prefix=f".{target.name}.", suffix=".tmp", dir=target.parent
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_bytes(path, content)
 
 
 def make_onnx(

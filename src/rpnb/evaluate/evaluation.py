@@ -11,9 +11,9 @@ from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import Predictions
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.numbering import LabelIndex
 from rpnb.evaluate.player import Kept, Participant
 from rpnb.evaluate.running import ScoredRows, log_losses
+from rpnb.labels import LabelIndex
 
 
 class Evaluation(Generic[Kept]):

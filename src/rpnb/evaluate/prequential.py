@@ -21,10 +21,10 @@ from rpnb.evaluate.drivers.selection import (
     named,
 )
 from rpnb.evaluate.evaluation import Evaluation
-from rpnb.evaluate.numbering import LabelIndex
 from rpnb.evaluate.result import PrequentialResult
 from rpnb.evaluate.running import METRICS, Metric, RunningMetrics
 from rpnb.evaluate.traveller import TrackedParticipant
+from rpnb.labels import LabelIndex
 
 # At how many places of a table a run is looked at, unless told otherwise; and every
 # how many rows of a stream whose length is not known.

@@ -13,8 +13,8 @@ from rpnb.evaluate.confusion import CountHistory, ErrorCounts
 from rpnb.evaluate.drivers.driver import Predictions
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.evaluation import Evaluation
-from rpnb.evaluate.numbering import LabelIndex
 from rpnb.evaluate.player import Participant
+from rpnb.labels import LabelIndex
 
 
 class RowChunk(Protocol):
@@ -139,7 +139,7 @@ class FileEvaluation:
 
     def spelt(self, answers: Predictions) -> list[Any]:
         """Return the labels of answers, None for no answer."""
-        return self._numbering.spelt(answers.numbers)
+        return self._numbering.labels_of(answers.numbers)
 
     def _truth(self, rows: RowChunk) -> IntArray:
         """Return the numbers of labels; each code is looked up when it first occurs."""

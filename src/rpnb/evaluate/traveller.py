@@ -40,7 +40,7 @@ class TrackedParticipant(Participant[RunningMetrics]):
     def keep(self, answers: Predictions) -> None:
         """Keep the labels of answers, if that is wanted."""
         if self._answers is not None:
-            self._answers += self.driver.numbering.spelt(answers.numbers)
+            self._answers += self.driver.numbering.labels_of(answers.numbers)
 
     def note(self, row: int) -> None:
         """Write down where the learner stands after so many rows."""

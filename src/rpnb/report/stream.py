@@ -11,7 +11,7 @@ from rpnb.evaluate.confusion import ErrorCounts
 from rpnb.evaluate.metrics import class_scores
 from rpnb.evaluate.player import Participant
 from rpnb.evaluate.side_by_side import FileEvaluation, RunFacts
-from rpnb.report.charts.balance import MOST, balance_panel
+from rpnb.report.charts.balance import MAX_BANDS, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, join, row, section, table, tag
@@ -125,7 +125,7 @@ def _balance(contest: FileEvaluation) -> Html:
     zeros = np.zeros((1, counts.shape[1]), np.int64)
     parts = np.diff(np.concatenate([zeros, counts[at]]), axis=0)
     frequent = contest.occurring()
-    shown, rest = frequent[:MOST], frequent[MOST:]
+    shown, rest = frequent[:MAX_BANDS], frequent[MAX_BANDS:]
     columns = [parts[:, k] for k in shown]
     names = [str(contest.labels[k]) for k in shown]
     if rest:

@@ -1,4 +1,4 @@
-"""Each printed figure beside ours: how far apart they are, and why, where known."""
+"""Each printed value beside ours: how far apart they are and, where known, why."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,49 +7,49 @@ from statistics import fmean
 from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
-from rpnb.study.grouping import Runs, datasets_of, group, mean_and_variance
-from rpnb.study.records import RunRecord
+from rpnb.study.records import RunRecord, Runs
+from rpnb.study.statistics import mean_and_variance
 
 Verdict: TypeAlias = Literal[
     "agrees within 2", "agrees within 3", "differs", "not judged", "missing"
 ]
 Figure: TypeAlias = Literal["error", "f1", "updates"]
 
-#: Over how many permutations the paper's means are.
+#: Number of permutations behind the paper's means.
 PAPER_RUNS = 10
-# How the source of rows drawn from a law begins; see `rpnb.study.sources.load`.
+# How the source of rows drawn at random begins; see `rpnb.study.sources.load`.
 _DRAWN = "drawn"
-# From how many permutations on our variance is better than the printed one.
+# With fewer permutations the printed variance is used instead of ours.
 _ENOUGH = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A printed figure and ours.
+    """A printed value and ours.
 
     Attributes
     ----------
     dataset, method, figure
-        What the figure is of: "error" (Table 2), "f1" (Table 3) or "updates" (text).
+        What the value measures: "error" (Table 2), "f1" (Table 3) or "updates" (text).
     paper, paper_variance
         As printed; the updates have no variance.
     ours, variance, runs
-        The mean over our permutations; None where there are no records.
+        Mean, variance and number of our permutations; None without records.
     difference
-        Ours minus the printed one.
+        Ours minus the printed value.
     standard_error
-        Of the difference: the root of the sum of both variances, each divided by its
-        number of permutations. The printed variance stands for ours where that is of
-        fewer than 5 permutations; ours stands for a printed one that is missing. Where
-        our rows are drawn anew for each permutation, the paper's are one draw, and its
-        ten permutations do not average that out: what our variance has beyond the
-        printed one is the variance of a draw, and counts in full. There our variance is
-        of few draws and may be small by luck; that of a share of n independent rows is
-        the least that is believed.
+        Of the difference: the square root of the sum of both variances, each divided
+        by its number of permutations. The printed variance replaces ours if that is of
+        fewer than 5 permutations; ours replaces a printed one that is missing. If our
+        rows are drawn anew for each permutation, the paper's ten permutations are of a
+        single draw and do not average over draws: the excess of our variance over the
+        printed one is the variance between draws, and is added undivided. Our variance
+        is then of few draws and may be too small by chance, so it is taken to be at
+        least that of a proportion of n independent rows.
     z
         The difference in standard errors.
     verdict
-        By |z|: up to 2, up to 3, beyond. "not judged" without any variance.
+        By |z|: at most 2, at most 3, more. "not judged" without any variance.
     reason
         What is known about the difference, if anything.
     """
@@ -70,27 +70,19 @@ class Agreement:
 
 
 def agreement(
-    records: Iterable[RunRecord],
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
+    runs: Runs, datasets: Sequence[str], methods: Sequence[str] = paper.METHODS
 ) -> list[Agreement]:
-    """Compare all printed figures of the given datasets and methods with ours.
-
-    By default of the datasets that have records, and of all the paper's methods.
-    """
-    runs = group(records)
-    names = datasets_of(runs) if datasets is None else datasets
-    columns = paper.METHODS if methods is None else methods
+    """Compare all printed values of the given datasets and methods with ours."""
     table = []
     for printed in paper.results():
-        if printed.dataset in names and printed.method in columns:
+        if printed.dataset in datasets and printed.method in methods:
             cell = printed.dataset, printed.method
             mean, var = printed.error_mean, printed.error_var
             table.append(_compare(runs, *cell, "error", mean, var))
             mean, var = printed.f1_mean, printed.f1_var
             table.append(_compare(runs, *cell, "f1", mean, var))
     for count in paper.updates():
-        if count.dataset in names and count.method in columns:
+        if count.dataset in datasets and count.method in methods:
             cell = count.dataset, count.method
             table.append(_compare(runs, *cell, "updates", count.updates, None))
     return table
@@ -152,10 +144,10 @@ def _standard_error(
 
 
 def _sampling_variance(cell: Sequence[RunRecord]) -> float:
-    """Return e(1 − e)/n, the variance of a share of n rows drawn independently.
+    """Return e(1 − e)/n, the variance of a proportion of n independent rows.
 
-    The rate e is that of the second half of the stream. Earlier mistakes are in part
-    those of learning, and their number hardly varies: each makes the next less likely.
+    The error rate e is that of the second half of the stream. Mistakes at the start
+    are partly due to learning, and their number varies little between draws.
     """
     n = cell[0].n
     rates = []
@@ -174,14 +166,14 @@ def _ratio(difference: float, error: float | None) -> float | None:
         return None
     if error > 0.0:
         return difference / error
-    # Printed figures have four decimals: nearer than half a unit is equal.
+    # Printed values have four decimals: closer than half a unit is equal.
     return 0.0 if abs(difference) <= 5e-5 else copysign(inf, difference)
 
 
 def root_mean_square(rows: Iterable[Agreement]) -> float | None:
     """Return the root mean square of the judged differences in standard errors.
 
-    It is about 1 if both sides measure the same thing.
+    Expected to be about 1 if the paper and we measure the same quantity.
     """
     squares = [row.z * row.z for row in rows if row.z is not None]
     return sqrt(fmean(squares)) if squares else None
@@ -196,24 +188,24 @@ def judge(z: float | None) -> Verdict:
     return "agrees within 3" if abs(z) <= 3.0 else "differs"
 
 
-# By dataset and method, or None for any: what was found about the paper's figures by
-# running many readings of it.
+# By dataset and method, or None for any: what was found about the printed values by
+# running many interpretations of the paper.
 _REASONS: Mapping[tuple[str, str | None], str] = {
     ("Iris", "RPNB"): (
-        "no reading of the paper gave the printed figure: over 100 permutations the "
-        "error is about 0.087"
+        "no interpretation of the paper gave the printed value: over 100 permutations "
+        "the error is about 0.087"
     ),
     ("Skin_NonSkin", "OnlineBagging"): (
-        "the printed figure is that of another configuration: 10 trees with majority "
-        "leaves have it, 200 trees do not"
+        "the printed value is that of another configuration: 10 trees with majority "
+        "leaves give it, 200 trees do not"
     ),
     ("Led7digit", "PA"): (
         "the original divides by zero at the one row of zeros and never predicts two "
-        "classes again; where in the stream that happens decides the error"
+        "classes again; the error depends on where in the stream that row is"
     ),
     ("GM", None): (
-        "the paper has one draw of the data, we have one for each permutation; a draw "
-        "moves the figures more than a permutation"
+        "the paper has one draw of the data, we have one per permutation; values vary "
+        "more between draws than between permutations"
     ),
     ("Monk-2", None): (
         "KEEL's file of this name, which holds the concept of Monk-3 without noise"
@@ -221,8 +213,8 @@ _REASONS: Mapping[tuple[str, str | None], str] = {
 }
 
 
-# What became of differences beyond 2 in the study of ten permutations with seed 0 when
-# it went on to sixty (`--permutations 60`).
+# Differences beyond 2 standard errors in the study of ten permutations with seed 0, and
+# what they are over sixty (`--permutations 60`).
 _BY_CHANCE = frozenset(
     {
         ("Breast Cancer", "AROW"),
@@ -238,23 +230,26 @@ _BY_CHANCE = frozenset(
         ("Zoo", "RPNB"),
     }
 )
-_CHANCE = "chance of ten permutations: over sixty it is within 2 standard errors"
-_STAYS: Mapping[tuple[str, str], str] = {
-    ("Letter", "PA"): "stays, at 0.5329 over sixty permutations; why is not known",
+_CHANCE = "chance: over sixty permutations it is within 2 standard errors"
+_REMAINS: Mapping[tuple[str, str], str] = {
+    (
+        "Letter",
+        "PA",
+    ): "remains, at 0.5329 over sixty permutations; the reason is not known",
     ("Marketing", "SCW"): (
-        "stays for F1, at 0.2154 over sixty permutations, while the error agrees; why "
-        "is not known"
+        "remains for F1, at 0.2154 over sixty permutations, while the error agrees; "
+        "the reason is not known"
     ),
     ("Musk2", "SCW"): (
-        "chance has a part in it: over forty permutations it is 2.6 standard errors"
+        "partly chance: over forty permutations it is 2.6 standard errors"
     ),
     ("Optical", "RPNB"): (
-        "stays, at 0.0542 over sixty permutations, 2.07 standard errors; why is not "
-        "known"
+        "remains, at 0.0542 over sixty permutations, 2.07 standard errors; the reason "
+        "is not known"
     ),
     ("Soybean", "RPNB"): (
-        "stays, at 0.2725 over sixty permutations; missing values filled in by the "
-        "mean, which fits the other columns as well as the mode, come nearer"
+        "remains, at 0.2725 over sixty permutations; missing values replaced by the "
+        "mean, which fits the other methods as well as the mode, come closer"
     ),
 }
 
@@ -269,8 +264,8 @@ def _reason(
     shape = next(s for s in paper.table_1() if s.dataset == dataset)
     if figure == "f1" and method == "OnlineBagging" and shape.M > 2:
         return (
-            "not comparable: with three or more classes the printed value is no F1 of "
-            "the predictions behind Table 2"
+            "not comparable: with three or more classes the printed value is not the "
+            "F1 of the predictions behind Table 2"
         )
     for key in ((dataset, method), (dataset, None)):
         if key in _REASONS:
@@ -278,8 +273,8 @@ def _reason(
     if verdict in ("agrees within 3", "differs"):
         if (dataset, method) in _BY_CHANCE:
             return _CHANCE
-        if (dataset, method) in _STAYS:
-            return _STAYS[dataset, method]
+        if (dataset, method) in _REMAINS:
+            return _REMAINS[dataset, method]
     if cell and cell[0].source.startswith(_DRAWN):
-        return "a fresh draw of the same law, not the paper's rows"
+        return "a fresh draw from the same distribution, not the paper's rows"
     return None

@@ -1,4 +1,4 @@
-"""What a report shows, computed once from records."""
+"""The analysis of a study, computed once for the terminal, the files and the page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,36 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.datasets import paper
-from rpnb.report.charts.curves import Curve, Measure
+from rpnb.report.charts.curves import Curve
 from rpnb.study import tables
 from rpnb.study.agreement import Agreement, agreement
-from rpnb.study.grouping import Runs, datasets_of, group, methods_of
 from rpnb.study.methods import order_of
-from rpnb.study.records import RunRecord
-from rpnb.study.tables import DatasetRow, OutcomeCount, Ranking, ResultRow, UpdatesRow
+from rpnb.study.records import RunRecord, Runs, group
+from rpnb.study.statistics import can_reject
+from rpnb.study.tables import (
+    DatasetRow,
+    Measure,
+    OutcomeCount,
+    Ranking,
+    ResultRow,
+    UpdatesRow,
+)
 
-MEASURES: tuple[tables.Measure, ...] = ("error", "f1")
+#: The measures of Tables 2 and 3, with their names.
+MEASURES: Mapping[Measure, str] = {"error": "error rate", "f1": "F1 score"}
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCurves:
+    """Learning curves on one dataset, one per method: error and updates so far."""
+
+    error: tuple[Curve, ...]
+    updates: tuple[Curve, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StudyAnalysis:
-    """All numbers of a report.
+    """All results of a study; every table, chart and page is made from one.
 
     Attributes
     ----------
@@ -29,92 +45,149 @@ class StudyAnalysis:
     datasets
         In the order of Table 1, or as asked for.
     methods
-        The paper's, whether they have records or not, and others that do.
-    shapes, results, counts, updates, rankings, agreements
-        Table 1; Tables 2 and 3; Figures 1 and 2; Figure 3; ranks across datasets, or
-        None where there are too few; each printed figure beside ours.
+        The paper's, with or without records, and all others that have records.
+    shapes
+        Table 1.
+    results
+        Tables 2 and 3, by measure.
+    counts
+        Figures 1 and 2, by measure.
+    updates
+        Figure 3.
+    rankings
+        Average ranks across datasets, by measure; None if there are too few.
+    agreements
+        Each printed value beside ours.
+    reasons
+        The known reasons for differences, those behind the verdict "differs" first.
+    curves
+        Learning curves by dataset; only datasets with records.
     """
 
     runs: Runs
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     shapes: tuple[DatasetRow, ...]
-    results: Mapping[tables.Measure, tuple[ResultRow, ...]]
-    counts: Mapping[tables.Measure, tuple[OutcomeCount, ...]]
+    results: Mapping[Measure, tuple[ResultRow, ...]]
+    counts: Mapping[Measure, tuple[OutcomeCount, ...]]
     updates: tuple[UpdatesRow, ...]
-    rankings: Mapping[tables.Measure, Ranking | None]
+    rankings: Mapping[Measure, Ranking | None]
     agreements: tuple[Agreement, ...]
+    reasons: tuple[str, ...]
+    curves: Mapping[str, DatasetCurves]
 
     def records(self) -> list[RunRecord]:
         """Return all records, by dataset, method and permutation."""
         return [record for cell in self.runs.values() for record in cell]
 
-    def curves(self, dataset: str, measure: Measure) -> list[Curve]:
-        """Return the learning curves of a dataset, a method each."""
-        cells = (self.runs.get((dataset, method)) for method in self.methods)
-        return [curve(cell, measure) for cell in cells if cell]
+    def permutations(self) -> tuple[int, int]:
+        """Return the fewest and the most runs of a method on a dataset."""
+        sizes = [len(cell) for cell in self.runs.values()]
+        return min(sizes), max(sizes)
+
+    def can_reject(self) -> bool:
+        """Return whether there are enough runs for the signed-rank test to reject."""
+        return can_reject(self.permutations()[1])
 
 
 def analyse(
     records: Iterable[RunRecord], datasets: Sequence[str] | None = None
 ) -> StudyAnalysis:
-    """Compute what a report of these records shows.
+    """Compute all tables, figures and comparisons of a study.
 
     Parameters
     ----------
     records
-        Of one study.
+        Of one study, in any order.
     datasets
-        What there are rows for, whether it was run or not; by default what was.
+        The datasets of the study, with or without records; by default those with
+        records, in the order of Table 1.
 
     Raises
     ------
     ValueError
         If there are no records, or records of different studies.
     """
-    held = list(records)
-    if not held:
+    runs = group(records)
+    if not runs:
         raise ValueError("records must hold at least one run, got none")
-    runs = group(held)
-    names = datasets_of(runs) if datasets is None else list(datasets)
-    methods = sorted({*paper.METHODS, *methods_of(runs)}, key=order_of)
-    results = {
-        measure: tuple(tables.results(held, measure, names, methods))
-        for measure in MEASURES
-    }
+    names = tuple(_datasets_of(runs) if datasets is None else datasets)
+    found = {method for _, method in runs}
+    methods = tuple(sorted({*paper.METHODS, *found}, key=order_of))
+    results = {m: tuple(tables.results(runs, m, names, methods)) for m in MEASURES}
+    agreements = agreement(runs, names)
     return StudyAnalysis(
         runs=runs,
-        datasets=tuple(names),
-        methods=tuple(methods),
-        shapes=tuple(tables.shapes(held, names)),
+        datasets=names,
+        methods=methods,
+        shapes=tuple(tables.shapes(runs, names)),
         results=results,
-        counts={
-            measure: tuple(tables.counts(results[measure])) for measure in MEASURES
-        },
-        updates=tuple(tables.updates(held)),
+        counts={m: tuple(tables.counts(results[m])) for m in MEASURES},
+        updates=tuple(tables.updates(runs, names, methods)),
         rankings={m: tables.ranking(results[m], m) for m in MEASURES},
-        agreements=tuple(agreement(held, names)),
+        agreements=tuple(agreements),
+        reasons=_reasons(agreements),
+        curves=_curves(runs, names, methods),
     )
 
 
-def curve(records: Sequence[RunRecord], measure: Measure) -> Curve:
-    """Return the curve of the runs of one method on one dataset.
+def _datasets_of(runs: Runs) -> list[str]:
+    """Return the datasets with records in the order of Table 1, then others."""
+    places = {shape.dataset: i for i, shape in enumerate(paper.table_1())}
+    found = {dataset for dataset, _ in runs}
+    return sorted(found, key=lambda name: (places.get(name, len(places)), name))
 
-    The places of the first run count; another run that stopped elsewhere is read
-    between its own places on a straight line. The error is the share of mistakes
-    among the rows so far. One run has a deviation of 0.
+
+def _reasons(agreements: Sequence[Agreement]) -> tuple[str, ...]:
+    ordered = sorted(agreements, key=lambda each: each.verdict != "differs")
+    return tuple(dict.fromkeys(each.reason for each in ordered if each.reason))
+
+
+def _curves(
+    runs: Runs, datasets: Sequence[str], methods: Sequence[str]
+) -> dict[str, DatasetCurves]:
+    curves = {}
+    for name in datasets:
+        cells = [runs[name, method] for method in methods if (name, method) in runs]
+        if cells:
+            curves[name] = DatasetCurves(
+                error=tuple(error_curve(cell) for cell in cells),
+                updates=tuple(updates_curve(cell) for cell in cells),
+            )
+    return curves
+
+
+def error_curve(records: Sequence[RunRecord]) -> Curve:
+    """Return the share of mistakes among the rows so far, over a method's runs."""
+    counts = [[point.mistakes for point in record.curve] for record in records]
+    rows, values = _at_common_rows(records, counts)
+    return _mean_curve(records, rows, values / rows)
+
+
+def updates_curve(records: Sequence[RunRecord]) -> Curve:
+    """Return the number of updates so far, over a method's runs."""
+    counts = [[point.updates for point in record.curve] for record in records]
+    return _mean_curve(records, *_at_common_rows(records, counts))
+
+
+def _at_common_rows(
+    records: Sequence[RunRecord], counts: Sequence[Sequence[int]]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of the first run's curve, and all counts at them (runs, rows).
+
+    Counts of a run with other rows are interpolated linearly.
     """
     rows = np.array([point.row for point in records[0].curve], dtype=np.float64)
-    values = np.stack([_values(record, rows, measure) for record in records])
+    values = [
+        np.interp(rows, [0, *(point.row for point in record.curve)], [0, *own])
+        for record, own in zip(records, counts, strict=True)
+    ]
+    return rows, np.stack(values)
+
+
+def _mean_curve(
+    records: Sequence[RunRecord], rows: FloatArray, values: FloatArray
+) -> Curve:
+    """Return mean and standard deviation over the runs; the latter 0 for one run."""
     deviation = values.std(axis=0, ddof=1) if len(records) > 1 else np.zeros_like(rows)
     return Curve(records[0].method, rows, values.mean(axis=0), deviation, len(records))
-
-
-def _values(record: RunRecord, rows: FloatArray, measure: Measure) -> FloatArray:
-    own = np.array([0] + [point.row for point in record.curve], dtype=np.float64)
-    counts = [
-        point.mistakes if measure == "error" else point.updates
-        for point in record.curve
-    ]
-    read: FloatArray = np.interp(rows, own, np.array([0, *counts], dtype=np.float64))
-    return read / rows if measure == "error" else read

@@ -1,15 +1,16 @@
-"""One record a run, appended as the run ends: all tables are functions of records."""
+"""One record per run, appended when the run ends; all tables follow from records."""
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 
 class CurvePoint(NamedTuple):
-    """Where a stream stood after some rows."""
+    """Mistakes and updates of a run after its first `row` rows."""
 
     row: int
     mistakes: int
@@ -17,7 +18,7 @@ class CurvePoint(NamedTuple):
 
 
 class RunKey(NamedTuple):
-    """What makes two runs the same run: it is never computed twice."""
+    """What identifies a run: two records with equal keys are of the same run."""
 
     dataset: str
     method: str
@@ -42,9 +43,9 @@ class RunRecord:
     permutation: int
     """number of the permutation; the same rows in the same order for every method"""
     reading: str
-    """"paper" or "true": how the data were read"""
+    """version of the data: "paper", as the paper used it, or "true", as published"""
     content: str
-    """what the rows were: a fingerprint of X and y before permuting"""
+    """fingerprint of X and y before permuting"""
     version: str
     """version of rpnb"""
     n: int
@@ -57,18 +58,45 @@ class RunRecord:
     updates: int
     """rows that changed the model, as the method counts them"""
     seconds: float
-    """time of the run, data and permutation at hand"""
+    """time of the run, without loading and permuting the data"""
     curve: tuple[CurvePoint, ...]
-    """where the run stood at about fifty places of the stream, its end included"""
+    """mistakes and updates at about fifty points of the stream, its end included"""
     seed: int = 0
-    """seed of the study: permutations and learners' seeds follow from it"""
+    """seed of the study, from which permutations and learners' seeds are derived"""
     source: str = ""
-    """how the rows were had: "by rule", "file", "drawn with seed 0", "OpenML 15"."""
+    """where the rows came from: "by rule", "file", "drawn with seed 0", "OpenML 15\""""
 
     @property
     def key(self) -> RunKey:
-        """What makes this run the same as another."""
+        """What identifies this run."""
         return RunKey(*(getattr(self, name) for name in RunKey._fields))
+
+
+#: Records by dataset and method, in the order of the permutations.
+Runs: TypeAlias = Mapping[tuple[str, str], Sequence[RunRecord]]
+
+
+def group(records: Iterable[RunRecord]) -> Runs:
+    """Return the records of each dataset and method, in the order of permutations.
+
+    Raises
+    ------
+    ValueError
+        If a permutation has two different records: they are of different studies.
+    """
+    cells: defaultdict[tuple[str, str], dict[int, RunRecord]] = defaultdict(dict)
+    for record in records:
+        cell = cells[record.dataset, record.method]
+        other = cell.setdefault(record.permutation, record)
+        if other.key != record.key:
+            raise ValueError(
+                f"records must be of one study: {record.dataset}, {record.method}, "
+                f"permutation {record.permutation} was run under {other.key} and under "
+                f"{record.key}"
+            )
+    return {
+        cell: [runs[r] for r in sorted(runs)] for cell, runs in sorted(cells.items())
+    }
 
 
 def to_json(record: RunRecord) -> str:
@@ -77,7 +105,7 @@ def to_json(record: RunRecord) -> str:
 
 
 def from_json(line: str) -> RunRecord:
-    """Return the record that a line of JSON holds; what it does not know is left out.
+    """Return the record in a line of JSON; unknown fields are ignored.
 
     Raises
     ------
@@ -91,10 +119,10 @@ def from_json(line: str) -> RunRecord:
 
 
 def append(path: Path, records: Iterable[RunRecord]) -> None:
-    """Add records at the end of a file, whole lines only, and flush them to the disk.
+    """Append records to a file as lines of JSON, and flush them to the disk.
 
-    One write a record: another process that appends at the same time, or a sudden end,
-    can cut off a last line but never mix two.
+    Each record is one write: if the process is killed, the last line may be cut off,
+    but lines are never mixed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = _ends_with_newline(path)
@@ -115,9 +143,9 @@ def _ends_with_newline(path: Path) -> bool:
 
 
 def read(path: Path) -> Iterator[RunRecord]:
-    """Yield the records of a file; a line cut off by a sudden end is passed over.
+    """Yield the records of a file; lines that are cut off are skipped.
 
-    A line that holds a whole record counts even if its newline is missing.
+    A line with a whole record counts even if its newline is missing.
     """
     if not path.exists():
         return

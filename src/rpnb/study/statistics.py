@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, sqrt
+from statistics import fmean, variance
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -25,15 +26,24 @@ LEVEL = 0.05
 Better: TypeAlias = Literal["low", "high"]
 
 
+def mean_and_variance(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return mean and variance (n − 1 in the denominator); None where undefined.
+
+    The mean needs one value, the variance two.
+    """
+    mean = fmean(values) if values else None
+    return mean, variance(values) if len(values) > 1 else None
+
+
 def signed_rank(differences: ArrayLike) -> float:
     """Return the two-sided p-value of the Wilcoxon signed-rank test, exactly.
 
     Differences of zero are left out, as Wilcoxon did; equal sizes share their ranks.
-    The sum of the positive ranks is then compared with its law under all 2ⁿ choices of
-    signs, given the ranks. Where there are neither zeros nor ties this is
-    `scipy.stats.wilcoxon(d, method="exact")`. That function falls back on the normal
-    law where there are, which is poor for the paper's ten permutations, and error rates
-    on small data, being counts over n, often tie.
+    The sum of the positive ranks is then compared with its distribution under all 2ⁿ
+    choices of signs, given the ranks. Without zeros and ties this is
+    `scipy.stats.wilcoxon(d, method="exact")`. With them SciPy falls back on the normal
+    approximation, which is poor for the paper's ten permutations; error rates on small
+    datasets, being counts over n, often tie.
 
     With fewer than six differences other than zero no p-value is below 0.05.
 
@@ -50,15 +60,15 @@ def signed_rank(differences: ArrayLike) -> float:
     if d.size == 0:
         return 1.0
     doubled = np.rint(2.0 * stats.rankdata(np.round(np.abs(d), 12))).astype(np.int64)
-    law = np.ones(1)  # of the doubled sum of positive ranks
+    distribution = np.ones(1)  # of the doubled sum of positive ranks
     for rank in doubled:
-        wider = np.zeros(law.size + rank)
-        wider[: law.size] += 0.5 * law
-        wider[rank:] += 0.5 * law
-        law = wider
+        wider = np.zeros(distribution.size + rank)
+        wider[: distribution.size] += 0.5 * distribution
+        wider[rank:] += 0.5 * distribution
+        distribution = wider
     positive = int(doubled[d > 0.0].sum())
     smaller = min(positive, int(doubled.sum()) - positive)
-    return min(1.0, 2.0 * float(law[: smaller + 1].sum()))
+    return min(1.0, 2.0 * float(distribution[: smaller + 1].sum()))
 
 
 def compare(
@@ -83,7 +93,7 @@ def compare(
 
 
 def can_reject(permutations: int, level: float = LEVEL) -> bool:
-    """Return whether a signed-rank test of so many differences can reject at all."""
+    """Return whether a signed-rank test of this many differences can reject."""
     return 2.0 ** (1 - permutations) < level
 
 

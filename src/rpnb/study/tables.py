@@ -1,25 +1,26 @@
-"""The paper's tables and figures as numbers, each a function of records.
+"""The paper's tables and figures as numbers, computed from records.
 
-Beside our figures stand the printed ones. What has no record is None here and a dash
-wherever it is shown; no number is taken from elsewhere.
+Each row holds our value and the printed one. A value without records is None here and
+a dash in every table; no value is taken from elsewhere.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
 from rpnb.datasets.paper import Comparison
-from rpnb.study.grouping import (
-    Runs,
-    datasets_of,
-    group,
+from rpnb.study.methods import REFERENCES
+from rpnb.study.records import RunRecord, Runs
+from rpnb.study.statistics import (
+    Better,
+    Friedman,
+    Pair,
+    compare,
+    friedman,
     mean_and_variance,
-    methods_of,
+    pairwise,
 )
-from rpnb.study.methods import REFERENCES, order_of
-from rpnb.study.records import RunRecord
-from rpnb.study.statistics import Better, Friedman, Pair, compare, friedman, pairwise
 
 Measure: TypeAlias = Literal["error", "f1"]
 
@@ -31,7 +32,7 @@ UPDATES_ON = ("GM", "Conn Bench Vowel")
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow:
-    """A row of Table 1, beside what was loaded."""
+    """A row of Table 1: the printed shape and that of the rows loaded."""
 
     dataset: str
     paper_p: int | None
@@ -45,13 +46,13 @@ class DatasetRow:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A cell of Table 2 or 3: ours and the printed one."""
+    """A cell of Table 2 or 3: our result and the printed one."""
 
     dataset: str
     method: str
     mean: float | None
     variance: float | None
-    """with n − 1 in the denominator; None of a single run"""
+    """with n − 1 in the denominator; None for a single run"""
     runs: int
     versus_rpnb: Comparison | None
     """by the signed-rank test; None for RPNB, or where RPNB has no runs"""
@@ -77,7 +78,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class UpdatesRow:
-    """A bar of Figure 3: how often a method changed its model."""
+    """A bar of Figure 3: the number of updates of a method."""
 
     dataset: str
     method: str
@@ -104,7 +105,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Methods compared across datasets, on those that all of them have run."""
+    """Methods compared across the datasets on which all of them have records."""
 
     datasets: tuple[str, ...]
     friedman: Friedman
@@ -124,14 +125,11 @@ class Ranking:
         return table
 
 
-def shapes(
-    records: Iterable[RunRecord], datasets: Sequence[str] | None = None
-) -> list[DatasetRow]:
-    """Return Table 1 for the given datasets, by default those with records."""
-    runs = group(records)
+def shapes(runs: Runs, datasets: Sequence[str]) -> list[DatasetRow]:
+    """Return Table 1 for the given datasets."""
     printed = {shape.dataset: shape for shape in paper.table_1()}
     table = []
-    for name in datasets_of(runs) if datasets is None else datasets:
+    for name in datasets:
         there = printed.get(name)
         cell = next((cell for (d, _), cell in runs.items() if d == name), ())
         ours = cell[0] if cell else None
@@ -153,28 +151,19 @@ def shapes(
 def _source_of(cell: Sequence[RunRecord]) -> str | None:
     sources = list(dict.fromkeys(record.source for record in cell))
     if len(sources) > 1:  # each permutation has a draw of its own
-        return f"{sources[0]}, …: one draw a permutation"
+        return f"{sources[0]}, …: one draw per permutation"
     return (sources or [""])[0] or None
 
 
 def results(
-    records: Iterable[RunRecord],
-    measure: Measure,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
+    runs: Runs, measure: Measure, datasets: Sequence[str], methods: Sequence[str]
 ) -> list[ResultRow]:
-    """Return Table 2 (error) or 3 (F1), dataset by dataset.
-
-    By default for the datasets and methods that have records.
-    """
-    runs = group(records)
+    """Return Table 2 (error) or 3 (F1), dataset by dataset."""
     printed = {(r.dataset, r.method): r for r in paper.results()}
-    names = datasets_of(runs) if datasets is None else datasets
-    columns = methods_of(runs) if methods is None else methods
     return [
         _result(runs, name, method, measure, printed.get((name, method)))
-        for name in names
-        for method in sorted(columns, key=order_of)
+        for name in datasets
+        for method in methods
     ]
 
 
@@ -201,7 +190,7 @@ def _result(
 def versus_rpnb(
     runs: Runs, dataset: str, method: str, measure: Measure
 ) -> Comparison | None:
-    """Return how a method compares with RPNB on the permutations that both have."""
+    """Return how a method compares with RPNB on the permutations that both ran."""
     mine = {run.permutation: run for run in runs.get((dataset, method), ())}
     base = {run.permutation: run for run in runs.get((dataset, RPNB), ())}
     common = sorted(mine.keys() & base.keys())
@@ -248,21 +237,16 @@ def counts(cells: Sequence[ResultRow]) -> list[OutcomeCount]:
 
 
 def updates(
-    records: Iterable[RunRecord],
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
+    runs: Runs, datasets: Sequence[str], methods: Sequence[str]
 ) -> list[UpdatesRow]:
-    """Return Figure 3: how often models changed on GM and on Conn Bench Vowel.
+    """Return Figure 3: the numbers of updates on GM and on Conn Bench Vowel.
 
-    Of these two, those among the given datasets, by default among those with records.
+    Only those of the two that are among `datasets`.
     """
-    runs = group(records)
     printed = {(u.dataset, u.method): u.updates for u in paper.updates()}
-    names = datasets_of(runs) if datasets is None else datasets
-    columns = methods_of(runs) if methods is None else methods
     table = []
     for name in UPDATES_ON:
-        for method in sorted(columns, key=order_of) if name in names else ():
+        for method in methods if name in datasets else ():
             cell = runs.get((name, method), ())
             mean, spread = mean_and_variance([float(run.updates) for run in cell])
             known = printed.get((name, method))
@@ -273,8 +257,8 @@ def updates(
 def ranking(cells: Sequence[ResultRow], measure: Measure) -> Ranking | None:
     """Compare all methods but the references across datasets, from Table 2 or 3.
 
-    Only datasets on which every method has records count; None if there are fewer than
-    two of them, or fewer than two methods.
+    Only datasets on which every method has records are used. Returns None if there
+    are fewer than two such datasets, or fewer than two methods.
     """
     mine = [c for c in cells if c.method not in REFERENCES]
     means = {(c.dataset, c.method): c.mean for c in mine if c.mean is not None}

@@ -1,26 +1,23 @@
-"""The study's tables laid out to be read, and written to files."""
+"""The tables of a study as text, for the terminal and for files."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, get_args
 
 from rpnb.datasets.paper import Comparison
 from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown, to_text
-from rpnb.study import agreement, tables
-from rpnb.study.agreement import Agreement, Figure, Verdict
+from rpnb.study.agreement import Agreement, Figure, Verdict, root_mean_square
+from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.methods import notes_on
-from rpnb.study.records import RunRecord
-from rpnb.study.statistics import LEVEL, can_reject
-from rpnb.study.tables import Measure
+from rpnb.study.statistics import LEVEL
+from rpnb.study.tables import RPNB, Measure
 
-MEASURES: Mapping[Measure, str] = {"error": "error rate", "f1": "F1 score"}
 _FIGURES: Mapping[Figure, str] = {
     "error": MEASURES["error"],
     "f1": MEASURES["f1"],
     "updates": "updates",
 }
-# The paper's linear methods, which are judged together as well.
+# The paper's linear methods, which are also judged together.
 LINEAR = ("AROW", "OGD", "PA", "SCW")
 _ARROWS: Mapping[Comparison | None, str] = {"worse": "↑", "better": "↓"}
 _ARROWS_MEAN = "↑ worse than RPNB, ↓ better, by the signed-rank test at 0.05."
@@ -30,8 +27,8 @@ def _number(value: float | None, spec: str) -> str:
     return DASH if value is None else format(value, spec)
 
 
-def show_shapes(rows: Sequence[tables.DatasetRow]) -> TextTable:
-    """Lay out Table 1."""
+def shapes_table(analysis: StudyAnalysis) -> TextTable:
+    """Return Table 1."""
     return TextTable(
         "Table 1. Datasets: features p, rows n, classes M",
         ("dataset", "p", "n", "M", "p paper", "n paper", "M paper", "rows from"),
@@ -44,19 +41,36 @@ def show_shapes(rows: Sequence[tables.DatasetRow]) -> TextTable:
                 _number(row.paper_M, "d"),
                 row.source or DASH,
             )
-            for row in rows
+            for row in analysis.shapes
         ),
         align="lrrrrrrl",
     )
 
 
-def show_results(
-    cells: Sequence[tables.ResultRow], measure: Measure, *, variances: bool = True
+def results_table(
+    analysis: StudyAnalysis,
+    measure: Measure,
+    methods: Sequence[str] | None = None,
+    *,
+    variances: bool = True,
 ) -> TextTable:
-    """Lay out Table 2 or 3, a line of ours above a line of the paper's."""
-    methods = list(dict.fromkeys(cell.method for cell in cells))
+    """Return Table 2 (error) or 3 (F1), a line of ours above a line of the paper's.
+
+    Parameters
+    ----------
+    analysis
+        Of the study.
+    measure
+        Which of the two tables.
+    methods
+        The columns; by default all methods of the analysis.
+    variances
+        Whether variances follow the means.
+    """
+    methods = [m for m in analysis.methods if methods is None or m in methods]
+    cells = [cell for cell in analysis.results[measure] if cell.method in methods]
     rows = []
-    for name in dict.fromkeys(cell.dataset for cell in cells):
+    for name in analysis.datasets:
         line = [cell for cell in cells if cell.dataset == name]
         ours = [_shown(c.mean, c.variance, c.versus_rpnb, variances) for c in line]
         theirs = [
@@ -74,21 +88,21 @@ def show_results(
         f"permutation{'s' * (runs != [1])}, the paper's over 10",
         ("dataset", "", *methods),
         tuple(zip(*columns, strict=True)),
-        (_ARROWS_MEAN, *_warnings(cells), *notes_on(methods)),
+        (_ARROWS_MEAN, *_warnings(analysis), *notes_on(methods)),
         align="ll" + "r" * len(methods),
     )
 
 
 def _without_empty_arrows(column: Sequence[str]) -> tuple[str, ...]:
-    """Take the room for arrows away where a column has none."""
+    """Remove the space for arrows from a column without any."""
     if all(cell.endswith("  ") for cell in column):
         return tuple(cell[:-2] for cell in column)
     return tuple(column)
 
 
-def _warnings(cells: Sequence[tables.ResultRow]) -> tuple[str, ...]:
-    """Say so where our runs are too few for any test to reject."""
-    if can_reject(max((cell.runs for cell in cells), default=0)):
+def _warnings(analysis: StudyAnalysis) -> tuple[str, ...]:
+    """Return a warning if there are too few runs for the test to reject."""
+    if analysis.can_reject():
         return ()
     return ("With fewer than 6 permutations the test can never reject.",)
 
@@ -107,8 +121,8 @@ def _shown(
     return f"{text} {_ARROWS.get(versus, ' ')}"
 
 
-def show_counts(cells: Sequence[tables.ResultRow], measure: Measure) -> TextTable:
-    """Lay out Figure 1 or 2 from the cells of Table 2 or 3."""
+def outcomes_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
+    """Return the counts of Figure 1 (error) or 2 (F1)."""
     figure = 1 if measure == "error" else 2
     return TextTable(
         f"Figure {figure}. Datasets on which RPNB wins, ties, loses: "
@@ -122,19 +136,19 @@ def show_counts(cells: Sequence[tables.ResultRow], measure: Measure) -> TextTabl
                 _number(row.paper_ties, "d"),
                 _number(row.paper_losses, "d"),
             )
-            for row in tables.counts(cells)
+            for row in analysis.counts[measure]
         ),
         (
             f"By the signed-rank test over the permutations at {LEVEL}.",
-            *_warnings(cells),
+            *_warnings(analysis),
         ),
     )
 
 
-def show_updates(rows: Sequence[tables.UpdatesRow]) -> TextTable:
-    """Lay out Figure 3."""
+def updates_table(analysis: StudyAnalysis) -> TextTable:
+    """Return the numbers of Figure 3."""
     return TextTable(
-        "Figure 3. How often the model was changed: mean over the permutations",
+        "Figure 3. Number of updates of the model: mean over the permutations",
         ("dataset", "method", "updates", "variance", "paper"),
         tuple(
             (
@@ -144,14 +158,15 @@ def show_updates(rows: Sequence[tables.UpdatesRow]) -> TextTable:
                 _number(row.variance, ".1f"),
                 _number(row.paper, ".1f"),
             )
-            for row in rows
+            for row in analysis.updates
         ),
         align="llrrr",
     )
 
 
-def show_ranking(ranking: tables.Ranking | None, measure: Measure) -> TextTable:
-    """Lay out average ranks, and RPNB against each method over the datasets."""
+def ranking_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
+    """Return average ranks, and RPNB against each method over the datasets."""
+    ranking = analysis.rankings[measure]
     title = f"Average ranks by {MEASURES[measure]}"
     header = ("method", "rank", "wins", "ties", "losses", "p", "p (Holm)")
     if ranking is None:
@@ -181,11 +196,11 @@ def show_ranking(ranking: tables.Ranking | None, measure: Measure) -> TextTable:
     )
 
 
-def show_agreement(rows: Sequence[Agreement]) -> TextTable:
-    """Lay out each printed figure beside ours; reasons are numbered below."""
-    reasons = list(dict.fromkeys(row.reason for row in rows if row.reason))
+def agreement_table(analysis: StudyAnalysis) -> TextTable:
+    """Return each printed value beside ours; reasons are numbered below."""
+    reasons = analysis.reasons
     lines = []
-    for row in rows:
+    for row in analysis.agreements:
         spec = ".1f" if row.figure == "updates" else ".4f"
         lines.append(
             (
@@ -202,7 +217,7 @@ def show_agreement(rows: Sequence[Agreement]) -> TextTable:
             )
         )
     return TextTable(
-        "Agreement with the printed figures",
+        "Agreement with the printed values",
         (
             *("dataset", "method", "figure", "paper", "ours", "difference"),
             *("std. error", "z", "verdict", "why"),
@@ -213,8 +228,14 @@ def show_agreement(rows: Sequence[Agreement]) -> TextTable:
     )
 
 
-def show_agreement_counts(rows: Sequence[Agreement]) -> TextTable:
-    """Lay out how many figures agree, by method and figure."""
+def agreement_counts_table(
+    analysis: StudyAnalysis, methods: Sequence[str] | None = None
+) -> TextTable:
+    """Return how many printed values agree with ours, by measure and method.
+
+    Of the given methods, by default of all the paper's.
+    """
+    rows = [a for a in analysis.agreements if methods is None or a.method in methods]
     found = {row.verdict for row in rows}
     columns = [verdict for verdict in get_args(Verdict) if verdict in found]
     lines = []
@@ -237,79 +258,62 @@ def show_agreement_counts(rows: Sequence[Agreement]) -> TextTable:
         columns.insert(columns.index("differs") + 1, "known why")
     columns.append("r.m.s.")
     return TextTable(
-        "The paper's figures and ours, by their distance in standard errors",
+        "The paper's values and ours, by their distance in standard errors",
         ("figure", "method", *columns),
         tuple(lines),
         align="ll" + "r" * len(columns),
     )
 
 
-def _rms(rows: Sequence[Agreement]) -> str:
-    return _number(agreement.root_mean_square(rows), ".2f")
+def _rms(rows: Iterable[Agreement]) -> str:
+    return _number(root_mean_square(rows), ".2f")
 
 
-def write_tables(
-    records: Iterable[RunRecord],
-    directory: Path,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-) -> list[Path]:
-    """Write all tables to a folder: each as CSV, and all as Markdown and text.
+def terminal_tables(analysis: StudyAnalysis, methods: Sequence[str]) -> list[TextTable]:
+    """Return the tables that `rpnb paper` prints: errors, wins and agreement.
 
-    Parameters
-    ----------
-    records
-        Of one study.
-    directory
-        Made if it is not there.
-    datasets, methods
-        What the tables have rows and columns for; by default what has records.
-
-    Returns
-    -------
-    list
-        The files, `tables.md` and `tables.txt` first.
+    Only of the given methods; wins only if the test can reject.
     """
-    held = list(records)
-    shown, numbers = lay_out(held, datasets, methods)
-    directory.mkdir(parents=True, exist_ok=True)
-    files = {
+    shown = [results_table(analysis, "error", methods, variances=False)]
+    if RPNB in methods and analysis.can_reject():
+        shown.append(outcomes_table(analysis, "error"))
+    if any(each.method in methods for each in analysis.agreements):
+        shown.append(agreement_counts_table(analysis, methods))
+    return shown
+
+
+def all_tables(analysis: StudyAnalysis) -> list[TextTable]:
+    """Return all tables of a study, in the paper's order."""
+    shown = [shapes_table(analysis)]
+    shown += [results_table(analysis, measure) for measure in MEASURES]
+    shown += [outcomes_table(analysis, measure) for measure in MEASURES]
+    if analysis.updates:
+        shown.append(updates_table(analysis))
+    shown += [ranking_table(analysis, measure) for measure in MEASURES]
+    return [*shown, agreement_counts_table(analysis), agreement_table(analysis)]
+
+
+def table_files(analysis: StudyAnalysis) -> dict[str, bytes]:
+    """Return all tables as files by name: together as Markdown and text, each as CSV.
+
+    `tables.md` and `tables.txt` come first.
+    """
+    shown = all_tables(analysis)
+    rows: dict[str, Sequence[Any]] = {
+        "table_1": analysis.shapes,
+        "table_2": analysis.results["error"],
+        "table_3": analysis.results["f1"],
+        "figure_1": analysis.counts["error"],
+        "figure_2": analysis.counts["f1"],
+        "figure_3": analysis.updates,
+    }
+    for measure, ranking in analysis.rankings.items():
+        rows[f"ranks_{measure}"] = ranking.ranks() if ranking else ()
+        rows[f"pairs_{measure}"] = ranking.pairs if ranking else ()
+    rows["agreement"] = analysis.agreements
+    texts = {
         "tables.md": "\n".join(map(to_markdown, shown)),
         "tables.txt": "\n".join(map(to_text, shown)),
     }
-    files |= {f"{name}.csv": to_csv(rows) for name, rows in numbers.items()}
-    for name, content in files.items():
-        (directory / name).write_text(content, encoding="utf-8")
-    return [directory / name for name in files]
-
-
-def lay_out(
-    records: Sequence[RunRecord],
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-) -> tuple[list[TextTable], dict[str, Sequence[Any]]]:
-    """Return all tables, laid out and as numbers by name."""
-    shapes = tables.shapes(records, datasets)
-    updates = tables.updates(records, datasets, methods)
-    printed = agreement.agreement(records, datasets, methods)
-    shown = [show_shapes(shapes)]
-    numbers: dict[str, Sequence[Any]] = {"table_1": shapes}
-    cells = {m: tables.results(records, m, datasets, methods) for m in MEASURES}
-    measures: tuple[Measure, ...] = tuple(MEASURES)
-    for place, measure in enumerate(measures):
-        shown.append(show_results(cells[measure], measure))
-        numbers[f"table_{place + 2}"] = cells[measure]
-    for place, measure in enumerate(measures):
-        shown.append(show_counts(cells[measure], measure))
-        numbers[f"figure_{place + 1}"] = tables.counts(cells[measure])
-    if updates:
-        shown.append(show_updates(updates))
-    numbers["figure_3"] = updates
-    for measure in measures:
-        ranking = tables.ranking(cells[measure], measure)
-        shown.append(show_ranking(ranking, measure))
-        numbers[f"ranks_{measure}"] = ranking.ranks() if ranking else ()
-        numbers[f"pairs_{measure}"] = ranking.pairs if ranking else ()
-    shown += [show_agreement_counts(printed), show_agreement(printed)]
-    numbers["agreement"] = printed
-    return shown, numbers
+    texts |= {f"{name}.csv": to_csv(table) for name, table in rows.items()}
+    return {name: text.encode() for name, text in texts.items()}

@@ -1,5 +1,8 @@
 """Rows spread over threads: all of them, once, with BLAS kept to one thread."""
 
+import os
+import subprocess
+import sys
 import threading
 from functools import partial
 from typing import Any
@@ -140,3 +143,35 @@ def test_the_thread_ahead_minds_what_the_caller_says_about_overflow() -> None:
 
     with np.errstate(over="call"):
         assert list(one_ahead([job, job, job], 2)) == ["call"] * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_while_another_thread_has_the_limit_does_not_hang() -> None:
+    code = """
+import os, sys, threading
+from rpnb.core.kernels import threads
+
+stop = threading.Event()
+
+def limit_again_and_again():
+    while not stop.is_set():
+        with threads.one_blas_thread():
+            pass
+
+thread = threading.Thread(target=limit_again_and_again)
+thread.start()
+worst = 0
+for _ in range(200):
+    pid = os.fork()
+    if pid == 0:
+        with threads.one_blas_thread():
+            pass
+        os._exit(3 if threads._limits else 0)
+    worst = max(worst, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+stop.set()
+thread.join()
+sys.exit(worst)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, timeout=120)  # noqa: S603  our own code
+    assert done.returncode == 0

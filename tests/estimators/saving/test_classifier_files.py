@@ -3,7 +3,6 @@
 import copy
 import os
 import pickle
-import stat
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import FAMILIES, blobs, small
 from rpnb import RPNBClassifier
-from rpnb.estimators.saving import files as persistence
 
 joblib = pytest.importorskip("joblib")
 pandas = pytest.importorskip("pandas")
@@ -166,50 +164,6 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(
     assert [path.name for path in tmp_path.iterdir()] == ["model.rpnb"]
     assert (tmp_path / "model.rpnb").read_bytes() == old
     assert saved(model, tmp_path).read_bytes() != old
-
-
-def test_the_bytes_are_on_the_disk_before_the_file_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps: list[str] = []
-    flush, rename = os.fsync, os.replace
-
-    def note_flush(descriptor: int) -> None:
-        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-        steps.append("folder flushed" if is_folder else "file flushed")
-        flush(descriptor)
-
-    def note_rename(source: str, target: Path) -> None:
-        steps.append("renamed")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "fsync", note_flush)
-    monkeypatch.setattr(os, "replace", note_rename)
-    saved(small().fit(X, y), tmp_path)
-    assert steps == ["file flushed", "renamed", "folder flushed"]
-
-
-def test_where_a_folder_cannot_be_opened_it_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "name", "nt")
-        patch.setattr(os, "open", fail)
-        persistence._flush_directory(tmp_path)
-    monkeypatch.setattr(os, "open", fail)
-    with pytest.raises(OSError, match="no space"):
-        persistence._flush_directory(tmp_path)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions are a matter of POSIX")
-def test_a_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
-    mask = os.umask(0o027)
-    try:
-        path = saved(small().fit(X, y), tmp_path)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o640
-        assert os.umask(0o027) == 0o027
-    finally:
-        os.umask(mask)
 
 
 def test_a_model_that_has_seen_nothing_is_not_saved(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from rpnb.report.charts.bars import MeanBar, Outcomes, amount_bars, outcome_bars
-from rpnb.report.charts.deviations import Deviation, deviation_strip
+from rpnb.report.charts.bars import MeanBar, Outcomes, mean_bars, outcome_bars
+from rpnb.report.charts.deviations import Deviation, deviation_chart
 from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
 from rpnb.report.charts.ranks import critical_difference_diagram, groups
 
@@ -58,7 +58,7 @@ def test_losses_are_hatched() -> None:
 
 def test_bars_of_updates_show_the_mean_the_spread_and_the_printed_value() -> None:
     amounts = [MeanBar("RPNB", 30.0, 2.0, 29.6), MeanBar("OGD", 240.0, 0.0, None)]
-    drawing = amount_bars("updates", amounts, "updates", ["RPNB", "OGD"])
+    drawing = mean_bars("updates", amounts, "updates", ["RPNB", "OGD"])
     rpnb, ogd = (
         next(a for a in drawing.marks if isinstance(a, Area) and a.role == role)
         for role in ("s0", "s2")
@@ -77,7 +77,7 @@ def test_bars_of_updates_show_the_mean_the_spread_and_the_printed_value() -> Non
 
 
 def test_a_bar_of_nothing_is_drawn() -> None:
-    drawing = amount_bars("updates", [MeanBar("PA", 0.0, 0.0, None)], "updates", ["PA"])
+    drawing = mean_bars("updates", [MeanBar("PA", 0.0, 0.0, None)], "updates", ["PA"])
     assert "0.0" in _texts(drawing)
 
 
@@ -87,11 +87,11 @@ def _dots(drawing: Drawing) -> dict[str, Dot]:
 
 def test_a_dot_stands_at_its_deviation() -> None:
     deviations = [Deviation("PA", "Iris", 1.5), Deviation("PA", "Zoo", -3.0)]
-    dots = _dots(deviation_strip("z", deviations, ["PA"]))
+    dots = _dots(deviation_chart("z", deviations, ["PA"]))
     iris, zoo = dots["PA, Iris: +1.5"], dots["PA, Zoo: -3.0"]
     band = next(
         m
-        for m in deviation_strip("z", deviations, ["PA"]).marks
+        for m in deviation_chart("z", deviations, ["PA"]).marks
         if isinstance(m, Area) and m.role == "band"
     )
     unit = _width(band) / 4.0  # from -2 to 2
@@ -100,14 +100,14 @@ def test_a_dot_stands_at_its_deviation() -> None:
 
 def test_dots_do_not_cover_each_other() -> None:
     deviations = [Deviation("PA", f"set {i}", 0.01 * i) for i in range(6)]
-    dots = list(_dots(deviation_strip("z", deviations, ["PA"])).values())
+    dots = list(_dots(deviation_chart("z", deviations, ["PA"])).values())
     for index, a in enumerate(dots):
         for b in dots[:index]:
             assert (a.x - b.x) ** 2 + (a.y - b.y) ** 2 > (1.9 * a.size) ** 2
 
 
 def test_what_lies_beyond_the_axis_is_kept_at_its_end_and_named() -> None:
-    drawing = deviation_strip("z", [Deviation("PA", "Iris", -40.0)], ["PA"])
+    drawing = deviation_chart("z", [Deviation("PA", "Iris", -40.0)], ["PA"])
     assert any("Iris" in text and "40" in text for text in _texts(drawing))
     (dot,) = _dots(drawing).values()
     assert 0.0 <= dot.x <= drawing.width

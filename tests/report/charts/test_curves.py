@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from rpnb.report.charts.curves import curve_panel
 from rpnb.report.charts.drawing import Area, Drawing, Label, Line
-from rpnb.study.analysis import curve
+from rpnb.study.analysis import error_curve, updates_curve
 from rpnb.study.records import CurvePoint
 from study.report_records import make_record
 
@@ -24,15 +24,15 @@ def test_a_curve_is_the_mean_over_the_permutations() -> None:
             make_record(n=100), curve=(CurvePoint(50, 20, 30), CurvePoint(100, 24, 44))
         ),
     ]
-    error = curve(runs, "error")
+    error = error_curve(runs)
     assert_allclose(error.mean, [0.3, 0.18])
     assert_allclose(error.deviation, np.sqrt([0.02, 0.0072]))
-    updates = curve(runs, "updates")
+    updates = updates_curve(runs)
     assert_allclose(updates.mean, [25.0, 42.0])
     assert_allclose(updates.rows, [50.0, 100.0])
 
 
-def test_runs_that_stopped_elsewhere_are_read_between_their_places() -> None:
+def test_runs_with_other_points_are_interpolated() -> None:
     runs = [
         replace(
             make_record(n=100), curve=(CurvePoint(50, 10, 10), CurvePoint(100, 10, 10))
@@ -41,20 +41,20 @@ def test_runs_that_stopped_elsewhere_are_read_between_their_places() -> None:
             make_record(n=100), curve=(CurvePoint(40, 8, 8), CurvePoint(100, 20, 20))
         ),
     ]
-    assert_allclose(curve(runs, "updates").mean, [10.0, 15.0])
+    assert_allclose(updates_curve(runs).mean, [10.0, 15.0])
 
 
 def test_one_run_has_no_band_and_two_have_one() -> None:
     runs = [make_record(error=0.1), make_record(permutation=1, error=0.2)]
     for count in (1, 2):
-        panel = curve_panel("x", [curve(runs[:count], "error")], "error", ["RPNB"])
+        panel = curve_panel("x", [error_curve(runs[:count])], "error", ["RPNB"])
         bands = [m for m in panel.marks if isinstance(m, Area)]
         assert len(bands) == count - 1
 
 
 def test_the_line_ends_at_the_error_of_the_run() -> None:
     run = make_record(error=0.3, n=150)
-    panel = curve_panel("x", [curve([run], "error")], "error", ["RPNB"])
+    panel = curve_panel("x", [error_curve([run])], "error", ["RPNB"])
     (line,) = _lines(panel, "s0")
     heights = {
         m.text: m.y - 4.0
@@ -67,7 +67,7 @@ def test_the_line_ends_at_the_error_of_the_run() -> None:
 
 def test_every_method_is_named_at_the_end_of_its_line() -> None:
     methods = ["RPNB", "AROW", "OnlineBagging"]
-    curves = [curve([make_record(method=name)], "updates") for name in methods]
+    curves = [updates_curve([make_record(method=name)]) for name in methods]
     panel = curve_panel("x", curves, "updates", methods)
     names = {m.text: m.y for m in panel.marks if isinstance(m, Label)}
     heights = sorted(names[name] for name in ("RPNB", "AROW", "Online Bagging"))
@@ -76,6 +76,6 @@ def test_every_method_is_named_at_the_end_of_its_line() -> None:
 
 def test_a_stream_of_one_row_has_a_panel() -> None:
     run = replace(make_record(n=1, places=1), curve=(CurvePoint(1, 1, 1),))
-    for measure in ("error", "updates"):
-        panel = curve_panel("x", [curve([run], measure)], measure, ["RPNB"])
-        assert panel.marks
+    curves = error_curve([run]), updates_curve([run])
+    assert curve_panel("x", curves[:1], "error", ["RPNB"]).marks
+    assert curve_panel("x", curves[1:], "updates", ["RPNB"]).marks

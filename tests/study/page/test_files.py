@@ -4,15 +4,16 @@ from xml.etree import ElementTree
 
 import pytest
 
+from rpnb.report import files
 from rpnb.study.analysis import analyse
-from rpnb.study.page import files, write
-from rpnb.study.page.files import curves_csv
+from rpnb.study.page.files import curves_csv, write_report
 from study.report_records import like_the_paper, make_record
 
 
 def test_tables_and_charts_stand_beside_the_page(tmp_path: Path) -> None:
     datasets = ["GM", "Iris", "Tic_Tac_Toe"]
-    page = write(like_the_paper(datasets, permutations=2), tmp_path / "new" / "report")
+    records = like_the_paper(datasets, permutations=2)
+    page = write_report(analyse(records), tmp_path / "new" / "report")
     names = {p.relative_to(page.parent).as_posix() for p in page.parent.rglob("*.*")}
     expected = {
         *("report.html", "tables.md", "table_1.csv", "table_2.csv", "table_3.csv"),
@@ -24,7 +25,8 @@ def test_tables_and_charts_stand_beside_the_page(tmp_path: Path) -> None:
 
 
 def test_all_svg_files_are_well_formed_and_bring_their_style(tmp_path: Path) -> None:
-    page = write(like_the_paper(["GM", "Iris"], permutations=2), tmp_path)
+    records = like_the_paper(["GM", "Iris"], permutations=2)
+    page = write_report(analyse(records), tmp_path)
     charts = sorted(page.parent.rglob("*.svg"))
     assert len(charts) >= 9
     for chart in charts:
@@ -36,7 +38,7 @@ def test_all_svg_files_are_well_formed_and_bring_their_style(tmp_path: Path) -> 
 
 
 def test_charts_without_numbers_are_left_out(tmp_path: Path) -> None:
-    page = write([make_record("Iris", "RPNB")], tmp_path)
+    page = write_report(analyse([make_record("Iris", "RPNB")]), tmp_path)
     names = {p.name for p in page.parent.rglob("*.svg")}
     assert names == {"iris.svg", "deviations_error.svg", "deviations_f1.svg"}
 
@@ -60,7 +62,7 @@ def test_png_files_only_with_matplotlib(
 ) -> None:
     monkeypatch.setattr(files, "is_available", lambda: there)
     monkeypatch.setattr(files, "png", lambda drawing: b"a picture")
-    page = write([make_record("Iris", "RPNB")], tmp_path)
+    page = write_report(analyse([make_record("Iris", "RPNB")]), tmp_path)
     drawn, painted = (
         {p.stem for p in page.parent.rglob(f"*.{end}")} for end in ("svg", "png")
     )

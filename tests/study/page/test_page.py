@@ -9,9 +9,9 @@ from rpnb.datasets import paper
 from rpnb.report.charts.drawing import Dot
 from rpnb.report.tables import DASH
 from rpnb.study.analysis import analyse
-from rpnb.study.page import write
-from rpnb.study.page.figures import draw
-from rpnb.study.page.page import page
+from rpnb.study.page import report_page
+from rpnb.study.page.charts import draw
+from rpnb.study.page.files import write_report
 from rpnb.study.page.verdicts import LOOKS, kind
 from rpnb.study.records import RunRecord
 from study.report_records import like_the_paper, make_record
@@ -54,8 +54,8 @@ class Outline(HTMLParser):
 
 
 def show(records: list[RunRecord], command: str | None = None) -> str:
-    content = analyse(records)
-    return page(content, draw(content), command)
+    analysis = analyse(records)
+    return report_page(analysis, draw(analysis), command)
 
 
 def section(text: str, anchor: str) -> str:
@@ -102,14 +102,14 @@ def test_every_link_leads_to_one_place_on_the_page(text: str) -> None:
         assert link[1:] in outline.ids
 
 
-def test_every_part_is_there_and_in_the_contents(text: str) -> None:
+def test_every_part_is_there_and_in_the_analysiss(text: str) -> None:
     parts = [
         *("summary", "table-1", "table-2", "table-3", "figure-1", "figure-2"),
-        *("figure-3", "ranks", "curves", "agreement", "making"),
+        *("figure-3", "ranks", "curves", "agreement", "provenance"),
     ]
     assert re.findall(r'<section id="([^"]+)"', text) == parts
-    contents = text[text.index("<nav") : text.index("</nav>")]
-    assert re.findall(r'href="#([^"]+)"', contents) == parts
+    analysiss = text[text.index("<nav") : text.index("</nav>")]
+    assert re.findall(r'href="#([^"]+)"', analysiss) == parts
 
 
 def test_every_dataset_is_in_every_table_and_has_its_curves(text: str) -> None:
@@ -120,7 +120,7 @@ def test_every_dataset_is_in_every_table_and_has_its_curves(text: str) -> None:
         "table-3",
         "curves",
         "agreement",
-        "making",
+        "provenance",
     )
     for anchor in anchors:
         shown = words(section(text, anchor))
@@ -165,15 +165,15 @@ def test_arrows_say_who_is_better() -> None:
     assert arrows[0] not in "↑↓"
 
 
-def test_the_grid_has_a_sign_for_each_printed_figure(
+def test_the_grid_has_a_sign_for_each_printed_value(
     full: list[RunRecord], text: str
 ) -> None:
-    content = analyse(full)
+    analysis = analyse(full)
     shown = section(text, "summary")
     for name, look in LOOKS.items():
         count = sum(
             kind(each) == name and each.figure != "updates"
-            for each in content.agreements
+            for each in analysis.agreements
         )
         assert len(re.findall(rf'<td class="{look.style}"', shown)) == count
     assert shown.count('scope="row"') == 66
@@ -182,13 +182,13 @@ def test_the_grid_has_a_sign_for_each_printed_figure(
 def test_the_counts_of_verdicts_are_those_of_the_agreements(
     full: list[RunRecord], text: str
 ) -> None:
-    content = analyse(full)
+    analysis = analyse(full)
     shown = section(text, "summary")
     tiles = dict(re.findall(r'<li class="(\w+)"><b>.*?</span> (\d+)</b>', shown))
     for name in ("close", "differs"):
-        expected = sum(kind(each) == name for each in content.agreements)
+        expected = sum(kind(each) == name for each in analysis.agreements)
         assert int(tiles[LOOKS[name].style]) == expected
-    assert sum(map(int, tiles.values())) == len(content.agreements)
+    assert sum(map(int, tiles.values())) == len(analysis.agreements)
 
 
 def test_verdicts_of_each_kind_are_shown_by_sign_and_word() -> None:
@@ -205,7 +205,7 @@ def test_verdicts_of_each_kind_are_shown_by_sign_and_word() -> None:
     assert "Zoo, PA, error: ours 0.901, paper 0.2931" in listed
 
 
-def test_the_agreement_has_a_line_for_each_printed_figure(text: str) -> None:
+def test_the_agreement_has_a_line_for_each_printed_value(text: str) -> None:
     lines = re.findall(r'<tr><th scope="row">', section(text, "agreement"))
     counts = 13  # the folded table: 6 methods by 2 measures, updates apart
     assert len(lines) >= 2 * 198 + 2 + counts - 1
@@ -233,16 +233,16 @@ def test_our_wins_and_losses_are_those_of_the_records() -> None:
     assert "ours: 1 loss of RPNB against AROW" in shown
 
 
-def test_each_strip_shows_the_deviations_of_its_own_measure() -> None:
+def test_each_deviation_chart_shows_its_own_measure() -> None:
     records = [make_record("Iris", "RPNB", r, error=0.0727, f1=0.5) for r in range(3)]
-    content = analyse(records)
-    charts = draw(content)
+    analysis = analyse(records)
+    charts = draw(analysis)
     for measure in ("error", "f1"):
         marks = charts[f"deviations_{measure}"].marks
         tips = [mark.tip for mark in marks if isinstance(mark, Dot) and mark.tip]
         (z,) = (
             each.z
-            for each in content.agreements
+            for each in analysis.agreements
             if each.figure == measure and each.z is not None
         )
         assert tips == [f"RPNB, Iris: {z:+.1f}"]
@@ -271,7 +271,7 @@ def test_what_was_not_run_is_not_counted_as_disagreement() -> None:
     text = show([make_record("Iris", "AROW", error=0.12, f1=0.88)])
     shown = words(section(text, "summary"))
     assert shown.count(": 1 of 1 agree") == 2
-    assert "2 of 2 printed figures agree" in text
+    assert "2 of 2 printed values agree" in text
 
 
 def test_a_difference_names_its_measure() -> None:
@@ -300,18 +300,18 @@ def test_the_page_says_how_it_was_made() -> None:
         make_record("GM", "RPNB", source="drawn with seed 0", n=1000, p=1000),
         make_record("Twonorm", "RPNB", source="file", n=7400, p=20, M=2),
     ]
-    shown = words(section(show(records, "rpnb paper --quick"), "making"))
+    shown = words(section(show(records, "rpnb paper --quick"), "provenance"))
     assert "rpnb paper --quick" in shown
     assert "rpnb 0.1.0" in shown
     assert "decimal points lost" in shown
-    stand_ins = shown[shown.index("Stand-ins") : shown.index("The methods")]
-    assert "GM" in stand_ins
-    assert "Twonorm" not in stand_ins
+    draws = shown[shown.index("Fresh draws") : shown.index("The methods")]
+    assert "GM" in draws
+    assert "Twonorm" not in draws
 
 
-def test_readings_as_published_claim_no_change() -> None:
+def test_data_as_published_claim_no_change() -> None:
     records = [make_record("Ecoli", reading="true", n=336, p=7, M=8)]
-    shown = words(section(show(records), "making"))
+    shown = words(section(show(records), "provenance"))
     assert "decimal points lost" not in shown
     assert "as published" in shown
 
@@ -342,11 +342,11 @@ def test_a_dataset_that_the_paper_does_not_have() -> None:
 
 
 def test_a_dataset_that_was_asked_for_but_not_run_has_rows_of_dashes() -> None:
-    content = analyse([make_record("Zoo", "RPNB", n=101)], ["Iris", "Zoo"])
-    charts = draw(content)
+    analysis = analyse([make_record("Zoo", "RPNB", n=101)], ["Iris", "Zoo"])
+    charts = draw(analysis)
     assert "error/zoo" in charts
     assert "error/iris" not in charts
-    text = page(content, charts)
+    text = report_page(analysis, charts)
     assert Outline(text).open == []
     rows = section(text, "table-1")
     assert words(rows[rows.index(">Iris<") :]).split()[1:3] == [DASH, "(4)"]
@@ -365,8 +365,8 @@ def test_few_permutations_are_said_to_be_too_few() -> None:
 
 def test_the_same_records_give_the_same_bytes_in_any_order(tmp_path: Path) -> None:
     records = like_the_paper(["Iris", "GM", "Zoo"], permutations=3)
-    first = write(records, tmp_path / "a")
-    second = write(reversed(records), tmp_path / "b")
+    first = write_report(analyse(records), tmp_path / "a")
+    second = write_report(analyse(reversed(records)), tmp_path / "b")
     mine, other = (
         {p.relative_to(d): p.read_bytes() for p in d.rglob("*") if p.is_file()}
         for d in (first.parent, second.parent)
@@ -374,7 +374,7 @@ def test_the_same_records_give_the_same_bytes_in_any_order(tmp_path: Path) -> No
     assert mine == other
     assert first.name == "report.html"
     changed = [*records[1:], make_record("Iris", "RPNB", 0, error=0.5)]
-    third = write(changed, tmp_path / "c")
+    third = write_report(analyse(changed), tmp_path / "c")
     assert third.read_bytes() != first.read_bytes()
 
 

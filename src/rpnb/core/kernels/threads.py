@@ -5,6 +5,7 @@ model is shared, not copied. Every row's result is the same to the bit whatever 
 computed beside it, so it does not depend on the number of threads.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -83,3 +84,28 @@ def one_blas_thread() -> Iterator[None]:
             _limits.pop()
             if not _limits:
                 limit.restore_original_limits()
+
+
+def _before_fork() -> None:
+    # Nobody may be changing the limit while the process is copied.
+    _lock.acquire()
+
+
+def _after_fork_in_child() -> None:
+    """Take back the limit that other threads of the parent had set.
+
+    Those threads do not exist in the child: nobody else would do it.
+    """
+    if _limits:
+        limit = _limits[0]
+        _limits.clear()
+        limit.restore_original_limits()
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_lock.release,
+        after_in_child=_after_fork_in_child,
+    )

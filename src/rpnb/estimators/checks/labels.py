@@ -8,6 +8,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.checks.masks import refuse_masked
+from rpnb.labels import LabelIndex
 
 LabelArray = NDArray[Any]
 
@@ -24,7 +26,11 @@ def as_labels(y: Any, name: str = "y") -> LabelArray:
         raise ValueError(
             f"Learning requires {name} to be passed, but the target {name} is None."
         )
+    refuse_masked(y, name)
     labels = np.asarray(y)
+    if labels.dtype.kind in "US" and not hasattr(y, "dtype"):
+        # NumPy has turned whatever stood beside a text into text.
+        _check_objects(np.asarray(y, dtype=object), name)
     if labels.ndim != 1:
         labels = column_or_1d(labels, warn=True)
     kind = labels.dtype.kind
@@ -102,30 +108,25 @@ def _as_int64(labels: LabelArray) -> LabelArray:
     return labels.astype(np.int64)
 
 
-def encode(labels: LabelArray, classes: LabelArray, index: dict[Any, int]) -> IntArray:
+def encode(labels: LabelArray, classes: LabelArray, index: LabelIndex) -> IntArray:
     """Return each label's number among the sorted classes, −1 where there is none.
 
-    `index` maps the labels, as Python objects, to the same numbers.
+    `index` has the same classes under the same numbers.
     """
     # Numbers of two kinds NumPy would compare as floats, which cannot tell large
     # integers apart.
     alike = labels.dtype.kind == classes.dtype.kind != "O"
     if labels.shape[0] <= _FEW or not alike:
-        return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
+        return index.find_all(labels.tolist())
     place = np.searchsorted(classes, labels)
     place[place == classes.shape[0]] = 0
     return np.where(classes[place] == labels, place, -1)
 
 
-def index_of(classes: LabelArray) -> dict[Any, int]:
-    """Return the number of each class by its label, as a Python object."""
-    return {label: m for m, label in enumerate(classes.tolist())}
-
-
 def number_labels(
     labels: LabelArray,
     known: LabelArray,
-    index: dict[Any, int],
+    index: LabelIndex,
     declared: LabelArray | None,
 ) -> tuple[LabelArray, IntArray]:
     """Return all classes, `known` itself if none is new, and the labels' numbers.
@@ -144,7 +145,7 @@ def number_labels(
     joined = join_classes(joined, labels, "y")
     if joined.shape == known.shape:
         return known, encode(labels, known, index)
-    return joined, encode(labels, joined, index_of(joined))
+    return joined, encode(labels, joined, LabelIndex(joined.tolist()))
 
 
 def decode(numbers: IntArray, classes: LabelArray) -> LabelArray:

@@ -37,7 +37,10 @@ def check_real(
         rule += f" and at most {high:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {rule}, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond the largest float
+        number = np.inf
     holds = isfinite(number) and low <= number <= high and not (above and number == low)
     if not holds:
         raise ValueError(f"{name} must be {rule}, got {value!r}")

@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.estimators.checks.masks import refuse_masked
+from rpnb.estimators.checks.sparse import check_sparse_form, is_canonical
 
 # Beyond this a square may overflow, and with it every statistic. A number of double
 # precision: shorter ones are compared in it, and do not read it as infinity.
@@ -31,16 +33,20 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and X.size > 0:
         rows: NDArray[Any] = X
     else:
+        refuse_masked(X, "X")
         if sparse:
             _check_form(X)
-        rows = check_array(
-            X,
-            dtype="numeric",
-            estimator=estimator,
-            input_name="X",
-            ensure_all_finite=False,
-            accept_sparse="csr" if sparse else False,
-        )
+        try:
+            rows = check_array(
+                X,
+                dtype="numeric",
+                estimator=estimator,
+                input_name="X",
+                ensure_all_finite=False,
+                accept_sparse="csr" if sparse else False,
+            )
+        except OverflowError as error:
+            raise ValueError(f"X must hold numbers of 64 bits: {error}") from error
         if issparse(rows):
             return _check_sparse(estimator, rows)
         if rows.dtype.kind not in "fiub":
@@ -57,21 +63,8 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
 
 def _check_form(X: Any) -> None:
     """Refuse sparse data that cannot be read as such, before anything reads them."""
-    if issparse(X) and X.ndim == 2 and X.format in ("csr", "csc"):
-        n, across = X.shape if X.format == "csr" else X.shape[::-1]
-        starts, indices = X.indptr, X.indices
-        if not (
-            starts.shape[0] == n + 1
-            and starts[0] == 0
-            and (np.diff(starts) >= 0).all()
-            and starts[-1] <= min(indices.shape[0], X.data.shape[0])
-            and indices.min(initial=0) >= 0
-            and indices.max(initial=-1) < across
-        ):
-            raise ValueError(
-                f"X is a damaged sparse matrix: its indptr and indices do not fit its "
-                f"shape {X.shape}"
-            )
+    if issparse(X):
+        check_sparse_form(X)
     elif hasattr(X, "dtypes") and hasattr(X, "iloc") and X.ndim == 2:
         # A pandas frame, of which some, none or all columns may be sparse.
         fills = [getattr(dtype, "fill_value", None) for dtype in X.dtypes]
@@ -92,10 +85,12 @@ def _check_form(X: Any) -> None:
 
 def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
     X = X.astype(np.float64, copy=False)
-    if not X.has_canonical_format:
+    if not is_canonical(X):
         X = X.copy()
+        # The flags are what the matrix was last found to be, or told to be.
+        X.has_sorted_indices = X.has_canonical_format = False
         X.sum_duplicates()
-    bad = first_bad(X.data)
+    bad = first_bad(X.data[: X.indptr[-1]])
     if bad >= 0:
         row = int(np.searchsorted(X.indptr, bad, side="right")) - 1
         _refuse(estimator, float(X.data[bad]), row, int(X.indices[bad]))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.masks import refuse_masked
 
 # Sums of heavier weights might overflow.
 _HEAVIEST = 1e100
@@ -12,10 +13,11 @@ _HEAVIEST = 1e100
 
 def check_weight(sample_weight: Any, n: int) -> FloatArray:
     """Return the weights of n rows as an array of their own, or say what is wrong."""
+    refuse_masked(sample_weight, "sample_weight")
     try:
         # A copy: kernels would be compiled anew for an array that is read only.
         weight = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold real numbers: {error}") from error
     if weight.ndim == 0:
         weight = np.full(n, float(weight))

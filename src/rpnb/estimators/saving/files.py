@@ -6,7 +6,6 @@ A model file is an uncompressed `.npz` archive: NumPy arrays plus one entry,
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rpnb.atomic import open_atomic
 
 FORMAT = "rpnb-model"
 FORMAT_VERSION = 1
@@ -41,33 +42,18 @@ def write_model(
     metadata: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write a model file so that `path` always holds a whole file, old or new.
-
-    The bytes go to a temporary file beside it, are flushed to the disk, and take the
-    name in one step.
-    """
-    target = Path(path)
+    """Write a model file, whole or not at all: see `rpnb.atomic`."""
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata}
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True)
-    descriptor, temporary = tempfile.mkstemp(
-        prefix=f".{target.name}.", suffix=".tmp", dir=target.parent
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                # A fixed date: the same model gives the same bytes.
-                archive.writestr(zipfile.ZipInfo(_METADATA), text.encode())
-                for name, array in arrays.items():
-                    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as entry:
-                        np.lib.format.write_array(entry, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _flush_directory(target.parent)
+    with (
+        open_atomic(path, "wb") as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        # A fixed date: the same model gives the same bytes.
+        archive.writestr(zipfile.ZipInfo(_METADATA), text.encode())
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def attach_json(path: str | os.PathLike[str], name: str, value: Any) -> None:
@@ -92,22 +78,6 @@ def read_attached(path: str | os.PathLike[str], name: str) -> Any:
             return json.loads(archive.read(entry))
         except _DAMAGE as error:
             raise ModelFileError(f"{path} is damaged: {error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _flush_directory(directory: Path) -> None:
-    """Make the new name durable, where the system lets a directory be opened."""
-    if os.name == "posix":
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def read_model(

@@ -16,7 +16,6 @@ from rpnb.estimators.checks.labels import (
     as_labels,
     decode,
     encode,
-    index_of,
     number_labels,
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
@@ -24,6 +23,7 @@ from rpnb.estimators.saving.estimator import State
 from rpnb.estimators.stream.late_classes import classes_before, learn_class_by_class
 from rpnb.estimators.stream.learner import StreamLearner
 from rpnb.estimators.stream.lessons import check_lesson
+from rpnb.labels import LabelIndex
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
@@ -122,7 +122,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
         lesson = check_lesson(self, X, y, sample_weight, sparse=self._takes_sparse)
         declared = None if classes is None else as_labels(classes, "classes")
         known = _NO_CLASSES if first else self.classes_
-        index = {} if first else self._index
+        index = LabelIndex() if first else self._index
         joined, numbers = number_labels(lesson.labels, known, index, declared)
         by_and_by = self._class_by_class and joined is not known
         if by_and_by:
@@ -149,7 +149,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
             return self._state
         part = _NONE_DECLARED
         if declared is not None:
-            part = np.unique(encode(declared, classes, index_of(classes)))
+            part = np.unique(encode(declared, classes, LabelIndex(classes.tolist())))
         return self._begin(p, classes, part) if first else self._joined(classes, part)
 
     def _commit(

@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.checks.labels import LabelArray, index_of
+from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.estimator import SavedEstimator, State
+from rpnb.labels import LabelIndex
 
 
 class StreamLearner(SavedEstimator[State]):
@@ -29,7 +30,7 @@ class StreamLearner(SavedEstimator[State]):
     """Whether `_learn` takes the class −1, of a row that is to be predicted only."""
     _free_parameters: tuple[str, ...] = ()
     """Parameters that may be changed between calls; the others shape the state."""
-    _index: dict[Any, int]
+    _index: LabelIndex
     """The number of each class"""
 
     # What each learner says
@@ -112,12 +113,12 @@ class StreamLearner(SavedEstimator[State]):
 
     def _set_classes(self, classes: LabelArray) -> None:
         self.classes_ = classes
-        self._index = index_of(classes)
+        self._index = LabelIndex(classes.tolist())
 
     def _joined(self, classes: LabelArray, declared: IntArray) -> State:
         """Return the state of all `classes`, known ones and new ones."""
-        before = [self._index.get(label, -1) for label in classes.tolist()]
-        return self._arrange(self._state, np.array(before, np.int64), classes, declared)
+        source = self._index.find_all(classes.tolist())
+        return self._arrange(self._state, source, classes, declared)
 
     # Whether there is a state
 

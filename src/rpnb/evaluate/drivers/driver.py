@@ -18,7 +18,7 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, Table, join, join_labels
 from rpnb.evaluate.delays import Event, Events
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.numbering import LabelIndex
+from rpnb.labels import LabelIndex
 
 _NOTHING = np.zeros(0, np.int64)
 

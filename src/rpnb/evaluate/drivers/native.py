@@ -26,7 +26,7 @@ from rpnb.evaluate.drivers.driver import (
 )
 from rpnb.evaluate.drivers.stepping import chances_too
 from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.numbering import LabelIndex
+from rpnb.labels import LabelIndex
 
 # Edges of so many runs of events, on which checking their rows once is worth while.
 _MANY = 4

@@ -12,7 +12,7 @@ from rpnb.estimators.learners.references import MajorityClass, NoChange
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate.drivers.driver import BatchDriver, Chances, Driver, RiverDriver
 from rpnb.evaluate.drivers.native import NativeDriver
-from rpnb.evaluate.numbering import LabelIndex
+from rpnb.labels import LabelIndex
 
 #: The references that stand beside the learners in every table.
 REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {

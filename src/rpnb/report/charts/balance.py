@@ -1,10 +1,11 @@
-"""The share of each class along a stream: bands on top of each other."""
+"""The share of each class along a stream, as stacked bands."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.report.charts.axes import stream_axes
 from rpnb.report.charts.drawing import (
     Area,
     Drawing,
@@ -12,28 +13,26 @@ from rpnb.report.charts.drawing import (
     Line,
     Mark,
     Scale,
-    number,
     spread,
-    ticks,
 )
 
 _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
-#: Classes with a band of their own; the others share one.
-MOST = 7
+#: Number of classes with a band of their own; all others share one band.
+MAX_BANDS = 7
 
 
 def balance_panel(
     title: str, names: Sequence[str], rows: FloatArray, shares: FloatArray
 ) -> Drawing:
-    """Draw a band a class.
+    """Draw one band per class.
 
     Parameters
     ----------
     title
         What the panel shows, in words.
     names
-        (k,) of the classes, from the bottom to the top.
+        (k,) of the classes, from bottom to top.
     rows : (t + 1,)
         Where the parts of the stream begin and end.
     shares : (t, k)
@@ -52,9 +51,9 @@ def balance_panel(
             *reversed(list(_stairs(x, y, rows, edges[:, k]))),
         )
         marks.append(Area(outline, f"s{k % 8}", opacity=0.75, tip=tip))
-        if k:  # bands are told apart without colour
+        if k:  # so that bands can be told apart without colour
             marks.append(Line(tuple(_stairs(x, y, rows, edges[:, k])), "ground", 1.2))
-    marks.extend(_axes(x, y))
+    marks.extend(stream_axes(x, y, "share of rows", grid=False))
     middles = [y(float(edges[-1, k] + edges[-1, k + 1]) / 2) for k in range(len(names))]
     places = spread(middles, 15.0, _TOP + 2.0, _HEIGHT - _BOTTOM + 2.0)
     for name, middle, place in zip(names, middles, places, strict=True):
@@ -70,17 +69,3 @@ def _stairs(
     for i, height in enumerate(heights.tolist()):
         yield x(float(rows[i])), y(height)
         yield x(float(rows[i + 1])), y(height)
-
-
-def _axes(x: Scale, y: Scale) -> Iterator[Mark]:
-    for value in ticks(0.0, 1.0, 4):
-        place = y(value)
-        yield Line(((x.start - 4.0, place), (x.start, place)), "muted")
-        yield Label(x.start - 6.0, place + 4.0, number(value), "muted", "end", 12.0)
-    for value in ticks(x.low, x.high, 4):
-        place = x(value)
-        yield Line(((place, y.start), (place, y.start + 4.0)), "muted")
-        yield Label(place, y.start + 16.0, number(value), "muted", "middle", 12.0)
-    middle = (x.start + x.end) / 2
-    yield Label(middle, _HEIGHT - 6.0, "rows of the stream", "muted", "middle", 12.0)
-    yield Label(0.0, 11.0, "share of rows", "muted", size=12.0)

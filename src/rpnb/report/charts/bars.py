@@ -27,7 +27,7 @@ class Outcomes:
     """On how many datasets RPNB won, tied and lost against a method."""
 
     source: str
-    """whose counts these are, as written beside the bar"""
+    """whose counts these are: "ours" or "paper"; written beside the bar"""
     wins: int
     ties: int
     losses: int
@@ -35,7 +35,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class MeanBar:
-    """A mean over permutations, its spread, and what the paper prints, if it does."""
+    """Mean and standard deviation over permutations, and the printed value, if any."""
 
     method: str
     mean: float
@@ -44,19 +44,23 @@ class MeanBar:
 
 
 def outcome_bars(
-    title: str, rivals: Sequence[tuple[str, Sequence[Outcomes]]]
+    title: str, opponents: Sequence[tuple[str, Sequence[Outcomes]]]
 ) -> Drawing:
-    """Draw a stacked bar a rival and source: RPNB's wins, ties and losses."""
+    """Draw RPNB's wins, ties and losses, one stacked bar per opponent and source."""
     bar, inner, outer, top, left, right = 19.0, 3.0, 15.0, 30.0, 152.0, 12.0
     most = max(
-        (bars.wins + bars.ties + bars.losses for _, group in rivals for bars in group),
+        (
+            bars.wins + bars.ties + bars.losses
+            for _, group in opponents
+            for bars in group
+        ),
         default=1,
     )
     scale = Scale(0.0, float(max(most, 1)), left, _WIDTH - right)
     marks: list[Mark] = list(_outcome_legend(left, top - 14.0))
     y = top
     rows: list[Mark] = []
-    for method, group in rivals:
+    for method, group in opponents:
         rows.append(Label(0.0, y + 14.0, label(method), bold=True))
         for bars in group:
             rows.append(
@@ -81,7 +85,7 @@ def _outcome_legend(x: float, y: float) -> Iterator[Mark]:
 
 
 def _stack(
-    scale: Scale, y: float, height: float, bars: Outcomes, rival: str
+    scale: Scale, y: float, height: float, bars: Outcomes, opponent: str
 ) -> Iterator[Mark]:
     done = 0
     parts = (
@@ -95,7 +99,7 @@ def _stack(
         x, end = scale(done), scale(done + count)
         done += count
         amount = f"{count} {role if count == 1 else word}"
-        tip = f"{bars.source}: {amount} of RPNB against {rival}"
+        tip = f"{bars.source}: {amount} of RPNB against {opponent}"
         yield Area(box(x, y, end - x, height), role, tip=tip)
         if role == "loss":
             yield from hatch(x, y, end - x, height, "loss-line")
@@ -108,38 +112,38 @@ def _stack(
         )
 
 
-def amount_bars(
-    title: str, amounts: Sequence[MeanBar], unit: str, methods: Sequence[str]
+def mean_bars(
+    title: str, bars: Sequence[MeanBar], unit: str, methods: Sequence[str]
 ) -> Drawing:
-    """Draw a bar a method with its value, its spread, and the printed value."""
+    """Draw one bar per method: its mean, standard deviation and printed value."""
     bar, gap, top, left, right = 18.0, 13.0, 8.0, 112.0, 66.0
     highest = max(
-        (max(a.mean + a.deviation, a.printed or 0.0) for a in amounts), default=1.0
+        (max(a.mean + a.deviation, a.printed or 0.0) for a in bars), default=1.0
     )
     scale = Scale(0.0, ceiling(highest), left, _WIDTH - right)
-    bottom = top + len(amounts) * (bar + gap)
+    bottom = top + len(bars) * (bar + gap)
     marks: list[Mark] = list(x_axis(scale, top, bottom, unit))
-    for row, amount in enumerate(amounts):
+    for row, each in enumerate(bars):
         y = top + gap / 2 + row * (bar + gap)
-        look = style(amount.method, methods)
-        name = label(amount.method)
+        look = style(each.method, methods)
+        name = label(each.method)
         marks.append(Label(left - 18.0, y + 13.5, name, anchor="end"))
         marks.append(Dot(left - 9.0, y + bar / 2, look.shape, look.role, 3.8))
-        tip = f"{name}: {amount.mean:.1f} ± {amount.deviation:.1f} {unit}"
-        end = scale(amount.mean)
+        tip = f"{name}: {each.mean:.1f} ± {each.deviation:.1f} {unit}"
+        end = scale(each.mean)
         marks.append(Area(box(left, y, end - left, bar), look.role, tip=tip))
-        reach = end
-        if amount.deviation > 0.0:
-            low, reach = (
-                scale(max(amount.mean - amount.deviation, 0.0)),
-                scale(amount.mean + amount.deviation),
+        right_end = end
+        if each.deviation > 0.0:
+            low, right_end = (
+                scale(max(each.mean - each.deviation, 0.0)),
+                scale(each.mean + each.deviation),
             )
-            marks.extend(_whisker(low, reach, y + bar / 2))
-        text = f"{amount.mean:.1f}"
-        marks.append(Label(max(reach, end) + 6.0, y + 13.5, text, bold=True))
-        if amount.printed is not None:
-            start = max(reach, end) + 12.0 + text_width(text, 12.5)
-            marks.extend(_printed(scale(amount.printed), y, bar, amount.printed, start))
+            marks.extend(_whisker(low, right_end, y + bar / 2))
+        text = f"{each.mean:.1f}"
+        marks.append(Label(max(right_end, end) + 6.0, y + 13.5, text, bold=True))
+        if each.printed is not None:
+            start = max(right_end, end) + 12.0 + text_width(text, 12.5)
+            marks.extend(_printed(scale(each.printed), y, bar, each.printed, start))
     return Drawing(_WIDTH, bottom + 38.0, title, tuple(marks))
 
 

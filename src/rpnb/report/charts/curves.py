@@ -1,4 +1,4 @@
-"""Learning curves: where each method stood along the stream, over the permutations."""
+"""Learning curves: error or updates along the stream, one line per method."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.report.charts.axes import stream_axes
 from rpnb.report.charts.drawing import (
     Area,
     Dot,
@@ -16,10 +17,8 @@ from rpnb.report.charts.drawing import (
     Mark,
     Scale,
     ceiling,
-    number,
     simplify,
     spread,
-    ticks,
 )
 from rpnb.report.charts.palette import Style, label, style
 
@@ -36,7 +35,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A method along the stream: mean and standard deviation over permutations."""
+    """A measure along the stream: mean and standard deviation over permutations."""
 
     method: str
     rows: FloatArray
@@ -48,7 +47,7 @@ class Curve:
 def curve_panel(
     title: str, curves: Sequence[Curve], measure: Measure, methods: Sequence[str]
 ) -> Drawing:
-    """Draw one panel: a line a method with a band of one deviation to both sides."""
+    """Draw one panel: one line per method, with a band of ± one standard deviation."""
     highest = max((float((c.mean + c.deviation).max()) for c in curves), default=1.0)
     top = ceiling(highest, 4)
     if measure != "updates":
@@ -56,7 +55,7 @@ def curve_panel(
     last = max((float(c.rows[-1]) for c in curves), default=1.0)
     x = Scale(0.0, last, _LEFT, _WIDTH - _RIGHT)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
-    marks: list[Mark] = list(_axes(x, y, measure))
+    marks: list[Mark] = list(stream_axes(x, y, _UNITS[measure], grid=True))
     drawn = [c for c in curves if c.method != "RPNB"]
     drawn += [c for c in curves if c.method == "RPNB"]  # on top of the others
     marks.extend(_band(c, x, y, style(c.method, methods)) for c in drawn if c.runs > 1)
@@ -66,28 +65,12 @@ def curve_panel(
     return Drawing(_WIDTH, _HEIGHT, title, tuple(marks))
 
 
-def _axes(x: Scale, y: Scale, measure: Measure) -> Iterator[Mark]:
-    for value in ticks(y.low, y.high, 4):
-        height = y(value)
-        yield Line(((x.start, height), (x.end, height)), "grid")
-        yield Label(x.start - 6.0, height + 4.0, number(value), "muted", "end", 12.0)
-    for value in ticks(x.low, x.high, 4):
-        place = x(value)
-        yield Line(((place, y.start), (place, y.start + 4.0)), "muted")
-        text = number(value)
-        yield Label(place, y.start + 16.0, text, "muted", "middle", 12.0)
-    yield Line(((x.start, y.start), (x.end, y.start)), "muted")
-    middle = (x.start + x.end) / 2
-    yield Label(middle, _HEIGHT - 6.0, "rows of the stream", "muted", "middle", 12.0)
-    yield Label(0.0, 11.0, _UNITS[measure], "muted", size=12.0)
-
-
 def _band(each: Curve, x: Scale, y: Scale, look: Style) -> Area:
     low = np.maximum(each.mean - each.deviation, y.low)
     high = np.minimum(each.mean + each.deviation, y.high)
-    there = [(x(a), y(b)) for a, b in zip(each.rows, high, strict=True)]
-    back = [(x(a), y(b)) for a, b in zip(each.rows[::-1], low[::-1], strict=True)]
-    return Area((*simplify(there), *simplify(back)), look.role, opacity=0.16)
+    upper = [(x(a), y(b)) for a, b in zip(each.rows, high, strict=True)]
+    lower = [(x(a), y(b)) for a, b in zip(each.rows[::-1], low[::-1], strict=True)]
+    return Area((*simplify(upper), *simplify(lower)), look.role, opacity=0.16)
 
 
 def _trace(each: Curve, x: Scale, y: Scale, look: Style, index: int) -> Iterator[Mark]:

@@ -1,4 +1,4 @@
-"""How far our means lie from the printed ones: a dot a dataset, a row a method."""
+"""Differences of our means from the printed ones: one dot per dataset."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _WIDTH = 440.0
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How far a mean lies from the printed one, in standard errors."""
+    """The difference of a mean from the printed one, in standard errors."""
 
     method: str
     name: str
@@ -29,17 +29,20 @@ class Deviation:
     z: float
 
 
-def deviation_strip(
+def deviation_chart(
     title: str,
     deviations: Sequence[Deviation],
     methods: Sequence[str],
     *,
     usual: float = 2.0,
-    reach: float = 6.0,
+    limit: float = 6.0,
 ) -> Drawing:
-    """Draw a dot a dataset in the row of its method, by its z; far ones are named."""
+    """Draw one row per method with one dot per dataset, placed by its z.
+
+    Values beyond `limit` are drawn at the limit; those beyond 3.5 are named.
+    """
     row, top, left, right = 46.0, 20.0, 124.0, 10.0
-    scale = Scale(-reach, reach, left, _WIDTH - right)
+    scale = Scale(-limit, limit, left, _WIDTH - right)
     present = [name for name in methods if any(d.method == name for d in deviations)]
     bottom = top + row * len(present)
     span = box(scale(-usual), top, scale(usual) - scale(-usual), bottom - top)
@@ -54,7 +57,7 @@ def deviation_strip(
         marks.append(Label(94.0, y + 4.0, label(method), anchor="end"))
         marks.append(Dot(103.0, y, look.shape, look.role, 3.8))
         own = [d for d in deviations if d.method == method]
-        marks.extend(_swarm(own, scale, y, row, look.role, reach))
+        marks.extend(_swarm(own, scale, y, row, look.role, limit))
     return Drawing(_WIDTH, bottom + 40.0, title, tuple(marks))
 
 
@@ -64,13 +67,13 @@ def _swarm(
     y: float,
     row: float,
     role: str,
-    reach: float,
+    limit: float,
 ) -> Iterator[Mark]:
-    """Yield dots beside each other where they would cover each other."""
+    """Yield dots, shifted vertically so that they do not overlap."""
     size, taken = 2.9, list[tuple[float, float]]()
     far: list[tuple[float, Deviation]] = []
     for deviation in sorted(deviations, key=lambda d: (abs(d.z), d.name)):
-        x = scale(min(max(deviation.z, -reach), reach))
+        x = scale(min(max(deviation.z, -limit), limit))
         lane = next(
             offset
             for offset in _lanes(2 * size + 0.4)
@@ -87,7 +90,7 @@ def _swarm(
     for side in (-1.0, 1.0):
         own = [each for each in far if each[1].z * side > 0.0]
         if own:
-            yield _far_note(own, scale, y - row / 2 + 11.0, side, reach)
+            yield _far_note(own, scale, y - row / 2 + 11.0, side, limit)
 
 
 def _far_note(
@@ -95,16 +98,16 @@ def _far_note(
     scale: Scale,
     y: float,
     side: float,
-    reach: float,
+    limit: float,
 ) -> Label:
-    """Return the name of the one dataset far out on a side, or how many there are."""
+    """Return the name of the single far dataset on a side, or the number of them."""
     x, deviation = far[-1]
     text = f"{deviation.name} {deviation.z:+.1f}"
     if len(far) > 1:
         text = f"{len(far)} datasets to {deviation.z:+.0f}"
     text = text.replace("-", "\N{MINUS SIGN}", 1) if side < 0 else text
     half = text_width(text, 11.5) / 2
-    # Beside the dots at the end of the axis, not on them.
+    # Clear of the dots at the end of the axis.
     edge = 8.0 if len(far) > 1 else 0.0
     x = min(max(x, scale.start + half + edge), scale.end - half - edge)
     return Label(x, y, text, "muted", "middle", 11.5)

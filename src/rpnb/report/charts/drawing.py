@@ -1,9 +1,9 @@
-"""A chart as a list of marks, before it is SVG or PNG.
+"""A chart as a list of marks, independent of SVG and PNG.
 
 A chart is made once, as marks in a plane of `width` × `height` units with y pointing
-down; `rpnb.report.charts.svg` writes it as SVG and `rpnb.study.page.files` paints the
-same marks as PNG. A mark names a role of `rpnb.report.charts.palette`, not a colour:
-the reader's light or dark scheme decides that.
+down; `rpnb.report.charts.svg` renders it as SVG and `rpnb.report.charts.png` the same
+marks as PNG. A mark names a role of `rpnb.report.charts.palette`, not a colour: the
+colour depends on whether the reader uses a light or a dark scheme.
 """
 
 import math
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A filled polygon; `tip` is shown to a reader who rests on it."""
+    """A filled polygon; `tip` is shown when the pointer is on it."""
 
     points: tuple[XY, ...]
     role: str
@@ -45,7 +45,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A marker around (x, y), `size` from the middle to its edge."""
+    """A marker at (x, y); `size` is the distance from its centre to its edge."""
 
     x: float
     y: float
@@ -74,7 +74,7 @@ Mark: TypeAlias = Line | Area | Dot | Label
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Marks in the order in which they are painted, and what they show, in words."""
+    """Marks in the order in which they are painted, and a title for screen readers."""
 
     width: float
     height: float
@@ -83,7 +83,7 @@ class Drawing:
 
 
 def beside(title: str, *drawings: Drawing, gap: float = 28.0) -> Drawing:
-    """Return drawings in one, from left to right."""
+    """Return drawings side by side as one, from left to right."""
     marks: list[Mark] = []
     x = 0.0
     for drawing in drawings:
@@ -101,7 +101,7 @@ def _moved(mark: Mark, by: float) -> Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From numbers `low` .. `high` to places `start` .. `end`."""
+    """A linear scale from numbers `low` .. `high` to positions `start` .. `end`."""
 
     low: float
     high: float
@@ -109,12 +109,12 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the place of a number."""
+        """Return the position of a number."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
     def inverse(self, place: float) -> float:
-        """Return the number at a place."""
+        """Return the number at a position."""
         share = (place - self.start) / (self.end - self.start)
         return self.low + share * (self.high - self.low)
 
@@ -127,17 +127,17 @@ def box(x: float, y: float, width: float, height: float) -> tuple[XY, ...]:
 def hatch(
     x: float, y: float, width: float, height: float, role: str, step: float = 5.0
 ) -> Iterator[Line]:
-    """Yield lines that rise through a rectangle, cut off at its edges."""
+    """Yield diagonal lines that fill a rectangle."""
     for number in range(1, math.ceil((width + height) / step)):
-        reach = number * step  # the line joins (x + reach, y) and (x, y + reach)
-        low, high = max(0.0, reach - height), min(width, reach)
+        offset = number * step  # the line joins (x + offset, y) and (x, y + offset)
+        low, high = max(0.0, offset - height), min(width, offset)
         if high > low:
-            ends = ((x + low, y + reach - low), (x + high, y + reach - high))
+            ends = ((x + low, y + offset - low), (x + high, y + offset - high))
             yield Line(ends, role, width=1.0)
 
 
 def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
-    """Return round numbers between two numbers, `about` so many of them."""
+    """Return about as many round numbers between two numbers as `about` says."""
     if not high > low:
         return (low,)
     raw = (high - low) / max(about, 1)
@@ -149,7 +149,7 @@ def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
 
 
 def ceiling(value: float, about: int = 5) -> float:
-    """Return a round number not below a positive one, at which an axis may end."""
+    """Return the end of an axis: a round number not below a positive one."""
     if not value > 0.0:
         return 1.0
     marks = ticks(0.0, value, about)
@@ -158,25 +158,25 @@ def ceiling(value: float, about: int = 5) -> float:
 
 
 def number(value: float) -> str:
-    """Return a number for an axis: thousands apart, no needless decimals."""
+    """Return a number for an axis, with spaced thousands and no trailing zeros."""
     if value == round(value):
         return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
     return f"{value:.6f}".rstrip("0")
 
 
 def text_width(text: str, size: float) -> float:
-    """Return about how wide a text is, in the units of its size."""
+    """Return the approximate width of a text, in the units of its size."""
     return len(text) * size * LETTER
 
 
 def simplify(points: Sequence[XY], tolerance: float = 0.15) -> list[XY]:
-    """Return the points without which a line would look different.
+    """Return the points that a line needs to look the same.
 
-    Ramer (1972), Douglas and Peucker (1973): between two points that stay, the one
-    farthest from their chord stays too if it is farther than `tolerance` from it.
+    Ramer (1972), Douglas and Peucker (1973): of the points between two that are kept,
+    the one farthest from their chord is kept if it is farther than `tolerance`.
     """
     xy = np.array(points, dtype=np.float64)
-    stays = {0, len(points) - 1}
+    kept = {0, len(points) - 1}
     spans = [(0, len(points) - 1)]
     while spans:
         first, last = spans.pop()
@@ -186,9 +186,9 @@ def simplify(points: Sequence[XY], tolerance: float = 0.15) -> list[XY]:
         far = int(off.argmax())
         if off[far] > tolerance:
             middle = first + 1 + far
-            stays.add(middle)
+            kept.add(middle)
             spans += [(first, middle), (middle, last)]
-    return [points[index] for index in sorted(stays)]
+    return [points[index] for index in sorted(kept)]
 
 
 def _off_chord(points: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
@@ -200,10 +200,10 @@ def _off_chord(points: FloatArray, start: FloatArray, end: FloatArray) -> FloatA
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return places moved apart to at least `gap`, in order, near where they were.
+    """Return positions moved apart to at least `gap`, in order, as little as possible.
 
-    Neighbours that are too close form a block around their common middle; blocks that
-    touch are joined. The whole is pushed into `low` .. `high` if it fits there.
+    Neighbours that are too close form a block around their common mean; blocks that
+    touch are joined. All are moved into `low` .. `high` if they fit there.
     """
     order = sorted(range(len(places)), key=lambda index: places[index])
     blocks: list[tuple[float, list[int]]] = []
@@ -224,8 +224,8 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 def _touch(
     left: tuple[float, list[int]], right: tuple[float, list[int]], gap: float
 ) -> bool:
-    reach = (len(left[1]) + len(right[1])) * gap / 2
-    return right[0] - left[0] < reach - 1e-9
+    needed = (len(left[1]) + len(right[1])) * gap / 2
+    return right[0] - left[0] < needed - 1e-9
 
 
 def _within(

@@ -1,9 +1,9 @@
-"""Colours by role, for light and dark, and how each method is told apart without them.
+"""Colours by role for light and dark schemes, and a marker and dashes per method.
 
 The series are the colours of Okabe and Ito (2008), darkened where they would fall
-below a contrast of 3 : 1 on white and lightened likewise on the dark ground. Colour
-is never alone: a method also has its own marker and its own dashes, a verdict its own
-sign, a bar its own hatching.
+below a contrast of 3 : 1 on white and lightened likewise on the dark background. No
+chart relies on colour alone: a method also has a marker and dashes, a verdict a sign,
+a bar its hatching.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from rpnb.report.charts.drawing import Shape
 
-#: Role -> colour on the light and on the dark ground.
+#: Role -> colour on the light and on the dark background.
 COLOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "ground": ("#ffffff", "#15191e"),
@@ -41,7 +41,7 @@ COLOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How the line and the markers of a method look."""
+    """How the line and the markers of a method are drawn."""
 
     role: str
     shape: Shape
@@ -49,7 +49,7 @@ class Style:
     width: float
 
 
-#: Looks to be told apart; the first is RPNB's.
+#: Distinct styles; the first is RPNB's.
 STYLES = (
     Style("s0", "circle", (), 2.4),
     Style("s1", "square", (7.0, 3.0), 1.5),
@@ -61,7 +61,7 @@ STYLES = (
     Style("s7", "square", (3.0, 5.0), 1.5),
 )
 
-#: Methods that look the same in every chart: the paper's, in its order.
+#: Methods with the same style in every chart: the paper's, in its order.
 RESERVED = ("RPNB", "AROW", "OGD", "PA", "SCW", "OnlineBagging")
 
 _LABELS = {
@@ -72,21 +72,21 @@ _LABELS = {
 
 
 def style(method: str, methods: Iterable[str]) -> Style:
-    """Return the look of a method; the paper's six have theirs in every chart."""
+    """Return the style of a method; the paper's six have the same in every chart."""
     others = [name for name in methods if name not in RESERVED]
     known = (*RESERVED, *others)
     index, n = known.index(method), len(STYLES)
-    # Where there are more methods than looks, RPNB's stays its own.
+    # If there are more methods than styles, only RPNB's is not used twice.
     return STYLES[index if index < n else 1 + (index - n) % (n - 1)]
 
 
 def label(method: str) -> str:
-    """Return a method's name as it is written for readers."""
+    """Return the display name of a method."""
     return _LABELS.get(method, method)
 
 
 def chart_css() -> str:
-    """Return the style sheet of all charts: the class of a role sets the colour."""
+    """Return the style sheet of all charts: one class per role sets its colour."""
     light, dark = (
         "".join(f".chart .{role}{{color:{pair[i]}}}" for role, pair in COLOURS.items())
         for i in (0, 1)

@@ -1,4 +1,4 @@
-"""A drawing as PNG, painted by matplotlib: the extra `rpnb[report]`."""
+"""A drawing as PNG, rendered by matplotlib (the extra `rpnb[report]`)."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,16 +21,16 @@ def is_available() -> bool:
 
 
 def png(drawing: Drawing, scale: float = 2.0) -> bytes:
-    """Return a drawing as PNG, on white, `scale` pixels a unit.
+    """Return a drawing as PNG on white, with `scale` pixels per unit.
 
     Raises
     ------
     ImportError
-        Without matplotlib, saying how to have it.
+        Without matplotlib, saying how to install it.
     """
     if not is_available():
         raise ImportError(MISSING)
-    # By name and not by an import statement: type checkers need not have it either.
+    # Imported by name, so that type checkers do not need matplotlib either.
     figures, agg = (
         import_module(f"matplotlib.{name}")
         for name in ("figure", "backends.backend_agg")
@@ -68,7 +68,7 @@ def _line(axes: Any, line: Line, order: int) -> None:
         solid_capstyle="butt",
         zorder=order,
     )
-    # As an artist: the limits of the axes are set, none need be found from the marks.
+    # As an artist: the limits of the axes are set and need not be computed from marks.
     axes.add_artist(path)
 
 

@@ -1,7 +1,7 @@
 """The critical-difference diagram of Demšar (2006).
 
-Average ranks stand on a line, the best at the left; a bar joins methods whose ranks
-differ by less than the critical difference, which stands above the line as a length.
+Average ranks are marked on a line, the best at the left; a bar joins methods whose
+ranks differ by less than the critical difference, drawn as a length above the line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,18 +27,18 @@ def critical_difference_diagram(
     critical_difference: float,
     methods: Sequence[str],
 ) -> Drawing:
-    """Draw average ranks, and join those that chance alone may hold apart.
+    """Draw average ranks, and join those that do not differ significantly.
 
     Parameters
     ----------
     title
-        What the diagram shows, for readers who cannot see it.
+        What the diagram shows, for screen readers.
     ranks
         The average rank of each method.
     critical_difference
-        Of the Nemenyi test: ranks that differ by less are not told apart.
+        Of the Nemenyi test: ranks that differ by less are not significantly different.
     methods
-        All methods of the report: they settle the markers.
+        All methods of the report, from which the markers follow.
     """
     ordered = sorted(ranks.items(), key=lambda pair: (pair[1], pair[0]))
     last = max(len(ordered), 2)
@@ -63,14 +63,14 @@ def critical_difference_diagram(
 def groups(
     ranks: Sequence[float], critical_difference: float
 ) -> list[tuple[float, float]]:
-    """Return the first and last rank of each largest set that is not told apart.
+    """Return the first and last rank of each maximal group within the difference.
 
     Parameters
     ----------
     ranks
         Average ranks, the best first.
     critical_difference
-        Ranks that differ by less are not told apart.
+        Ranks in a group differ by less.
     """
     spans: list[tuple[int, int]] = []
     for first, low in enumerate(ranks):

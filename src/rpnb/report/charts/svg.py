@@ -1,4 +1,4 @@
-"""A drawing as SVG: text stays text, and numbers are short."""
+"""A drawing as SVG, with text as text and short numbers."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -7,7 +7,7 @@ from itertools import pairwise
 from rpnb.report.charts.drawing import XY, Area, Dot, Drawing, Label, Line, Mark, Shape
 from rpnb.report.charts.palette import chart_css
 
-#: Around a drawing in a file of its own.
+#: Margin around a drawing in a file of its own.
 MARGIN = 12.0
 
 #: Corners of each marker, around (0, 0), for a size of 1.
@@ -25,7 +25,7 @@ CORNERS: dict[Shape, tuple[XY, ...]] = {
 
 
 def inline(drawing: Drawing) -> str:
-    """Return SVG to stand in a page whose style sheet holds `chart_css`."""
+    """Return SVG for a page whose style sheet contains `chart_css`."""
     return (
         f'<svg class="chart" viewBox="0 0 {_short(drawing.width)} '
         f'{_short(drawing.height)}" role="img" aria-label="{escape(drawing.title)}">'
@@ -34,7 +34,7 @@ def inline(drawing: Drawing) -> str:
 
 
 def standalone(drawing: Drawing) -> str:
-    """Return SVG that is a file of its own."""
+    """Return SVG for a file of its own, with its style sheet."""
     start = _short(-MARGIN)
     width, height = (
         _short(extent + 2 * MARGIN) for extent in (drawing.width, drawing.height)
@@ -106,7 +106,7 @@ def _closed(head: str, tag: str, tip: str | None) -> str:
 
 
 def _path(points: Sequence[XY]) -> str:
-    """Return a path in tenths of a unit: the first point, then step after step."""
+    """Return path data rounded to tenths: the first point, then relative steps."""
     tenths = [(round(10 * x), round(10 * y)) for x, y in points]
     parts = [f"M{_tenths(tenths[0][0])}{_joined(tenths[0][1])}"]
     command = "l"
@@ -119,7 +119,7 @@ def _path(points: Sequence[XY]) -> str:
 
 
 def _joined(tenths: int) -> str:
-    """Return a number that follows another: a minus sign parts them, else a blank."""
+    """Return a number that follows another, after a blank unless it is negative."""
     text = _tenths(tenths)
     return text if text.startswith("-") else f" {text}"
 
@@ -129,7 +129,7 @@ def _tenths(tenths: int) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number with at most two decimals and no needless zero."""
+    """Return a number with at most two decimals and no redundant zeros."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     if text in ("-0", ""):
         return "0"

@@ -1,50 +1,47 @@
-"""The report of a study: one page that stands alone, with its tables and charts."""
+"""The report of a study as one self-contained HTML page: its sections in order."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
-from rpnb.study.analysis import analyse
-from rpnb.study.page.figures import draw
-from rpnb.study.page.files import write_files
-from rpnb.study.page.page import page
-from rpnb.study.records import RunRecord
+from rpnb.report.charts.drawing import Drawing
+from rpnb.report.page import frame
+from rpnb.study.analysis import StudyAnalysis
+from rpnb.study.page.chart_sections import agreement, curves, outcomes, ranks, updates
+from rpnb.study.page.provenance import provenance
+from rpnb.study.page.summary import lead, summary
+from rpnb.study.page.table_sections import table_1, table_2_or_3
 
-__all__ = ["write"]
+TITLE = "RPNB: the paper’s study, run again"
+
+_CONTENTS = {
+    "summary": "Summary",
+    "table-1": "Table 1: datasets",
+    "table-2": "Table 2: error rate",
+    "table-3": "Table 3: F1 score",
+    "figure-1": "Figure 1: wins by error",
+    "figure-2": "Figure 2: wins by F1",
+    "figure-3": "Figure 3: updates",
+    "ranks": "Ranks",
+    "curves": "Learning curves",
+    "agreement": "Agreement",
+    "provenance": "How it was made",
+}
 
 
-def write(
-    records: Iterable[RunRecord],
-    directory: Path,
-    *,
-    datasets: Sequence[str] | None = None,
-    command: str | None = None,
-) -> Path:
-    """Write the report of a study and return its page.
-
-    The page, `report.html`, needs no network and no other file. Beside it stand the
-    tables as CSV and Markdown, the points of the learning curves as CSV, and the charts
-    as SVG; as PNG too where matplotlib is installed, which `pip install 'rpnb[report]'`
-    does. The same records give the same bytes, in whatever order they come.
-
-    Parameters
-    ----------
-    records
-        Of one study.
-    directory
-        Made if it is not there; files of an earlier report are replaced.
-    datasets
-        What the tables have rows for, whether it was run or not; by default what was.
-    command
-        How the study was run, as the page shall say.
-
-    Raises
-    ------
-    ValueError
-        If there are no records, or records of different studies.
-    """
-    content = analyse(records, datasets)
-    charts = draw(content)
-    write_files(content, charts, directory)
-    path = directory / "report.html"
-    path.write_text(page(content, charts, command), encoding="utf-8")
-    return path
+def report_page(
+    analysis: StudyAnalysis, charts: Mapping[str, Drawing], command: str | None = None
+) -> str:
+    """Return the report as one self-contained HTML page."""
+    sections = (
+        summary(analysis),
+        table_1(analysis),
+        table_2_or_3(analysis, "error"),
+        table_2_or_3(analysis, "f1"),
+        outcomes(analysis, charts, "error"),
+        outcomes(analysis, charts, "f1"),
+        updates(analysis, charts),
+        ranks(analysis, charts),
+        curves(analysis, charts),
+        agreement(analysis, charts),
+        provenance(analysis, command),
+    )
+    return frame(TITLE, lead(analysis), _CONTENTS, sections)

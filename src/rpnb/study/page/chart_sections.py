@@ -1,4 +1,4 @@
-"""The parts of the page that show charts."""
+"""The sections of the page that show charts."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -8,45 +8,43 @@ from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, section, slug, table, tag
 from rpnb.report.tables import DASH, TextTable
-from rpnb.study.analysis import StudyAnalysis
-from rpnb.study.page.figures import CURVES, name
-from rpnb.study.page.tabulation import agreement_table, note_list
-from rpnb.study.statistics import can_reject
+from rpnb.study.analysis import MEASURES, StudyAnalysis
+from rpnb.study.page.charts import CURVES, name
+from rpnb.study.page.table_sections import agreement_section, note_list
 from rpnb.study.tables import UPDATES_ON, Measure
 from rpnb.study.text_tables import (
-    MEASURES,
-    show_agreement_counts,
-    show_counts,
-    show_ranking,
-    show_updates,
+    agreement_counts_table,
+    outcomes_table,
+    ranking_table,
+    updates_table,
 )
 
 Charts: TypeAlias = Mapping[str, Drawing]
 
 
-def outcomes(content: StudyAnalysis, charts: Charts, measure: Measure) -> Html:
+def outcomes(analysis: StudyAnalysis, charts: Charts, measure: Measure) -> Html:
     """Return Figure 1 (error) or 2 (F1)."""
     number = {"error": 1, "f1": 2}[measure]
     title = f"Figure {number}: wins, ties and losses by {MEASURES[measure]}"
     drawing = charts.get(f"figure_{number}")
     caption = (
-        "On how many datasets RPNB is better than a method, not told apart from it, or "
-        "worse, by the Wilcoxon signed-rank test over the permutations at 0.05. The "
-        "paper's counts are those of the arrows in its table, on the same datasets"
+        "On how many datasets RPNB is better than a method, not significantly "
+        "different, or worse, by the Wilcoxon signed-rank test over the permutations "
+        "at 0.05. The paper's counts are those of the arrows in its table, on the same "
+        "datasets"
         + (
             "; its text gives the same."
             if measure == "error"
             else "; its text gives none."
         )
     )
-    runs = max(len(cell) for cell in content.runs.values())
-    if not can_reject(runs):
-        caption += " With fewer than 6 permutations the test cannot tell any two apart."
-    numbers = show_counts(content.results[measure], measure)
+    if not analysis.can_reject():
+        caption += " With fewer than 6 permutations the test can never reject."
+    numbers = outcomes_table(analysis, measure)
     return section(f"figure-{number}", title, _shown(drawing, caption, numbers))
 
 
-def updates(content: StudyAnalysis, charts: Charts) -> Html:
+def updates(analysis: StudyAnalysis, charts: Charts) -> Html:
     """Return Figure 3."""
     panels = []
     for dataset in UPDATES_ON:
@@ -57,8 +55,8 @@ def updates(content: StudyAnalysis, charts: Charts) -> Html:
         panels.append(tag("div", tag("h3", dataset), chart))
     caption = (
         "How many rows changed the model, mean over the permutations; the whisker is "
-        "one standard deviation to both sides. ▼ marks what the paper's text states; "
-        "the other bars of its Figure 3 are not given in numbers. A learner that "
+        "one standard deviation to both sides. ▼ marks the values in the paper's text; "
+        "it gives no numbers for the other bars of its Figure 3. A learner that "
         "learns from every row has as many updates as rows."
     )
     return section(
@@ -68,16 +66,16 @@ def updates(content: StudyAnalysis, charts: Charts) -> Html:
             "figure",
             tag("div", *panels, class_="pair"),
             tag("figcaption", caption),
-            _numbers(show_updates(content.updates)),
+            _numbers(updates_table(analysis)),
         ),
     )
 
 
-def ranks(content: StudyAnalysis, charts: Charts) -> Html:
+def ranks(analysis: StudyAnalysis, charts: Charts) -> Html:
     """Return the critical-difference diagrams."""
     parts = []
     for measure, words in MEASURES.items():
-        ranking = content.rankings[measure]
+        ranking = analysis.rankings[measure]
         caption = "Ranks need two methods on two datasets."
         if ranking is not None:
             test = ranking.friedman
@@ -88,7 +86,7 @@ def ranks(content: StudyAnalysis, charts: Charts) -> Html:
                 f"p = {test.p_chi2:.2g}."
             )
         shown = _shown(
-            charts.get(f"ranks_{measure}"), caption, show_ranking(ranking, measure)
+            charts.get(f"ranks_{measure}"), caption, ranking_table(analysis, measure)
         )
         parts.append(tag("div", tag("h3", f"By {words}"), shown))
     return section(
@@ -96,61 +94,60 @@ def ranks(content: StudyAnalysis, charts: Charts) -> Html:
     )
 
 
-def curves(content: StudyAnalysis, charts: Charts) -> Html:
+def curves(analysis: StudyAnalysis, charts: Charts) -> Html:
     """Return the learning curves of all datasets."""
-    runs = {len(cell) for cell in content.runs.values()}
-    over = " to ".join(dict.fromkeys((str(min(runs)), str(max(runs)))))
+    over = " to ".join(dict.fromkeys(map(str, analysis.permutations())))
     text = (
         f"Share of mistakes among the rows so far, and updates so far: mean over "
         f"{over} permutations, with a band of one standard deviation to both sides. "
-        "Names stand where lines end. All numbers are in curves.csv."
+        "Names are at the ends of the lines. All numbers are in curves.csv."
     )
     jumps = tag(
         "ul",
         *(
             tag("li", tag("a", dataset, href=f"#curves-{slug(dataset)}"))
-            for dataset in content.datasets
+            for dataset in analysis.datasets
         ),
         class_="jump",
     )
-    panels = (_curves(content, charts, dataset) for dataset in content.datasets)
+    panels = (_curves(analysis, charts, dataset) for dataset in analysis.datasets)
     return section("curves", "Learning curves", tag("p", text), jumps, *panels)
 
 
-def _curves(content: StudyAnalysis, charts: Charts, dataset: str) -> Html:
-    there = [charts[key] for w in CURVES if (key := name(w, dataset)) in charts]
+def _curves(analysis: StudyAnalysis, charts: Charts, dataset: str) -> Html:
+    panels = [charts[key] for m in CURVES if (key := name(m, dataset)) in charts]
     about = f"{DASH} not run"
-    if there:
-        shape = next(s for s in content.shapes if s.dataset == dataset)
+    if panels:
+        shape = next(s for s in analysis.shapes if s.dataset == dataset)
         about = f"n = {shape.n}, p = {shape.p}, M = {shape.M}"
     heading = tag("h3", dataset, " ", tag("span", about, class_="muted"))
-    pair = tag("div", *(Html(inline(chart)) for chart in there), class_="pair")
+    pair = tag("div", *(Html(inline(chart)) for chart in panels), class_="pair")
     return tag("figure", heading, pair, id=f"curves-{slug(dataset)}")
 
 
-def agreement(content: StudyAnalysis, charts: Charts) -> Html:
-    """Return the agreement with the paper, figure by figure."""
-    strips = []
+def agreement(analysis: StudyAnalysis, charts: Charts) -> Html:
+    """Return the agreement with the paper, value by value."""
+    panels = []
     for measure, words in MEASURES.items():
         drawing = charts.get(f"deviations_{measure}")
         if drawing is not None:
-            strips.append(tag("div", tag("h3", f"By {words}"), Html(inline(drawing))))
-    judged = sum(each.z is not None for each in content.agreements)
+            panels.append(tag("div", tag("h3", f"By {words}"), Html(inline(drawing))))
+    judged = sum(each.z is not None for each in analysis.agreements)
     text = (
-        "Each printed figure beside our mean. If chance alone were at work, about 95 "
-        "of 100 differences would lie within two standard errors and more than 99 "
-        f"within three; {judged} figures are judged here."
+        "Each printed value beside our mean. By chance alone, about 95 of 100 "
+        "differences would lie within two standard errors and more than 99 within "
+        f"three; {judged} values are judged here."
     )
-    counted = show_agreement_counts(content.agreements)
+    counted = agreement_counts_table(analysis)
     return section(
         "agreement",
-        "Agreement, figure by figure",
+        "Agreement, value by value",
         tag("p", text),
-        tag("div", *strips, class_="pair"),
+        tag("div", *panels, class_="pair"),
         _numbers(counted),
         tag("h3", "Notes"),
-        note_list(content),
-        agreement_table(content),
+        note_list(analysis),
+        agreement_section(analysis),
     )
 
 
@@ -161,7 +158,7 @@ def _shown(drawing: Drawing | None, caption: str, numbers: TextTable) -> Html:
 
 
 def _numbers(shown: TextTable) -> Html:
-    """Return the numbers behind a chart, folded away."""
+    """Return the numbers behind a chart, in an element that opens on request."""
     body = tag("tbody", *(_line(cells, shown.alignment()) for cells in shown.rows))
     notes = " ".join((f"{shown.title}.", *shown.notes))
     inner = table(

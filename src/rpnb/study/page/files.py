@@ -1,59 +1,45 @@
-"""The files beside the page: tables, numbers of the curves, charts."""
+"""The files of a report: the page, the tables, the learning curves and the charts."""
 
 import csv
 import io
-from collections.abc import Mapping
 from pathlib import Path
 
-from rpnb.report.charts.drawing import Drawing
-from rpnb.report.charts.png import is_available, png
-from rpnb.report.charts.svg import standalone
+from rpnb.report.files import chart_files, write_files
 from rpnb.study.analysis import StudyAnalysis
-from rpnb.study.page.figures import in_files
-from rpnb.study.text_tables import write_tables
+from rpnb.study.page import report_page
+from rpnb.study.page.charts import draw, in_files
+from rpnb.study.text_tables import table_files
 
 
-def write_files(
-    content: StudyAnalysis, charts: Mapping[str, Drawing], directory: Path
-) -> list[Path]:
-    """Write tables as CSV and Markdown, charts as SVG and, with matplotlib, as PNG.
+def write_report(
+    analysis: StudyAnalysis, directory: Path, command: str | None = None
+) -> Path:
+    """Write the report of a study and return the path of its page.
 
-    Returns
-    -------
-    list
-        The files.
+    The page, `report.html`, needs no network and no other file. Beside it are the
+    tables as CSV and Markdown, the points of the learning curves as CSV, and the charts
+    as SVG; also as PNG if matplotlib is installed (`pip install 'rpnb[report]'`). The
+    same records give the same bytes, in whatever order they come.
+
+    Parameters
+    ----------
+    analysis
+        Of the study.
+    directory
+        Made if missing; files of an earlier report are replaced.
+    command
+        The command line that ran the study, shown on the page.
     """
-    written = write_tables(
-        content.records(), directory, content.datasets, content.methods
-    )
-    files = {"curves.csv": curves_csv(content).encode()}
-    files |= chart_files(in_files(content, charts))
-    return written + write_bytes(files, directory)
+    charts = draw(analysis)
+    files = table_files(analysis)
+    files["curves.csv"] = curves_csv(analysis).encode()
+    files |= chart_files(in_files(analysis, charts))
+    files["report.html"] = report_page(analysis, charts, command).encode()
+    return write_files(files, directory)[-1]
 
 
-def chart_files(charts: Mapping[str, Drawing]) -> dict[str, bytes]:
-    """Return the files of charts: SVG and, with matplotlib, PNG."""
-    files = {}
-    for name, drawing in charts.items():
-        files[f"{name}.svg"] = standalone(drawing).encode()
-        if is_available():
-            files[f"{name}.png"] = png(drawing)
-    return files
-
-
-def write_bytes(files: Mapping[str, bytes], directory: Path) -> list[Path]:
-    """Write files by their names below a folder, and return where they are."""
-    written = []
-    for name, data in files.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        written.append(path)
-    return written
-
-
-def curves_csv(content: StudyAnalysis) -> str:
-    """Return the points of all learning curves."""
+def curves_csv(analysis: StudyAnalysis) -> str:
+    """Return the points of all learning curves as CSV."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
@@ -62,13 +48,8 @@ def curves_csv(content: StudyAnalysis) -> str:
             *("error_mean", "error_deviation", "updates_mean", "updates_deviation"),
         )
     )
-    for dataset in content.datasets:
-        pairs = zip(
-            content.curves(dataset, "error"),
-            content.curves(dataset, "updates"),
-            strict=True,
-        )
-        for error, updates in pairs:
+    for dataset, curves in analysis.curves.items():
+        for error, updates in zip(curves.error, curves.updates, strict=True):
             columns = (
                 *(error.rows, error.mean, error.deviation),
                 *(updates.mean, updates.deviation),

@@ -1,4 +1,4 @@
-"""The end of the page: how its numbers were made."""
+"""The last section of the page: versions, command, data and parameters."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,27 +10,27 @@ from rpnb.study.analysis import StudyAnalysis
 from rpnb.study.records import RunRecord
 
 
-def how_it_was_made(content: StudyAnalysis, command: str | None) -> Html:
-    """Return versions, command, permutations, readings, sources and parameters."""
-    records = content.records()
-    facts = dict(_facts(content, records, command))
+def provenance(analysis: StudyAnalysis, command: str | None) -> Html:
+    """Return version, command, permutations, seed, parameters and data sources."""
+    records = analysis.records()
+    facts = dict(_facts(analysis, records, command))
     terms = (join((tag("dt", name), tag("dd", value))) for name, value in facts.items())
     return section(
-        "making",
+        "provenance",
         "How it was made",
         tag("dl", *terms),
-        _methods(content),
-        _datasets(content),
+        _methods(analysis),
+        _datasets(analysis),
     )
 
 
 def _facts(
-    content: StudyAnalysis, records: list[RunRecord], command: str | None
+    analysis: StudyAnalysis, records: list[RunRecord], command: str | None
 ) -> Iterator[tuple[str, str]]:
     yield "Version", "rpnb " + _several(record.version for record in records)
     if command is not None:
         yield "Command", tag("code", command)
-    runs = {len(cell) for cell in content.runs.values()}
+    runs = {len(cell) for cell in analysis.runs.values()}
     yield (
         "Permutations",
         f"{_several(map(str, runs))} of each dataset, the same for all methods; "
@@ -42,26 +42,25 @@ def _facts(
     )
     seconds = sum(record.seconds for record in records)
     yield "Time of all runs", f"{_duration(seconds)}, one after the other"
-    readings = {
-        "paper": "the data as the paper must have read them; what that changed is "
-        "below",
+    versions = {
+        "paper": "as the paper must have used the data; the changes are listed below",
         "true": "the data as published",
     }
     for reading in sorted({record.reading for record in records}):
-        yield "Reading", f"“{reading}”: {readings.get(reading, 'as named')}"
+        yield "Version of the data", f"“{reading}”: {versions.get(reading, 'unknown')}"
     yield (
         "Measures",
         "Every row is predicted before it is learnt. Error: share of wrong "
         "predictions. F1: unweighted mean over the classes of the F1 of the "
         "predictions. Updates: rows that changed the model.",
     )
-    yield "Stand-ins", _stand_ins(content)
+    yield "Fresh draws", _fresh_draws(analysis)
 
 
-def _stand_ins(content: StudyAnalysis) -> Html | str:
-    drawn = [name for name in content.datasets if _is_drawn(content, name)]
+def _fresh_draws(analysis: StudyAnalysis) -> Html | str:
+    drawn = [name for name in analysis.datasets if _is_drawn(analysis, name)]
     if not drawn:
-        return "None: no dataset was drawn by a generator."
+        return "None: no dataset was drawn at random."
     items = []
     for name in drawn:
         entry = _entry(name)
@@ -70,15 +69,15 @@ def _stand_ins(content: StudyAnalysis) -> Html | str:
     return tag("ul", *items)
 
 
-def _is_drawn(content: StudyAnalysis, dataset: str) -> bool:
-    shape = next(s for s in content.shapes if s.dataset == dataset)
+def _is_drawn(analysis: StudyAnalysis, dataset: str) -> bool:
+    shape = next(s for s in analysis.shapes if s.dataset == dataset)
     return (shape.source or "").startswith("drawn")
 
 
-def _methods(content: StudyAnalysis) -> Html:
+def _methods(analysis: StudyAnalysis) -> Html:
     lines = []
-    for method in content.methods:
-        cells = [cell for (_, name), cell in content.runs.items() if name == method]
+    for method in analysis.methods:
+        cells = [cell for (_, name), cell in analysis.runs.items() if name == method]
         if cells:
             found = sorted({record.parameters for cell in cells for record in cell})
             seconds = sum(record.seconds for cell in cells for record in cell)
@@ -97,13 +96,13 @@ def _methods(content: StudyAnalysis) -> Html:
     return table(caption, head, [tag("tbody", *lines)], label="Methods", align="lrrl")
 
 
-def _datasets(content: StudyAnalysis) -> Html:
+def _datasets(analysis: StudyAnalysis) -> Html:
     lines = []
-    for shape in content.shapes:
+    for shape in analysis.shapes:
         entry = _entry(shape.dataset)
         readings = {
             record.reading
-            for (name, _), cell in content.runs.items()
+            for (name, _), cell in analysis.runs.items()
             if name == shape.dataset
             for record in cell
         }
@@ -115,8 +114,8 @@ def _datasets(content: StudyAnalysis) -> Html:
             tag("td", origin, class_="text wide"),
         )
         lines.append(row(shape.dataset, cells))
-    head = ("Dataset", "Rows from", "Changed for the paper's reading", "Origin")
-    caption = "The datasets, and how their rows were had."
+    head = ("Dataset", "Rows from", "Changed for the paper's version", "Origin")
+    caption = "The datasets, and where their rows came from."
     return table(caption, head, [tag("tbody", *lines)], label="Sources", align="llll")
 
 

@@ -1,4 +1,4 @@
-"""The top of the page: where we agree with the paper, and where not."""
+"""The summary at the top of the page: where we agree with the paper."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,43 +7,42 @@ from rpnb.datasets import paper
 from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, join, section, slug, tag
 from rpnb.study.agreement import Agreement
-from rpnb.study.analysis import StudyAnalysis
-from rpnb.study.page.verdicts import LOOKS, kind, notes, sign
+from rpnb.study.analysis import MEASURES, StudyAnalysis
+from rpnb.study.page.verdicts import LOOKS, kind, note_letters, sign
 from rpnb.study.tables import Measure
-from rpnb.study.text_tables import MEASURES
 
 _TABLES: Mapping[Measure, str] = {"error": "Table 2", "f1": "Table 3"}
 _JUDGED = ("close", "near", "explained", "differs")
 _SHORT = {"error": "error", "f1": "F1", "updates": "updates"}
 
 
-def summary(content: StudyAnalysis) -> Html:
+def summary(analysis: StudyAnalysis) -> Html:
     """Return the summary: counts, a grid of verdicts, and all that differs."""
-    letters = notes(content.agreements)
+    letters = note_letters(analysis)
     return section(
         "summary",
         "Where we agree with the paper",
-        _tiles(content.agreements, letters),
-        tag("p", _verdict_on_wins(content)),
-        tag("div", *(_grid(content, m, letters) for m in _TABLES), class_="grids"),
+        _tiles(analysis.agreements, letters),
+        tag("p", _verdict_on_wins(analysis)),
+        tag("div", *(_grid(analysis, m, letters) for m in _TABLES), class_="grids"),
         tag("h3", "What differs"),
-        _differences(content.agreements, letters),
+        _differences(analysis.agreements, letters),
     )
 
 
-def lead(content: StudyAnalysis) -> Html:
+def lead(analysis: StudyAnalysis) -> Html:
     """Return the sentences below the page's title."""
-    tally = Counter(map(kind, content.agreements))
-    judged = sum(tally[name] for name in _JUDGED)
-    agree = tally["close"] + tally["near"]
+    counts = Counter(map(kind, analysis.agreements))
+    judged = sum(counts[name] for name in _JUDGED)
+    agree = counts["close"] + counts["near"]
     known = {shape.dataset for shape in paper.table_1()}
-    found = sum(name in known for name in content.datasets)
+    found = sum(name in known for name in analysis.datasets)
     text = (
-        f"{agree} of {judged} printed figures agree with ours within three standard "
-        f"errors; {tally['explained']} differ for a known reason, "
-        f"{tally['differs']} for none that is known."
+        f"{agree} of {judged} printed values agree with ours within three standard "
+        f"errors; {counts['explained']} differ for a known reason, "
+        f"{counts['differs']} for an unknown one."
         if judged
-        else "No printed figure could be judged."
+        else "No printed value could be judged."
     )
     scope = (
         f"Nguyen, Nguyen, Pham, Liew and Bezdek (2017), section 3, on {found} of its "
@@ -53,46 +52,48 @@ def lead(content: StudyAnalysis) -> Html:
 
 
 def _tiles(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:
-    tally = Counter(map(kind, agreements))
+    counts = Counter(map(kind, agreements))
     used = [
         letters[e.reason] for e in agreements if kind(e) == "explained" and e.reason
     ]
     known = "–".join(dict.fromkeys((min(used), max(used)))) if used else None
     tiles = []
     for name, look in LOOKS.items():
-        if tally[name] or name in ("close", "differs"):
+        if counts[name] or name in ("close", "differs"):
             mark = known if name == "explained" and known else look.sign
-            count = tag("b", tag("span", mark, aria_hidden="true"), f" {tally[name]}")
+            count = tag("b", tag("span", mark, aria_hidden="true"), f" {counts[name]}")
             tiles.append(tag("li", count, look.words, class_=look.style))
     return tag("ul", *tiles, class_="tiles")
 
 
-def _verdict_on_wins(content: StudyAnalysis) -> str:
-    counts = [c for c in content.counts["error"] if c.paper_wins is not None]
+def _verdict_on_wins(analysis: StudyAnalysis) -> str:
+    counts = [c for c in analysis.counts["error"] if c.paper_wins is not None]
     if not counts:
-        return "RPNB was compared with no benchmark here."
+        return "RPNB was not compared with the paper's other methods."
     ahead = [label(c.method) for c in counts if c.wins > c.losses]
     behind = [label(c.method) for c in counts if c.wins <= c.losses]
     if not behind:
         return (
             "By error rate RPNB wins on more datasets than it loses against each of "
-            f"the {len(ahead)} benchmarks, as the paper says."
+            f"the {len(ahead)} other methods, as in the paper."
         )
     return (
-        "The paper has RPNB ahead of every benchmark by error rate. Here it does not "
-        f"win on more datasets than it loses against {_listed(behind)}."
+        "In the paper RPNB wins on more datasets than it loses against every other "
+        f"method by error rate; here it does not against {_listed(behind)}."
     )
 
 
-def _grid(content: StudyAnalysis, measure: Measure, letters: Mapping[str, str]) -> Html:
+def _grid(
+    analysis: StudyAnalysis, measure: Measure, letters: Mapping[str, str]
+) -> Html:
     cells = {
         (each.dataset, each.method): each
-        for each in content.agreements
+        for each in analysis.agreements
         if each.figure == measure
     }
     columns = [tag("th", label(name), scope="col") for name in paper.METHODS]
     rows = []
-    for name in content.datasets:
+    for name in analysis.datasets:
         row = [cells.get((name, method)) for method in paper.METHODS]
         if any(row):
             anchor = tag("a", name, href=f"#agreement-{slug(name)}")

@@ -1,16 +1,17 @@
-"""How verdicts look: a sign, a style and words; and the notes that explain them."""
+"""How verdicts are shown: a sign, a style and words; and the letters of notes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from string import ascii_lowercase
 
 from rpnb.report.html import Html, tag
 from rpnb.study.agreement import Agreement
+from rpnb.study.analysis import StudyAnalysis
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictStyle:
-    """A verdict as a reader sees it."""
+    """How a verdict is shown."""
 
     style: str
     """class of the style sheet"""
@@ -37,26 +38,24 @@ _KINDS = {
 
 
 def kind(agreement: Agreement) -> str:
-    """Return the name of a look: a difference is known to have a reason or not."""
+    """Return the key of a verdict in `LOOKS`."""
     if agreement.verdict == "differs":
         return "differs" if agreement.reason is None else "explained"
     return _KINDS[agreement.verdict]
 
 
-def notes(agreements: Sequence[Agreement]) -> dict[str, str]:
-    """Return a letter for each reason, those behind differences first."""
-    ordered = sorted(agreements, key=lambda each: each.verdict != "differs")
-    reasons = dict.fromkeys(each.reason for each in ordered if each.reason)
-    return dict(zip(reasons, _letters(), strict=False))
+def note_letters(analysis: StudyAnalysis) -> dict[str, str]:
+    """Return the letter (a, b, …) of the note on each reason."""
+    return dict(zip(analysis.reasons, _letters(), strict=False))
 
 
-def _letters() -> Iterable[str]:
+def _letters() -> Iterator[str]:
     yield from ascii_lowercase
     yield from (a + b for a in ascii_lowercase for b in ascii_lowercase)
 
 
 def sign(agreement: Agreement, letters: Mapping[str, str]) -> str:
-    """Return the sign of a verdict; the letter of its note if a reason is known."""
+    """Return the sign of a verdict, or the letter of its note if there is one."""
     name = kind(agreement)
     if name == "explained" and agreement.reason is not None:
         return letters[agreement.reason]
@@ -64,6 +63,6 @@ def sign(agreement: Agreement, letters: Mapping[str, str]) -> str:
 
 
 def badge(agreement: Agreement, letters: Mapping[str, str]) -> Html:
-    """Return the sign of a verdict on its ground."""
+    """Return the sign of a verdict as an HTML element with its style."""
     look = LOOKS[kind(agreement)]
     return tag("span", sign(agreement, letters), class_=f"sign {look.style}")

@@ -1,4 +1,4 @@
-"""Tables 1, 2 and 3 and the agreement with the paper, as HTML."""
+"""The sections of the page that show tables: 1, 2, 3 and the agreement."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,11 +7,10 @@ from rpnb.report.charts.palette import label
 from rpnb.report.html import Html, join, row, section, slug, table, tag
 from rpnb.report.tables import DASH
 from rpnb.study.agreement import Agreement
-from rpnb.study.analysis import StudyAnalysis
+from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.methods import notes_on
-from rpnb.study.page.verdicts import LOOKS, badge, kind, notes
+from rpnb.study.page.verdicts import LOOKS, badge, kind, note_letters
 from rpnb.study.tables import BETTER, DatasetRow, Measure, ResultRow
-from rpnb.study.text_tables import MEASURES
 
 ARROWS: Mapping[str | None, str] = {"worse": "↑", "better": "↓", "equal": "", None: ""}
 _ARROW_WORDS: Mapping[str | None, str] = {
@@ -20,12 +19,12 @@ _ARROW_WORDS: Mapping[str | None, str] = {
 }
 
 
-def table_1(content: StudyAnalysis) -> Html:
-    """Return Table 1: shapes as printed and as loaded, and where rows came from."""
+def table_1(analysis: StudyAnalysis) -> Html:
+    """Return Table 1: printed and loaded shapes, and where the rows came from."""
     head = ("Dataset", "Features p", "Rows n", "Classes M", "Rows from")
-    body = tag("tbody", *map(_shape, content.shapes))
+    body = tag("tbody", *map(_shape, analysis.shapes))
     caption = (
-        "Shapes of the datasets. Where ours differs from the printed one, the printed "
+        "Shapes of the datasets; where ours differs from the printed one, the printed "
         "one follows in brackets."
     )
     inner = table(caption, head, [body], label="Table 1", align="lrrrl")
@@ -48,13 +47,13 @@ def _beside(ours: int | None, printed: int | None) -> str:
     return shown if printed in (None, ours) else f"{shown} ({number(printed)})"
 
 
-def table_2_or_3(content: StudyAnalysis, measure: Measure) -> Html:
+def table_2_or_3(analysis: StudyAnalysis, measure: Measure) -> Html:
     """Return Table 2 (error) or 3 (F1): mean and variance, ours above the paper's."""
     place = {"error": 2, "f1": 3}[measure]
-    cells = {(r.dataset, r.method): r for r in content.results[measure]}
+    cells = {(r.dataset, r.method): r for r in analysis.results[measure]}
     body = []
-    for name in content.datasets:
-        own = [cells[name, method] for method in content.methods]
+    for name in analysis.datasets:
+        own = [cells[name, method] for method in analysis.methods]
         best = _best(own, measure)
         whose = tag(
             "td", tag("span", "ours"), tag("small", "paper"), class_="result text"
@@ -64,11 +63,11 @@ def table_2_or_3(content: StudyAnalysis, measure: Measure) -> Html:
         f"Mean of the {MEASURES[measure]} over the permutations, and its variance. "
         "↑ worse than RPNB, ↓ better, by the Wilcoxon signed-rank test at 0.05. "
         f"Bold: our best mean in the row. {DASH} not run. "
-        + " ".join(notes_on(content.methods))
+        + " ".join(notes_on(analysis.methods))
     )
     inner = table(
         caption,
-        ("Dataset", "", *map(label, content.methods)),
+        ("Dataset", "", *map(label, analysis.methods)),
         [tag("tbody", *body)],
         label=f"Table {place}",
     )
@@ -99,16 +98,16 @@ def _pair(mean: float | None, variance: float | None, versus: str | None) -> Htm
     return join((f"{mean:.4f}", arrow, tag("i", spread)))
 
 
-def agreement_table(content: StudyAnalysis) -> Html:
-    """Return each printed figure beside ours, a group of rows a dataset."""
-    letters = notes(content.agreements)
+def agreement_section(analysis: StudyAnalysis) -> Html:
+    """Return each printed value beside ours, one group of rows per dataset."""
+    letters = note_letters(analysis)
     head = (
-        *("Method", "Figure", "Ours", "Paper", "Difference"),
+        *("Method", "Measure", "Ours", "Paper", "Difference"),
         *("In standard errors", "Verdict"),
     )
     groups = []
-    for name in content.datasets:
-        own = [each for each in content.agreements if each.dataset == name]
+    for name in analysis.datasets:
+        own = [each for each in analysis.agreements if each.dataset == name]
         if own:
             title = tag("th", name, colspan=len(head), scope="rowgroup")
             rows = (_agreement(each, letters) for each in own)
@@ -117,8 +116,8 @@ def agreement_table(content: StudyAnalysis) -> Html:
                 tag("tbody", tag("tr", title), *rows, class_="group", id=anchor)
             )
     caption = (
-        "The standard error is that of the difference: the root of the sum of both "
-        "variances, each divided by its number of permutations."
+        "The standard error is that of the difference: the square root of the sum "
+        "of both variances, each divided by its number of permutations."
     )
     return table(caption, head, groups, label="Agreement", align="llrrrrl")
 
@@ -148,8 +147,8 @@ def _number(value: float | None, digits: int, *, signed: bool = False) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def note_list(content: StudyAnalysis) -> Html:
-    """Return the reasons behind the letters."""
+def note_list(analysis: StudyAnalysis) -> Html:
+    """Return the reasons by their letters."""
     items = (
         tag(
             "li",
@@ -157,6 +156,6 @@ def note_list(content: StudyAnalysis) -> Html:
             f"{reason[:1].upper()}{reason[1:]}.",
             id=f"note-{letter}",
         )
-        for reason, letter in notes(content.agreements).items()
+        for reason, letter in note_letters(analysis).items()
     )
     return tag("ul", *items, class_="reasons")

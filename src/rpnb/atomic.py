@@ -1,0 +1,144 @@
+"""Files written whole or not at all: a reader finds the old content or the new one.
+
+The bytes go to a temporary file in the same folder, are flushed to the disk, and take
+the file's name in one step (POSIX `rename`). If anything fails before that, the old
+file stays as it was and the temporary one is removed.
+
+- A new file has the permissions of any new file (the umask); a file that is replaced
+  keeps its permissions. The owner of a replaced file becomes the writing user.
+- A symbolic link stays: the file that it points to is replaced.
+- What is not a regular file, such as a pipe or `/dev/null`, cannot be replaced: it is
+  written to directly.
+- Newlines are written as they are given, on every system.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, overload
+
+# Windows would otherwise translate newlines.
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+class AtomicFile:
+    """A file under a temporary name, which gets its own name by `commit`.
+
+    For those who write several files and name them all at the end, or who have to hand
+    on a path to write to; `open_atomic` is enough for the rest.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write. Its folder must exist.
+
+    Attributes
+    ----------
+    path : Path
+        As given.
+    temporary : Path
+        Where to write meanwhile: an empty file in the same folder, or `path` itself if
+        that is a pipe or a device.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        mode = _mode_of(self.path)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(f"{self.path} is a folder, not a file to write to")
+        self._direct = mode is not None and not stat.S_ISREG(mode)
+        self._target = Path(os.path.realpath(self.path))
+        self._permissions = None if mode is None else stat.S_IMODE(mode)
+        if self._direct:
+            self.temporary = self.path
+            return
+        name = f".{self._target.name}.{secrets.token_hex(6)}.tmp"
+        self.temporary = self._target.parent / name
+        # The content of a private file is private from the start.
+        created_with = 0o666 if self._permissions is None else 0o600
+        os.close(os.open(self.temporary, _CREATE, created_with))
+
+    def commit(self) -> None:
+        """Flush what was written to the disk, and give the file its name."""
+        if self._direct:
+            return
+        _flush(self.temporary, os.O_RDWR)
+        if self._permissions is not None:
+            os.chmod(self.temporary, self._permissions)
+        os.replace(self.temporary, self._target)
+        # Makes the new name durable, where the system lets a folder be opened.
+        if os.name == "posix":
+            _flush(self._target.parent, os.O_RDONLY)
+
+    def discard(self) -> None:
+        """Remove the temporary file, if it is still there."""
+        if not self._direct:
+            self.temporary.unlink(missing_ok=True)
+
+
+def _mode_of(path: Path) -> int | None:
+    """Return the type and permissions of a file, None if there is none."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _flush(path: Path, flags: int) -> None:
+    """Wait until the content of a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@overload
+def open_atomic(
+    path: str | os.PathLike[str], mode: Literal["w"]
+) -> AbstractContextManager[IO[str]]: ...
+@overload
+def open_atomic(
+    path: str | os.PathLike[str], mode: Literal["wb"]
+) -> AbstractContextManager[IO[bytes]]: ...
+@contextmanager
+def open_atomic(
+    path: str | os.PathLike[str], mode: Literal["w", "wb"]
+) -> Iterator[IO[Any]]:
+    """Open a file to be written from the beginning, as text (UTF-8) or bytes.
+
+    The file has the new content once the block has ended; if it ends by an exception,
+    the old content stays.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "poem.txt"
+    >>> with open_atomic(path, "w") as file:
+    ...     _ = file.write("Roses are red")
+    ...     path.exists()
+    False
+    >>> path.read_text()
+    'Roses are red'
+    """
+    pending = AtomicFile(path)
+    try:
+        text: dict[str, Any] = {"encoding": "utf-8", "newline": ""}
+        with pending.temporary.open(mode, **(text if mode == "w" else {})) as file:
+            yield file
+        pending.commit()
+    finally:
+        pending.discard()
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file (UTF-8), whole or not at all."""
+    with open_atomic(path, "w") as file:
+        file.write(text)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file of bytes, whole or not at all."""
+    with open_atomic(path, "wb") as file:
+        file.write(content)

@@ -1,0 +1,146 @@
+"""Labels as whole numbers, in the order in which they are first seen."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import IntArray
+
+NO_LABEL = -1
+"""The number of None: there is no label, or no prediction."""
+
+# Integers of a smaller range than this are looked up in a table.
+_TABLE_SIZE = 256
+
+
+def first_seen(codes: IntArray, k: int) -> IntArray:
+    """Return those of 0 … k−1 that occur in `codes`, in order of first occurrence.
+
+    >>> first_seen(np.array([2, 0, 2, 3]), 5)
+    array([2, 0, 3])
+    """
+    n = codes.shape[0]
+    first = np.full(k, n)
+    # Of several writes to one element the last one stays: going backwards, that of the
+    # first row.
+    first[codes[::-1]] = np.arange(n - 1, -1, -1)
+    order = np.argsort(first, kind="stable")
+    return order[: int((first < n).sum())]
+
+
+class LabelIndex:
+    """Labels and their numbers 0, 1, 2 …, in the order in which they were added.
+
+    Labels that are equal in Python have one number: 1, 1.0, True and a NumPy integer 1
+    are one label.
+
+    Parameters
+    ----------
+    labels : iterable of hashable, optional
+        The first labels.
+
+    Examples
+    --------
+    >>> index = LabelIndex(["cat"])
+    >>> index.of(["cat", "dog", None, "cat"])
+    array([ 0,  1, -1,  0])
+    >>> index.labels
+    ('cat', 'dog')
+    >>> index.find("bird") is None
+    True
+    """
+
+    def __init__(self, labels: Iterable[Hashable] = ()) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._array: NDArray[Any] | None = None
+        for label in labels:
+            self.add(label)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, label: Hashable) -> bool:
+        return label in self._numbers
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelIndex):
+            return NotImplemented
+        return self.labels == other.labels
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"LabelIndex({list(self._numbers)!r})"
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The labels, by number."""
+        return tuple(self._numbers)
+
+    def array(self) -> NDArray[Any]:
+        """Return the labels as an array, by number; of integers if there is none."""
+        if self._array is None or self._array.shape[0] != len(self._numbers):
+            self._array = np.array(list(self._numbers) or np.zeros(0, np.int64))
+        return self._array
+
+    # From labels to numbers
+
+    def add(self, label: Hashable) -> int:
+        """Return the number of a label; a new label gets the next one."""
+        return self._numbers.setdefault(label, len(self._numbers))
+
+    def find(self, label: Hashable) -> int | None:
+        """Return the number of a label, None if it has not been added."""
+        return self._numbers.get(label)
+
+    def find_all(self, labels: Iterable[Hashable]) -> IntArray:
+        """Return the number of each label, −1 for one that has not been added."""
+        numbers = self._numbers
+        return np.array([numbers.get(label, -1) for label in labels], np.int64)
+
+    def of(self, labels: Iterable[Hashable] | NDArray[Any]) -> IntArray:
+        """Return the number of each label, adding new ones; None has `NO_LABEL`."""
+        if isinstance(labels, np.ndarray):
+            if labels.dtype.kind == "i" and labels.shape[0] > 0:
+                return self._of_integers(labels)
+            labels = labels.tolist()
+        numbers = self._numbers
+        return np.array(
+            [
+                NO_LABEL if label is None else numbers.setdefault(label, len(numbers))
+                for label in labels
+            ],
+            dtype=np.int64,
+        )
+
+    def _of_integers(self, labels: NDArray[Any]) -> IntArray:
+        """Return the number of each integer, adding new ones."""
+        low, high = int(labels.min()), int(labels.max())
+        if high - low < _TABLE_SIZE:
+            found: IntArray = self.find_all(range(low, high + 1))[labels - low]
+            if found.min() >= 0:
+                return found
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return self.of_codes(codes.reshape(-1), distinct.tolist())
+
+    def of_codes(
+        self, codes: IntArray, values: Sequence[Hashable], *, add: bool = True
+    ) -> IntArray:
+        """Return the number of each label values[code], for labels that are encoded.
+
+        Values that are new and occur are added first, in the order in which they
+        occur; with add=False, a value that is not known has the number −1.
+        """
+        if add and any(value not in self._numbers for value in values):
+            for i in first_seen(codes, len(values)).tolist():
+                self.add(values[i])
+        return self.find_all(values)[codes]
+
+    # And back
+
+    def labels_of(self, numbers: IntArray) -> list[Hashable | None]:
+        """Return the label of each number, None for `NO_LABEL`."""
+        labels = [*self._numbers, None]
+        return [labels[number] for number in numbers.tolist()]
