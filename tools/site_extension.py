@@ -8,10 +8,8 @@
   and a table of its arguments, taken from the parser itself.
 """
 
-import argparse
 import re
 import sys
-from html import escape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,6 +18,8 @@ from markdown import Markdown
 from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.preprocessors import Preprocessor
+
+from argparse_html import command_reference, find_command
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -83,7 +83,7 @@ class SiteExtension(Extension):
         md.preprocessors.register(_Include(md), "include", 40)
 
 
-def makeExtension(**options: Any) -> SiteExtension:  # noqa: N802 - Markdown's name
+def makeExtension(**options: Any) -> SiteExtension:
     """Return the extension: the name by which Markdown asks for it."""
     return SiteExtension(**options)
 
@@ -92,68 +92,4 @@ def argparse_fence(source: str, *_: Any, **__: Any) -> str:
     """Return a command's reference as HTML: the format of blocks `argparse`."""
     from rpnb.cli import _parser
 
-    words = source.split()
-    parser = _parser()
-    assert words[0] == parser.prog, words
-    for word in words[1:]:
-        parser = subcommands(parser)[word]
-    return command_reference(parser)
-
-
-def subcommands(parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Return the parsers of a parser's commands by name."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def command_reference(parser: argparse.ArgumentParser) -> str:
-    """Return the description and the arguments of a command as HTML."""
-    parts = [f"<p>{_text(parser.description or '')}</p>"]
-    for group in parser._action_groups:
-        actions = [
-            each
-            for each in group._group_actions
-            if each.help != argparse.SUPPRESS
-            and not isinstance(each, argparse._SubParsersAction)
-        ]
-        if not actions:
-            continue
-        parts.append(f"<p><strong>{_text(group.title or '')}</strong>")
-        parts.append(f": {_text(group.description)}</p>" if group.description else "</p>")
-        rows = "".join(
-            f"<tr><td>{_names(each)}</td><td>{_help(parser, each)}</td></tr>"
-            for each in actions
-        )
-        parts.append(
-            "<table><thead><tr><th>argument</th><th>meaning</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
-    return f'<div class="argparse">{"".join(parts)}</div>'
-
-
-def _names(action: argparse.Action) -> str:
-    """Return an argument as it is typed, with what follows it."""
-    if action.choices is not None:
-        value = "{" + ", ".join(map(str, action.choices)) + "}"
-    elif action.nargs == 0:
-        value = ""
-    else:
-        value = str(action.metavar or action.dest)
-    if action.nargs == "+":
-        value = f"{value} […]"
-    names = ", ".join(f"<code>{escape(name)}</code>" for name in action.option_strings)
-    if not names:
-        return f"<code>{escape(value)}</code>"
-    return f"{names} {escape(value)}".strip()
-
-
-def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    formatter = parser._get_formatter()
-    return _text(formatter._expand_help(action) if action.help else "")
-
-
-def _text(text: str) -> str:
-    """Return plain text as HTML, with what stands in backquotes as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    return command_reference(find_command(_parser(), source))
