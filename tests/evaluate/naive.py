@@ -1,4 +1,4 @@
-"""The slow twins: measures from the whole history, and one event after the other."""
+"""Oracles: metrics from the whole history, and events processed one by one."""
 
 import heapq
 from collections.abc import Callable, Sequence
@@ -15,17 +15,17 @@ from rpnb.core.kernels.arrays import FloatArray
 def measure(
     name: str,
     truth: Sequence[Any],
-    answers: Sequence[Any],
+    predicted: Sequence[Any],
     weight: FloatArray,
-    chance: FloatArray | None = None,
+    probability: FloatArray | None = None,
     first: int = 0,
 ) -> float:
-    """A measure of the rows from `first` on, by scikit-learn where it has it.
+    """A metric of the rows from `first` on, by scikit-learn where it has it.
 
-    Where the truth of the row before is asked for, it is looked up in the history.
+    The true class of the row before is looked up in the history.
     """
     t = [str(label) for label in truth][first:]
-    a = [str(label) for label in answers][first:]
+    a = [str(label) for label in predicted][first:]
     w = weight[first:]
     right = np.array([x == y for x, y in zip(t, a, strict=True)])
     labels = sorted(({*t, *a}) - {"None"})
@@ -59,12 +59,12 @@ def measure(
         p = float(np.average(right, weights=w))
         return (p - plain) / (1.0 - plain) if plain < 1.0 else float("nan")
     assert name == "log_loss"
-    assert chance is not None
-    losses = -np.log(np.maximum(chance[first:], np.finfo(float).eps))
+    assert probability is not None
+    losses = -np.log(np.maximum(probability[first:], np.finfo(float).eps))
     return float(np.average(losses, weights=w))
 
 
-def play(
+def process(
     predict: Callable[[int], Any],
     learn: Callable[[int], None],
     moment: Sequence[Any],
@@ -74,20 +74,20 @@ def play(
 ) -> list[Any]:
     """Predict and learn rows one by one, as labels arrive; inf is never."""
     heap: list[tuple[Any, int]] = []
-    answers = []
+    predictions = []
     for t, now in enumerate(moment):
         while heap and heap[0][0] <= now:
             learn(heapq.heappop(heap)[1])
-        answers.append(predict(t))
+        predictions.append(predict(t))
         if arrival[t] != np.inf:
             heapq.heappush(heap, (arrival[t], t))
-    # What came with the last row has come; the rest is left over.
+    # Labels that came with the last row have arrived; the rest is left over.
     while heap and (leftover or heap[0][0] <= moment[-1]):
         learn(heapq.heappop(heap)[1])
-    return answers
+    return predictions
 
 
-def play_late(
+def process_late(
     model: Any,
     X: NDArray[Any],
     y: NDArray[Any],
@@ -97,19 +97,19 @@ def play_late(
     leftover: bool = True,
     classes: Any = None,
 ) -> list[Any]:
-    """Play a scikit-learn estimator; it is silent before it has learnt."""
-    begun = False
+    """Process a scikit-learn estimator; before it has learnt it predicts None."""
+    fitted = False
 
     def predict(t: int) -> Any:
-        return model.predict(X[t : t + 1])[0] if begun else None
+        return model.predict(X[t : t + 1])[0] if fitted else None
 
     def learn(t: int) -> None:
-        nonlocal begun
-        if begun:
+        nonlocal fitted
+        if fitted:
             model.partial_fit(X[t : t + 1], y[t : t + 1])
         else:
             model.partial_fit(X[t : t + 1], y[t : t + 1], classes=classes)
-        begun = True
+        fitted = True
 
     assert isinstance(model, BaseEstimator)
-    return play(predict, learn, moment, arrival, leftover=leftover)
+    return process(predict, learn, moment, arrival, leftover=leftover)

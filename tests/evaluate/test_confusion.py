@@ -1,15 +1,26 @@
+"""Counts and metrics along a stream are those of the whole history."""
+
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.evaluate import confusion as tally
-from rpnb.evaluate.confusion import CountHistory, ErrorCounts
-from rpnb.evaluate.metrics import confusion_counts, error_rate
-from rpnb.evaluate.running import ScoredRows
+from evaluate import naive
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.evaluate import confusion
+from rpnb.evaluate.confusion import (
+    Confusion,
+    CountHistory,
+    ScoredRows,
+    confusion_counts,
+    log_losses,
+)
+from rpnb.evaluate.metrics import METRICS, Metric, error_rate
+from rpnb.labels import LabelIndex
 
 Cuts = list[int]
 
@@ -24,19 +35,19 @@ cuts = st.lists(st.integers(0, 60), max_size=5)
 
 @pytest.fixture(autouse=True)
 def _few_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "_PLACES", 8)
+    monkeypatch.setattr(confusion, "_PLACES", 8)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), cuts)
-def test_a_track_knows_the_counts_at_a_few_places_however_it_is_fed(
+def test_a_history_has_the_counts_at_a_few_places_for_any_chunking(
     numbers: list[int], where: Cuts
 ) -> None:
-    values, track = np.array(numbers), CountHistory()
+    values, history = np.array(numbers), CountHistory()
     for part in parts(len(values), where):
-        track.add(values[part], int(values[: part.stop].max()) + 1)
-    places, counts = track.course()
+        history.add(values[part], int(values[: part.stop].max()) + 1)
+    places, counts = history.places()
     assert len(places) <= 9
-    assert places[-1] == track.rows == len(values)
+    assert places[-1] == history.rows == len(values)
     steps = np.diff([0, *places[:-1].tolist()])
     assert len(set(steps.tolist())) <= 1  # evenly along the stream
     for place, line in zip(places, counts, strict=True):
@@ -48,19 +59,112 @@ def test_a_track_knows_the_counts_at_a_few_places_however_it_is_fed(
     cuts,
     st.integers(1, 70),
 )
-def test_a_tally_counts_as_the_metrics_do_while_classes_join(
+def test_counts_are_those_of_all_rows_while_classes_join(
     rows: list[tuple[int, int]], where: Cuts, window: int
 ) -> None:
-    truth, answers = (np.array(column) for column in zip(*rows, strict=True))
-    sums = ErrorCounts(window)
+    truth, predicted = (np.array(column) for column in zip(*rows, strict=True))
+    sums = Confusion(window)
     M = 0
     for part in parts(len(rows), where):
-        M = int(max(M, truth[part].max() + 1, answers[part].max() + 1))
+        M = int(max(M, truth[part].max() + 1, predicted[part].max() + 1))
         unused = np.zeros(len(truth[part]))
-        sums.add(ScoredRows(truth[part], answers[part], unused > 0, unused), M)
-    assert_array_equal(sums.counts, confusion_counts(truth, answers, M))
+        sums.add(ScoredRows(truth[part], predicted[part], unused > 0, unused), M)
+    assert_array_equal(sums.counts, confusion_counts(truth, predicted, M))
     assert sums.error == error_rate(sums.counts)
-    wrong = truth != answers
+    wrong = truth != predicted
     assert sums.mistakes == int(wrong.sum())
     assert sums.window_error == float(wrong[-window:].mean())
-    assert sums.track.course()[1][-1].sum() == len(rows)
+    assert sums.history.places()[1][-1].sum() == len(rows)
+
+
+class History(NamedTuple):
+    truth: list[str]
+    predicted: list[str | None]
+    probability: FloatArray
+    cuts: list[int]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Rows with predictions, some of them none, and places at which calls end."""
+    letters = "abcde"[: draw(st.integers(1, 5))]
+    truth = draw(st.lists(st.sampled_from(letters), min_size=1, max_size=40))
+    label = st.sampled_from([*letters, "z", None])
+    n = len(truth)
+    predicted = draw(st.lists(label, min_size=n, max_size=n))
+    probability = draw(st.lists(st.floats(0.0, 1.0), min_size=n, max_size=n))
+    inner = draw(st.sets(st.integers(1, n), max_size=5))
+    return History(truth, predicted, np.array(probability), sorted({*inner, n}))
+
+
+def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> ScoredRows:
+    truth = labels.of(history.truth)
+    repeats = truth == np.concatenate([[-1], truth[:-1]])
+    part = slice(begin, end)
+    predicted = labels.of(history.predicted)
+    loss = log_losses(history.probability, len(truth))
+    return ScoredRows(truth[part], predicted[part], repeats[part], loss[part])
+
+
+@settings(max_examples=30)
+@given(histories(), st.integers(1, 45), st.sampled_from([1.0, 0.999, 0.8, 0.25]))
+def test_metrics_are_those_of_the_whole_history(
+    history: History, window: int, fading: float
+) -> None:
+    running = Confusion(window, fading)
+    labels, begin = LabelIndex(), 0
+    for end in history.cuts:
+        truth, predicted, probability, _ = history
+        seen = History(truth[:end], predicted[:end], probability[:end], [])
+        rows = rows_of(seen, begin, end, labels)
+        running.add(rows, len(labels))
+        found = running.measure(list(METRICS))
+        begin = end
+        ones = np.ones(end)
+        faded = fading ** np.arange(end - 1.0, -1.0, -1.0)
+        for name in METRICS:
+            args = (name, seen.truth, seen.predicted)
+            expected = {
+                "cumulative": naive.measure(*args, ones, seen.probability),
+                "window": naive.measure(
+                    *args, ones, seen.probability, first=max(end - window, 0)
+                ),
+                "fading": naive.measure(*args, faded, seen.probability),
+            }
+            for span, values in found.items():
+                assert_allclose(
+                    values[name],
+                    expected[span],
+                    rtol=1e-9,
+                    atol=1e-9,
+                    err_msg=f"{span} {name}",
+                )
+
+
+@pytest.mark.parametrize("alpha", [0.9, 0.99])
+def test_the_faded_error_follows_the_recursion_of_gama(alpha: float) -> None:
+    rng = np.random.default_rng(0)
+    wrong = rng.random(200) < np.repeat([0.1, 0.6], 100)
+    names: list[Metric] = ["error"]
+    running = Confusion(10, alpha)
+    S = N = 0.0
+    for mistake in wrong:
+        truth, predicted = np.array([0]), np.array([1 if mistake else 0])
+        rows = ScoredRows(truth, predicted, np.array([True]), np.array([0.0]))
+        running.add(rows, 2)
+        S, N = float(mistake) + alpha * S, 1.0 + alpha * N
+    assert_allclose(running.measure(names)["fading"]["error"], S / N, rtol=1e-12)
+    # What it must not be: the plain mean, which forgets nothing.
+    assert abs(S / N - wrong.mean()) > 0.1
+
+
+def test_losses_are_bounded_where_a_true_class_was_impossible() -> None:
+    losses = log_losses(np.array([1.0, 0.5, 0.0, np.nan]), 4)
+    assert_allclose(losses, [0.0, np.log(2.0), 52 * np.log(2.0), 52 * np.log(2.0)])
+    assert np.isnan(log_losses(None, 2)).all()
+
+
+def test_nothing_counted_is_not_a_number() -> None:
+    found = Confusion(5, 0.9).measure(["accuracy", "kappa"])
+    assert len(found) == 3
+    assert all(np.isnan(v) for values in found.values() for v in values.values())

@@ -35,11 +35,11 @@ def spelt(events: Iterable[Event]) -> list[tuple[str, int]]:
     return out
 
 
-def played(case: Late) -> list[tuple[str, int]]:
+def order_of_events(case: Late) -> list[tuple[str, int]]:
     waiting, out = WaitingRows.none(), []
     moment, arrival = np.array(case.moment), np.array(case.moment) + case.delay
     for begin, end in pairwise(case.cuts):
-        out += spelt(waiting.play(begin, moment[begin:end], arrival[begin:end]))
+        out += spelt(waiting.advance(begin, moment[begin:end], arrival[begin:end]))
     return out + spelt(waiting.rest())
 
 
@@ -54,26 +54,26 @@ def test_events_come_in_the_order_of_river_however_the_stream_is_cut(
 ) -> None:
     rows = zip(case.moment, case.delay, strict=True)
     dataset = [({"moment": m, "delay": d}, True) for m, d in rows]
-    assert played(case) == river(dataset, "moment", "delay")
+    assert order_of_events(case) == river(dataset, "moment", "delay")
 
 
 @given(st.integers(0, 8), st.integers(1, 20))
 def test_delays_in_rows_are_those_of_river(delay: int, n: int) -> None:
     case = Late(list(range(n)), [delay] * n, [0, n])
-    assert played(case) == river([({}, True)] * n, None, delay)
+    assert order_of_events(case) == river([({}, True)] * n, None, delay)
 
 
 def test_a_delay_of_one_row_is_no_delay_and_two_rows_are() -> None:
     def order(delay: int) -> str:
         case = Late([0, 1, 2], [delay] * 3, [0, 3])
-        return " ".join(f"{row}{what}" for what, row in played(case))
+        return " ".join(f"{row}{what}" for what, row in order_of_events(case))
 
     assert order(0) == order(1) == "0? 0! 1? 1! 2? 2!"
     assert order(2) == "0? 1? 0! 2? 1! 2!"
 
 
 def test_rows_and_labels_that_meet_are_run_together() -> None:
-    events = WaitingRows.none().play(5, np.arange(5, 9), np.array([5, 6, 9, 8]))
+    events = WaitingRows.none().advance(5, np.arange(5, 9), np.array([5, 6, 9, 8]))
     assert [(e.predict, e.learn, e.rows.tolist()) for e in events] == [
         (True, True, [5, 6]),
         (True, False, [7]),
@@ -83,7 +83,7 @@ def test_rows_and_labels_that_meet_are_run_together() -> None:
 
 def test_labels_that_never_come_are_not_kept() -> None:
     waiting = WaitingRows.none()
-    events = waiting.play(0, np.arange(3), np.array([np.inf, 7.0, np.inf]))
+    events = waiting.advance(0, np.arange(3), np.array([np.inf, 7.0, np.inf]))
     assert spelt(events) == [("?", 0), ("?", 1), ("?", 2)]
     assert waiting.rows.tolist() == [1]
     assert spelt(waiting.rest()) == [("!", 1)]
@@ -93,5 +93,8 @@ def test_labels_that_never_come_are_not_kept() -> None:
 def test_labels_that_came_with_the_last_row_of_a_call_are_learnt_in_it() -> None:
     # So that a checkpoint sees what had arrived, with any number of rows in a call.
     waiting = WaitingRows.none()
-    assert spelt(waiting.play(0, np.array([0]), np.array([0]))) == [("?", 0), ("!", 0)]
+    assert spelt(waiting.advance(0, np.array([0]), np.array([0]))) == [
+        ("?", 0),
+        ("!", 0),
+    ]
     assert len(waiting.rows) == 0

@@ -65,7 +65,7 @@ def test_answers_are_those_of_the_event_loop(seed: int, data: st.DataObject) -> 
         keep_answers=True,
     )
     for name, model in learners().items():
-        expected = naive.play_late(
+        expected = naive.process_late(
             model, X, y, moment, arrival, classes=declared, leftover=leftover
         )
         assert list(result[name].answers or ()) == expected, name
@@ -108,7 +108,7 @@ def test_scikit_learn_waits_for_labels_too() -> None:
     model = SGDClassifier(random_state=0)
     result = prequential(model, X, y, delay=9, keep_answers=True)
     moments = range(len(y))
-    expected = naive.play_late(
+    expected = naive.process_late(
         SGDClassifier(random_state=0),
         X,
         y,

@@ -66,7 +66,7 @@ def test_learners_of_the_package_answer_as_in_a_loop_of_single_rows() -> None:
     batches = models.pop("RPNB batches")
     for name, model in models.items():
         moments = range(len(y))
-        expected = naive.play_late(model, X, y, moments, moments)
+        expected = naive.process_late(model, X, y, moments, moments)
         assert list(result[name].answers or ()) == expected
         assert result[name].updates[-1] == model.n_updates_
     said: list[Any] = []

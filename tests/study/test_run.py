@@ -80,12 +80,16 @@ def test_looking_at_a_run_on_its_way_does_not_change_it(method: str, n: int) -> 
     data = datasets.load("Monk-2")
     order = permutation(0, "Monk-2", 0, 432)[:n]
     X, y = data.X[order], (data.y[order] == "1").astype(np.int64)
-    answers, places, updates = stream(make(find(method), 0), X, y, 2)
+    result = stream(make(find(method), 0), X, y, 2)
     model = make(find(method), 0)
-    assert_array_equal(answers, model.predict_then_learn(X, y, [0, 1]))
-    assert updates[-1] == model.n_updates_
-    assert places[-1] == n
-    assert len(places) == min(n, 50)
+    predicted = model.predict_then_learn(X, y, [0, 1])
+    assert_array_equal(result.confusion.counts, confusion_counts(y, predicted, 2))
+    assert result.checkpoints[-1].updates == model.n_updates_
+    assert result.checkpoints[-1].row == n
+    assert len(result.checkpoints) == min(n, 50)
+    for checkpoint in result.checkpoints:
+        wrong = predicted[: checkpoint.row] != y[: checkpoint.row]
+        assert checkpoint.mistakes == np.count_nonzero(wrong)
 
 
 def test_every_method_gets_the_same_rows_in_the_same_order(
@@ -224,7 +228,7 @@ def test_offline_nothing_is_fetched(tmp_path: Path) -> None:
     plan = make_plan(["Isolet", "Iris"], ["OGD"], permutations=1, offline=True)
     outcome = here(plan, tmp_path / "r.jsonl")
     assert [f.dataset for f in outcome.failures] == ["Isolet"]
-    assert "cannot be had offline" in outcome.failures[0].message
+    assert "is not available offline" in outcome.failures[0].message
     assert {record.dataset for record in outcome.records} == {"Iris"}
 
 
@@ -257,7 +261,7 @@ def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with path.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another run is writing"):
+        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another process"):
             here(small_plan(), path)
     assert here(small_plan(permutations=1), path).computed == 8
 

@@ -1,11 +1,11 @@
-"""How good predictions are: measures of answers, and learners along a stream."""
+"""Metrics of predictions, and prequential evaluation of learners on a stream."""
 
+from rpnb.evaluate.confusion import confusion_counts
 from rpnb.evaluate.metrics import (
     ClassScores,
     accuracy,
     balanced_accuracy,
     class_scores,
-    confusion_counts,
     error_rate,
     kappa,
     kappa_temporal,

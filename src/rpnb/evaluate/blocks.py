@@ -1,14 +1,14 @@
-"""What a stream may be, brought into one form: blocks of rows with their labels.
+"""The forms that a stream may have, converted to one: blocks of rows and labels.
 
 A stream is a table X with labels y, or an iterable of chunks `(X, y)`, or an iterable
-of rows `(x, y)` as River has them, each x a dict.
+of rows `(x, y)` as River has them, each x a dict, or the chunks of a file.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ from scipy.sparse import issparse, vstack
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
+from rpnb.labels import LabelIndex
 
 #: Rows as arrays, sparse matrices and frames hold them, or a dict for each.
 Table: TypeAlias = Any
 Record: TypeAlias = Mapping[Hashable, Any]
 
-# How many single rows are read before they are played.
-ROWS_AT_ONCE = 1000
+# How many single rows are read before they are predicted.
+_ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Block:
     @property
     def tabled(self) -> "Block":
         """The block with its rows in a table: dicts become rows of an array."""
-        # A block that held itself would stay until the collector comes for it.
+        # A block that held itself would stay in memory until garbage collection.
         return self._tabled if isinstance(self.X, list) else self
 
     @cached_property
@@ -88,6 +89,62 @@ class Block:
     def records(self) -> Sequence[Record]:
         """The rows as dicts; columns without names are numbered."""
         return self.X if isinstance(self.X, list) else records_of(self.X)
+
+
+class RowChunk(Protocol):
+    """A chunk of a file: a `rpnb.files.LabelledChunk`."""
+
+    @property
+    def X(self) -> Any:
+        """(n, p) features; an array holds finite numbers that are not too large."""
+
+    @property
+    def y(self) -> NDArray[Any]:
+        """(n,) labels."""
+
+    @property
+    def codes(self) -> IntArray:
+        """(n,) the reader's numbers of the labels, in order of first appearance."""
+
+
+class ChunkBlocks:
+    """Turns the chunks of a file into blocks.
+
+    The reader has numbered the labels, but its numbers differ from those of the
+    evaluation once a learner predicts a label that the file has not had yet. A label is
+    looked up when its code first occurs; after that, codes are translated by a table.
+
+    Parameters
+    ----------
+    labels
+        The numbers of all labels in the evaluation.
+    """
+
+    def __init__(self, labels: LabelIndex) -> None:
+        self._labels = labels
+        self._numbers: IntArray = np.zeros(0, np.int64)
+        self._rows = 0
+
+    def block(self, chunk: RowChunk) -> Block:
+        """Return the next chunk as a block."""
+        start, numbers = self._rows, self._translated(chunk)
+        self._rows += numbers.shape[0]
+        dense = isinstance(chunk.X, np.ndarray)
+        return Block(start, chunk.X, chunk.y, numbers, dense)
+
+    def _translated(self, chunk: RowChunk) -> IntArray:
+        codes = chunk.codes
+        new = int(codes.max()) + 1 - self._numbers.shape[0]
+        if new > 0:
+            self._numbers = np.append(self._numbers, np.full(new, -1))
+        numbers = self._numbers[codes]
+        if numbers.min() < 0:
+            # The reader may have met other labels in an earlier run.
+            for code in np.unique(codes[numbers < 0]).tolist():
+                row = int(np.argmax(codes == code))
+                self._numbers[code] = self._labels.of(chunk.y[row : row + 1])[0]
+            numbers = self._numbers[codes]
+        return numbers
 
 
 def table_of(X: Any, y: Any) -> Block:
@@ -152,7 +209,7 @@ def _blocks_of(items: Iterator[Any]) -> Iterator[Block]:
 
 def _blocks_of_rows(items: Iterator[Any]) -> Iterator[Block]:
     start, features = 0, None
-    while part := list(islice(items, ROWS_AT_ONCE)):
+    while part := list(islice(items, _ROWS_AT_ONCE)):
         pairs = [_pair(item, start + i) for i, item in enumerate(part)]
         rows = [x for x, _ in pairs]
         for i, x in enumerate(rows):

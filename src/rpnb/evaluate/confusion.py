@@ -1,16 +1,249 @@
-"""Counts along a stream of unknown length, in memory that does not grow with it."""
+r"""Counts of a stream's rows by true class and prediction, in bounded memory.
 
+`Confusion` keeps them for three spans of rows. After i rows, for a loss L(k) of row k,
+as in Gama, Sebastião & Rodrigues, "On evaluating stream learning algorithms" (Machine
+Learning 90, 2013):
+
+* cumulative, every row alike: $P(i) = \frac1i \sum_{k=1}^i L(k)$;
+* window, the last w rows: $P_w(i) = \frac1w \sum_{k=i-w+1}^i L(k)$;
+* fading, by a factor α: $P_α(i) = \sum_k α^{i-k} L(k) \big/ \sum_k α^{i-k}$.
+
+Metrics other than the error are computed from the counts of the same rows with the same
+weights.
+"""
+
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import nan
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.running import ScoredRows
+from rpnb.evaluate.metrics import METRICS, Counts, Metric, Totals, occurring
+from rpnb.labels import NO_LABEL
 
-#: Places along the stream that are remembered.
+Span: TypeAlias = Literal["cumulative", "window", "fading"]
+SPANS: tuple[Span, ...] = get_args(Span)
+
+# Rows of a stream after which counts are remembered, at most.
 _PLACES = 256
+# What a probability of 0 is replaced by in a logarithm, as in scikit-learn.
+_SMALLEST = float(np.finfo(np.float64).eps)
+
+
+def confusion_counts(truth: IntArray, answers: IntArray, M: int) -> IntArray:
+    """Count the rows of each true class by their prediction.
+
+    Parameters
+    ----------
+    truth : (n,)
+        Numbers 0 .. M-1 of the true classes.
+    answers : (n,)
+        Numbers of the predicted classes, or -1 for a row without a prediction.
+    M
+        Number of classes.
+
+    Returns
+    -------
+    (M, M + 1)
+        Entry (i, j): rows of class i predicted as j. The last column has the rows
+        without a prediction; they are mistakes, but no class's false positives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> confusion_counts(np.array([0, 0, 1]), np.array([0, 1, -1]), M=2)
+    array([[1, 1, 0],
+           [0, 0, 1]])
+    """
+    truth, answers = np.asarray(truth), np.asarray(answers)
+    if truth.ndim != 1 or truth.shape != answers.shape:
+        raise ValueError(
+            "truth and answers must be as long as each other and one-dimensional, got "
+            f"shapes {truth.shape} and {answers.shape}"
+        )
+    _check_numbers("truth", truth, 0, M)
+    _check_numbers("answers", answers, NO_LABEL, M)
+    return _count(truth, answers, M).astype(np.int64)
+
+
+def _check_numbers(name: str, values: IntArray, low: int, M: int) -> None:
+    if not np.issubdtype(values.dtype, np.integer):
+        raise TypeError(f"{name} must be integers, got {values.dtype}")
+    wrong = (values < low) | (values >= M)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{name} must be from {low} to {M - 1}, got {values[row]} in row {row}"
+        )
+
+
+def _count(
+    truth: IntArray, predicted: IntArray, M: int, weight: FloatArray | None = None
+) -> Counts:
+    """Return the number, or the weight, of rows by true and predicted class."""
+    column = np.where(predicted == NO_LABEL, M, predicted)
+    cell = truth * (M + 1) + column
+    return np.bincount(cell, weight, minlength=M * (M + 1)).reshape(M, M + 1)
+
+
+@compiled
+def _add_rows(truth: IntArray, predicted: IntArray, counts: IntArray) -> None:
+    """Add rows to the counts; −1, no prediction, is the last column."""
+    for i in range(truth.shape[0]):
+        counts[truth[i], predicted[i]] += 1
+
+
+def log_losses(probability: FloatArray | None, n: int) -> FloatArray:
+    """Return −log of the probabilities that n true classes were given.
+
+    A probability below the spacing of floats at 1 counts as that, as in scikit-learn.
+    So does NaN, which some learners give where they should not. NaN where there are no
+    probabilities.
+    """
+    if probability is None:
+        return np.broadcast_to(np.float64(nan), n)
+    return -np.log(np.fmax(probability, _SMALLEST))
+
+
+class ScoredRows(NamedTuple):
+    """Rows of a stream with their true and predicted classes."""
+
+    truth: IntArray
+    """(n,) numbers of the true classes"""
+    predicted: IntArray
+    """(n,) numbers of the predicted classes, −1 for none"""
+    repeats: BoolArray
+    """(n,) whether the true class is that of the row before"""
+    loss: FloatArray
+    """(n,) minus the log of the true class's probability; NaN where not known"""
+
+    def last(self, n: int) -> "ScoredRows":
+        """Return the last n rows, or all if there are fewer."""
+        return ScoredRows(*(column[-n:] for column in self))  # type: ignore[arg-type]
+
+    def followed_by(self, rows: "ScoredRows") -> "ScoredRows":
+        """Return these rows and then others."""
+        pairs = zip(self, rows, strict=True)
+        return ScoredRows(*(np.concatenate(pair) for pair in pairs))
+
+    def totals(self, M: int, weight: FloatArray | None = None) -> Totals:
+        """Return the sums over these rows, whose numbers are below M."""
+        w = np.ones(len(self.truth)) if weight is None else weight
+        counts = _count(self.truth, self.predicted, M, weight)
+        repeats, loss = float(w @ self.repeats), float(w @ self.loss)
+        return Totals(counts, float(counts.sum()), repeats, loss)
+
+
+class Confusion:
+    """Counts of one learner's predictions along a stream.
+
+    Parameters
+    ----------
+    window
+        w, how many rows the window has.
+    fading
+        α, by which a row's weight is multiplied with each row after it; None to leave
+        that span out.
+    """
+
+    def __init__(self, window: int = 1000, fading: float | None = None) -> None:
+        self.counts: IntArray = np.zeros((0, 1), np.int64)
+        """(M, M + 1) rows by true and predicted class, as of `confusion_counts`"""
+        self.mistakes = 0
+        self.history = CountHistory()
+        """how many predictions had been right (0) and wrong (1) along the stream"""
+        self._window, self._fading = window, fading
+        self._repeats, self._loss = 0.0, 0.0
+        self._last: ScoredRows | None = None
+        self._faded = Totals(np.zeros((0, 1)), 0.0, 0.0, 0.0)
+
+    def add(self, rows: ScoredRows, M: int) -> None:
+        """Count more rows, whose numbers are below M."""
+        wrong = rows.predicted != rows.truth
+        self.counts = _grown(self.counts, M)
+        _add_rows(rows.truth, rows.predicted, self.counts)
+        self.mistakes += int(np.count_nonzero(wrong))
+        self.history.add(wrong, 2)
+        ones = np.ones(len(rows.truth))
+        self._repeats += float(np.count_nonzero(rows.repeats))
+        self._loss += float(ones @ rows.loss)
+        recent = rows.last(self._window)
+        if self._last is not None:
+            recent = self._last.followed_by(recent).last(self._window)
+        self._last = recent
+        if self._fading is not None:
+            self._fade(rows, M, self._fading)
+
+    def _fade(self, rows: ScoredRows, M: int, fading: float) -> None:
+        n = len(rows.truth)
+        weight: FloatArray = np.power(fading, np.arange(n - 1.0, -1.0, -1.0))
+        new, keep = rows.totals(M, weight), fading**n
+        counts = new.counts + keep * _grown(self._faded.counts, M)
+        self._faded = Totals(
+            counts,
+            float(counts.sum()),
+            keep * self._faded.repeats + new.repeats,
+            keep * self._faded.loss + new.loss,
+        )
+
+    @property
+    def rows(self) -> int:
+        """Number of rows so far."""
+        return self.history.rows
+
+    @property
+    def error(self) -> float:
+        """Share of mistakes among all rows so far."""
+        return self.mistakes / max(self.rows, 1)
+
+    @property
+    def window_error(self) -> float:
+        """Share of mistakes among the last rows."""
+        if self._last is None:
+            return 0.0
+        return float((self._last.predicted != self._last.truth).mean())
+
+    def totals(self) -> dict[Span, Totals]:
+        """Return the sums that metrics are computed from, for each span."""
+        M, rows = len(self.counts), float(self.rows)
+        found: dict[Span, Totals] = {
+            "cumulative": Totals(self.counts, rows, self._repeats, self._loss),
+            "window": Totals(self.counts, 0.0, 0.0, 0.0),
+        }
+        if self._last is not None:
+            found["window"] = self._last.totals(M)
+        if self._fading is not None:
+            found["fading"] = self._faded
+        return found
+
+    def measure(
+        self, metrics: Sequence[Metric]
+    ) -> Mapping[Span, Mapping[Metric, float]]:
+        """Return metrics by span and name; NaN where one is not defined."""
+        return {
+            span: _measure(totals, metrics) for span, totals in self.totals().items()
+        }
+
+
+def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
+    if totals.weight == 0.0:
+        return dict.fromkeys(metrics, nan)
+    totals = totals._replace(counts=occurring(totals.counts))
+    return {name: METRICS[name](totals) for name in metrics}
+
+
+def _grown(counts: Counts, M: int) -> Counts:
+    """Return the counts with room for M classes; the last column stays the last."""
+    known = counts.shape[0]
+    if known == M:
+        return counts
+    grown = np.zeros((M, M + 1), counts.dtype)
+    grown[:known, :known] = counts[:, :-1]
+    grown[:known, -1] = counts[:, -1]
+    return grown
 
 
 class CountHistory:
@@ -27,7 +260,7 @@ class CountHistory:
         self._kept: list[tuple[int, IntArray]] = []
 
     def add(self, numbers: IntArray | BoolArray, k: int) -> None:
-        """Take in more numbers, all of them below k; true is 1."""
+        """Count more numbers, all of them below k; true is 1."""
         n = numbers.shape[0]
         end = self.rows + n
         while end // self._step > _PLACES:
@@ -44,7 +277,7 @@ class CountHistory:
                 self._kept.append((stop, totals.copy()))
         self.rows, self._totals = end, totals
 
-    def course(self) -> tuple[IntArray, IntArray]:
+    def places(self) -> tuple[IntArray, IntArray]:
         """Return the places (t,), the last row among them, and the counts (t, k)."""
         kept = self._kept
         if self.rows and (not kept or kept[-1][0] != self.rows):
@@ -61,68 +294,3 @@ def _occurrences(numbers: IntArray | BoolArray, k: int) -> IntArray:
         ones = np.count_nonzero(numbers)
         return np.array([numbers.shape[0] - ones, ones], np.int64)
     return np.bincount(numbers, minlength=k)
-
-
-@compiled
-def _count(truth: IntArray, answers: IntArray, counts: IntArray) -> None:
-    """Count rows by truth and answer; −1, no answer, is the last column."""
-    for i in range(truth.shape[0]):
-        counts[truth[i], answers[i]] += 1
-
-
-class ErrorCounts:
-    """What a learner answered: counts by true class, mistakes along the stream.
-
-    Parameters
-    ----------
-    window
-        How many of the last rows the windowed error looks at.
-    """
-
-    def __init__(self, window: int) -> None:
-        self.counts: IntArray = np.zeros((0, 1), np.int64)
-        """(M, M + 1) rows of each true class by answer, the last column for none"""
-        self.track = CountHistory()
-        self._window = window
-        self._last: BoolArray = np.zeros(0, np.bool_)
-        self.mistakes = 0
-
-    def add(self, rows: ScoredRows, M: int) -> None:
-        """Take in more rows, whose numbers are below M."""
-        truth, answers = rows.truth, rows.answers
-        wrong = answers != truth
-        self.grow(M)
-        _count(truth, answers, self.counts)
-        self.mistakes += int(np.count_nonzero(wrong))
-        self.track.add(wrong, 2)
-        recent = wrong[-self._window :]
-        self._last = np.concatenate([self._last, recent])[-self._window :]
-
-    def grow(self, M: int) -> None:
-        """Make room for M classes."""
-        known = self.counts.shape[0]
-        if known < M:
-            counts = np.zeros((M, M + 1), np.int64)
-            counts[:known, :known] = self.counts[:, :-1]
-            counts[:known, -1] = self.counts[:, -1]
-            self.counts = counts
-
-    @property
-    def rows(self) -> int:
-        """Rows so far."""
-        return self.track.rows
-
-    @property
-    def error(self) -> float:
-        """Share of mistakes among all rows so far."""
-        return self.mistakes / max(self.rows, 1)
-
-    @property
-    def window_error(self) -> float:
-        """Share of mistakes among the last rows."""
-        return float(self._last.mean()) if self._last.shape[0] else 0.0
-
-    @property
-    def macro_f1(self) -> float:
-        """Mean F1 of the labels that occurred."""
-        return float(class_scores(self.counts).f1[self.counts.sum(axis=1) > 0].mean())

@@ -95,10 +95,10 @@ class WaitingRows:
 
     @classmethod
     def none(cls) -> "WaitingRows":
-        """Return a record without rows."""
+        """Return a record of no rows."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
-    def play(self, start: int, moment: TimeArray, arrival: TimeArray) -> Events:
+    def advance(self, start: int, moment: TimeArray, arrival: TimeArray) -> Events:
         """Return the events of the next rows, and keep the labels still to come.
 
         Labels that have arrived by the moment of the last of these rows are learnt
@@ -111,10 +111,10 @@ class WaitingRows:
         # earlier; `stop` stands for the row to come.
         before = start + np.searchsorted(moment, times)
         before = np.maximum(before, rows + 1)
-        come = times <= moment[-1]
-        waits = ~come & (times < never(times))
-        self.rows, self.arrival = rows[waits], times[waits]
-        rows, times, before = rows[come], times[come], before[come]
+        arrived = times <= moment[-1]
+        pending = ~arrived & (times < never(times))
+        self.rows, self.arrival = rows[pending], times[pending]
+        rows, times, before = rows[arrived], times[arrived], before[arrived]
         order = np.lexsort((rows, times, before))
         return _events(start, stop, rows[order], before[order])
 
@@ -129,11 +129,11 @@ class WaitingRows:
 
 def _events(start: int, stop: int, learnt: IntArray, before: IntArray) -> Events:
     """Return predictions from start to stop, and the labels learnt between them."""
-    asked = np.arange(start, stop)
+    predicted = np.arange(start, stop)
     # Labels that are learnt before row t come ahead of its prediction.
-    keys = np.concatenate([2 * before, 2 * asked + 1])
+    keys = np.concatenate([2 * before, 2 * predicted + 1])
     order = np.argsort(keys, kind="stable")
-    rows = np.concatenate([learnt, asked])[order]
+    rows = np.concatenate([learnt, predicted])[order]
     predict = order >= len(learnt)
     learn = ~predict
     # A row that is learnt right after its prediction does both at once.

@@ -1,76 +1,338 @@
-"""The loop of test, then train: learners go through the same rows, piece by piece."""
+"""The loop of prequential evaluation: all learners predict, then learn, the same rows.
 
-from collections.abc import Sequence
+`prequential`, `rpnb run` and the study all evaluate through `Evaluation.step`.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import IntArray
-from rpnb.evaluate.blocks import Block
-from rpnb.evaluate.delays import Events
-from rpnb.evaluate.drivers.driver import Predictions
-from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.evaluate.player import Kept, Participant
-from rpnb.evaluate.running import ScoredRows, log_losses
-from rpnb.labels import LabelIndex
+from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb.evaluate.arrival_times import ArrivalTimes
+from rpnb.evaluate.blocks import Block, gather
+from rpnb.evaluate.confusion import (
+    Confusion,
+    CountHistory,
+    ScoredRows,
+    Span,
+    log_losses,
+)
+from rpnb.evaluate.delays import Events, WaitingRows
+from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.evaluate.metrics import Metric
+from rpnb.labels import NO_LABEL, LabelIndex
+
+# Rows that learners get in one call, at most, unless told otherwise.
+_ROWS_PER_CALL = 1000
+_IMMEDIATE = ArrivalTimes()
 
 
-class Evaluation(Generic[Kept]):
-    """Learners on one stream.
+class Checkpoint(NamedTuple):
+    """Where a learner stands after some rows."""
+
+    row: int
+    updates: int
+    seconds: float
+    mistakes: int
+    measures: Mapping[Span, Mapping[Metric, float]]
+
+
+class Participant:
+    """A learner in an evaluation, and what is known of its predictions.
 
     Parameters
     ----------
-    players
-        The learners.
-    numbering
-        Of all labels, which their drivers have too.
+    name
+        The learner's name in errors and in the result.
+    driver
+        Of the learner.
+    confusion
+        Where its predictions are counted.
+    metrics
+        What is measured at checkpoints.
+    reference
+        Whether it is one of the references that learners are compared with.
+    keep
+        Whether all predictions are kept.
     """
 
     def __init__(
-        self, players: Sequence[Participant[Kept]], numbering: LabelIndex
+        self,
+        name: str,
+        driver: Driver,
+        confusion: Confusion,
+        *,
+        metrics: Sequence[Metric] = (),
+        reference: bool = False,
+        keep: bool = False,
     ) -> None:
-        self.players = list(players)
-        self.numbering = numbering
-        self._last = NO_ANSWER
+        self.name = name
+        self.driver = driver
+        self.confusion = confusion
+        self.reference = reference
+        self.seconds = 0.0
+        """time spent predicting and learning"""
+        self.checkpoints: list[Checkpoint] = []
+        self.predictions: list[Any] | None = [] if keep else None
+        """the predicted labels, if they are kept"""
+        self._metrics = metrics
 
-    def numbered(self, block: Block) -> Block:
-        """Return a block with the numbers of its labels."""
-        return replace(block, numbers=self.numbering.of(block.y))
+    @property
+    def model(self) -> Any:
+        """The learner."""
+        return self.driver.model
 
-    def take(
-        self, piece: Block, events: Events | None = None, kept: Sequence[Block] = ()
+    def predict_then_learn(self, block: Block) -> Predictions:
+        """Predict each row of a block, then learn it."""
+        try:
+            block = self.driver.prepare(block)
+            start = time.perf_counter()
+            predictions = self.driver.predict_then_learn(block)
+        except Exception as error:
+            self._locate(error, block.start, block.stop - 1)
+            raise
+        self.seconds += time.perf_counter() - start
+        return predictions
+
+    def process(self, kept: Sequence[Block], events: Events) -> Predictions:
+        """Predict and learn rows of the kept blocks in the order of the events."""
+        rows, places = np.unique(events.rows, return_inverse=True)
+        try:
+            block = self.driver.prepare(gather(kept, rows))
+            start = time.perf_counter()
+            predictions = self.driver.process(block, replace(events, rows=places))
+        except Exception as error:
+            self._locate(error, int(rows[0]), int(rows[-1]))
+            raise
+        self.seconds += time.perf_counter() - start
+        return predictions
+
+    def _locate(self, error: Exception, first: int, last: int) -> None:
+        """Add to an error which learner and which rows it comes from."""
+        error.add_note(
+            f"{self.name}, among the rows {first} to {last} of the stream; a row's "
+            "number above may count from the first row of a call"
+        )
+
+    def finish(self) -> None:
+        """Learn the rows that are held back at the end of the stream."""
+        start = time.perf_counter()
+        self.driver.finish()
+        self.seconds += time.perf_counter() - start
+
+    def add_checkpoint(self, row: int) -> None:
+        """Record where the learner stands after so many rows, once."""
+        if self.checkpoints and self.checkpoints[-1].row == row:
+            self.checkpoints.pop()
+        self.checkpoints.append(
+            Checkpoint(
+                row,
+                self.driver.updates(),
+                self.seconds,
+                self.confusion.mistakes,
+                self.confusion.measure(self._metrics),
+            )
+        )
+
+
+class Evaluation:
+    """Learners evaluated on one stream.
+
+    Parameters
+    ----------
+    participants
+        The learners.
+    labels
+        The numbers of all labels, which their drivers have too.
+    """
+
+    def __init__(self, participants: Sequence[Participant], labels: LabelIndex) -> None:
+        self.participants = list(participants)
+        self.labels = labels
+        self.class_history = CountHistory()
+        """how often each label had occurred, along the stream"""
+        self._last = NO_LABEL
+
+    @property
+    def rows(self) -> int:
+        """Number of rows so far."""
+        return self.class_history.rows
+
+    def step(
+        self,
+        block: Block,
+        events: Events | None = None,
+        kept: Sequence[Block] = (),
     ) -> list[Predictions]:
-        """Let every learner play the rows of a piece, and count what it answers.
+        """Let every learner predict and learn the rows of a block; count the results.
 
         Parameters
         ----------
-        piece
-            The next rows of the stream, numbered.
+        block
+            The next rows of the stream, with the numbers of their labels.
         events
             The order in which they are predicted, and others learnt; by default each
             is learnt once it has been predicted.
         kept
-            Numbered blocks with all rows that the events name.
+            Blocks with all rows that the events name.
+
+        Returns
+        -------
+        list
+            The predictions of each participant.
         """
         if events is None:
-            found = [player.step(piece) for player in self.players]
+            found = [each.predict_then_learn(block) for each in self.participants]
         else:
-            found = [player.play(kept, events) for player in self.players]
-        truth = piece.numbers
-        assert truth is not None  # noqa: S101 - the piece is numbered
+            found = [each.process(kept, events) for each in self.participants]
+        truth = block.numbers
+        assert truth is not None  # noqa: S101 - labels are numbered
         repeats = self._repeats(truth)
-        M, n = len(self.numbering), truth.shape[0]
-        unknown = log_losses(None, n)
-        for player, answers in zip(self.players, found, strict=True):
-            given = answers.chance
-            loss = unknown if given is None else log_losses(given, n)
-            player.record.add(ScoredRows(truth, answers.numbers, repeats, loss), M)
+        M, n = len(self.labels), truth.shape[0]
+        for participant, predictions in zip(self.participants, found, strict=True):
+            loss = log_losses(predictions.probability, n)
+            rows = ScoredRows(truth, predictions.numbers, repeats, loss)
+            participant.confusion.add(rows, M)
+            if participant.predictions is not None:
+                participant.predictions += self.labels.labels_of(predictions.numbers)
+        self.class_history.add(truth, M)
         return found
 
-    def _repeats(self, truth: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _repeats(self, truth: IntArray) -> BoolArray:
+        """Return whether each row has the label of the row before."""
         repeats = np.empty(truth.shape[0], np.bool_)
         repeats[0] = truth[0] == self._last
         np.equal(truth[1:], truth[:-1], out=repeats[1:])
         self._last = int(truth[-1])
         return repeats
+
+    def run(
+        self,
+        blocks: Iterable[Block],
+        checkpoints: Iterable[int],
+        times: ArrivalTimes = _IMMEDIATE,
+        *,
+        rows_per_call: int = _ROWS_PER_CALL,
+        learn_leftover: bool = True,
+    ) -> None:
+        """Evaluate on a whole stream, with a checkpoint at the end.
+
+        Parameters
+        ----------
+        blocks
+            The rows; their labels are numbered here unless they are already.
+        checkpoints
+            Ascending: the numbers of rows after which there is a checkpoint.
+        times
+            When labels arrive; by default with their rows.
+        rows_per_call
+            Rows that learners get in one call, at most.
+        learn_leftover
+            Whether labels that have not arrived at the end are learnt then.
+        """
+        late = not times.immediate
+        places = iter(checkpoints)
+        place = next(places, None)
+        waiting = WaitingRows.none()
+        kept: list[Block] = []
+        last_moment = None
+        for given in blocks:
+            block = given
+            if block.numbers is None:
+                block = replace(block, numbers=self.labels.of(block.y))
+            if late:
+                moment, arrival = times.read(block, last_moment)
+                last_moment = moment[-1]
+                block = times.features(block)
+                kept = [*_needed(kept, waiting), block]
+            begin = block.start
+            while begin < block.stop:
+                end = min(begin + rows_per_call, block.stop)
+                end = end if place is None else min(end, place)
+                piece, events = block.part(begin, end), None
+                if late:
+                    part = slice(begin - block.start, end - block.start)
+                    events = waiting.advance(begin, moment[part], arrival[part])
+                self.step(piece, events, kept)
+                if end == place:
+                    self._add_checkpoints()
+                    place = next(places, None)
+                begin = end
+        if self.rows == 0:
+            raise ValueError("the stream must have at least one row, got none")
+        leftover = waiting.rest()
+        for participant in self.participants:
+            if learn_leftover and len(leftover) > 0:
+                participant.process(kept, leftover)
+            participant.finish()
+        self._add_checkpoints()
+
+    def _add_checkpoints(self) -> None:
+        for participant in self.participants:
+            participant.add_checkpoint(self.rows)
+
+    def sorted_labels(self) -> list[int]:
+        """Return the numbers of the labels that were met, in the order of labels."""
+        labels: Sequence[Any] = self.labels.labels
+        return sorted(range(len(labels)), key=lambda number: labels[number])
+
+    def frequent_labels(self) -> list[int]:
+        """Return the numbers of the true labels so far, the most frequent first."""
+        totals = self.class_history.places()[1][-1]
+        frequent = np.argsort(-totals, kind="stable")
+        return [int(number) for number in frequent if totals[number] > 0]
+
+
+def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
+    """Return the blocks with rows whose labels are still to come."""
+    if len(waiting.rows) == 0:
+        return []
+    first = int(waiting.rows.min())
+    return [block for block in kept if block.stop > first]
+
+
+def native_evaluation(
+    models: Mapping[str, Any],
+    references: Mapping[str, Any] | None = None,
+    *,
+    labels: LabelIndex | None = None,
+    classes: Sequence[Any] | IntArray | None = None,
+    window: int = 1000,
+    probabilities: bool = False,
+) -> Evaluation:
+    """Return an evaluation of learners of this package, which are changed.
+
+    Parameters
+    ----------
+    models, references
+        Learners by name; references look at labels only.
+    labels
+        Labels that have numbers already.
+    classes
+        Classes that are known from the first row on; None for none.
+    window
+        Rows of the windowed error.
+    probabilities
+        Whether to compute the probability of each prediction, which takes longer.
+    """
+    index = LabelIndex() if labels is None else labels
+    declared = None if classes is None else np.asarray(classes)
+    participants = []
+    for name, model in {**models, **(references or {})}.items():
+        reference = name not in models
+        asked = probabilities and not reference and hasattr(model, "predict_proba")
+        driver = NativeDriver(
+            model,
+            index,
+            "prediction" if asked else "none",
+            classes=declared,
+            labels_only=reference,
+        )
+        participants.append(
+            Participant(name, driver, Confusion(window), reference=reference)
+        )
+    return Evaluation(participants, index)

@@ -1,21 +1,31 @@
-"""Measures of a stream's predictions, all of them functions of one table of counts.
+"""Metrics of a stream's predictions, computed from one table of counts.
 
 Counts are whole numbers, or sums of weights where old rows count less than new ones.
+A new metric is a function here and an entry of `METRICS`.
 """
 
+from collections.abc import Callable, Mapping
 from math import nan
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray
 
-#: What stands in place of a class's number where a row got no answer.
-NO_ANSWER = -1
-
-#: Rows, or weights of rows, by true class and answer: (M, M + 1).
+#: Rows, or weights of rows, by true class and predicted class: (M, M + 1). The last
+#: column has the rows without a prediction.
 Counts: TypeAlias = NDArray[Any]
+
+Metric: TypeAlias = Literal[
+    "accuracy",
+    "error",
+    "macro_f1",
+    "balanced_accuracy",
+    "kappa",
+    "kappa_temporal",
+    "log_loss",
+]
 
 
 class ClassScores(NamedTuple):
@@ -26,57 +36,19 @@ class ClassScores(NamedTuple):
     f1: FloatArray
 
 
-def confusion_counts(truth: IntArray, answers: IntArray, M: int) -> IntArray:
-    """Count the rows of each true class by the answer they got.
-
-    Parameters
-    ----------
-    truth : (n,)
-        Numbers 0 .. M-1 of the true classes.
-    answers : (n,)
-        Numbers of the predicted classes, or -1 for a row that got no answer.
-    M
-        Number of classes.
-
-    Returns
-    -------
-    (M, M + 1)
-        Entry (i, j): rows of class i answered j. The last column has the rows that
-        got no answer; they are mistakes, but no class's false positives.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> confusion_counts(np.array([0, 0, 1]), np.array([0, 1, -1]), M=2)
-    array([[1, 1, 0],
-           [0, 0, 1]])
-    """
-    truth, answers = np.asarray(truth), np.asarray(answers)
-    if truth.ndim != 1 or truth.shape != answers.shape:
-        raise ValueError(
-            "truth and answers must be as long as each other and one-dimensional, got "
-            f"shapes {truth.shape} and {answers.shape}"
-        )
-    _require_numbers("truth", truth, 0, M)
-    _require_numbers("answers", answers, NO_ANSWER, M)
-    column = np.where(answers == NO_ANSWER, M, answers)
-    flat = np.bincount(truth * (M + 1) + column, minlength=M * (M + 1))
-    return flat.reshape(M, M + 1).astype(np.int64)
-
-
 def occurring(counts: Counts) -> Counts:
-    """Return the counts without classes that are neither the truth nor an answer."""
+    """Return the counts without classes that are neither true nor predicted."""
     there = (counts.sum(axis=1) > 0) | (counts[:, :-1].sum(axis=0) > 0)
     return counts[there][:, np.append(there, True)]
 
 
 def accuracy(counts: Counts) -> float:
-    """Return the share of rows with the right answer."""
+    """Return the share of rows that were predicted correctly."""
     return float(np.trace(counts) / _total(counts))
 
 
 def error_rate(counts: Counts) -> float:
-    """Return the share of rows with a wrong answer or none."""
+    """Return the share of rows with a wrong prediction or none."""
     total = _total(counts)
     return float((total - np.trace(counts)) / total)
 
@@ -89,12 +61,12 @@ def class_scores(counts: Counts) -> ClassScores:
     2 TP / (2 TP + FP + FN). What would be 0 / 0 is 0.
     """
     hits = np.diagonal(counts).astype(np.float64)
-    answered = counts[:, :-1].sum(axis=0)
+    predicted = counts[:, :-1].sum(axis=0)
     rows = counts.sum(axis=1)
     return ClassScores(
-        precision=_ratio(hits, answered),
+        precision=_ratio(hits, predicted),
         recall=_ratio(hits, rows),
-        f1=_ratio(2.0 * hits, answered + rows),
+        f1=_ratio(2.0 * hits, predicted + rows),
     )
 
 
@@ -105,6 +77,11 @@ def macro_f1(counts: Counts) -> float:
     """
     _total(counts)
     return float(class_scores(counts).f1.mean())
+
+
+def true_class_macro_f1(counts: Counts) -> float:
+    """Return the unweighted mean F1 of the classes that occur as the truth."""
+    return float(class_scores(counts).f1[counts.sum(axis=1) > 0].mean())
 
 
 def balanced_accuracy(counts: Counts) -> float:
@@ -118,13 +95,15 @@ def kappa(counts: Counts) -> float:
 
     $$\kappa = \frac{p - p_c}{1 - p_c}, \qquad
       p_c = \sum_m \frac{n_{m\cdot}}{n} \frac{n_{\cdot m}}{n}$$
-    (Cohen, 1960) with p the accuracy and $p_c$ that of answers drawn by lot, each as
-    often as it was given. A row without an answer agrees with no class. NaN where one
-    class is all the truth and all the answers: then $p_c = 1$.
+    (Cohen, 1960) with p the accuracy and $p_c$ that of predictions drawn at random,
+    each class as often as it was predicted. A row without a prediction agrees with no
+    class. NaN where all rows have one true class and all predictions are that class:
+    then $p_c = 1$.
     """
     total = _total(counts)
-    truth, answers = counts.sum(axis=1) / total, counts[:, :-1].sum(axis=0) / total
-    return _beyond(accuracy(counts), float(truth @ answers))
+    truth = counts.sum(axis=1) / total
+    predicted = counts[:, :-1].sum(axis=0) / total
+    return _beyond(accuracy(counts), float(truth @ predicted))
 
 
 def kappa_temporal(accuracy: float, persistence: float) -> float:
@@ -138,6 +117,47 @@ def kappa_temporal(accuracy: float, persistence: float) -> float:
     repeating is always right.
     """
     return _beyond(accuracy, persistence)
+
+
+class Totals(NamedTuple):
+    """Sums over some rows of a stream, from which every metric is computed."""
+
+    counts: Counts
+    """rows by true and predicted class, without classes that did not occur"""
+    weight: float
+    """number of rows, or the sum of their weights"""
+    repeats: float
+    """rows whose true class is that of the row before"""
+    loss: float
+    """minus the log of the true class's probability; NaN if not known"""
+
+
+#: How each metric is computed.
+METRICS: Mapping[Metric, Callable[[Totals], float]] = {
+    "accuracy": lambda totals: accuracy(totals.counts),
+    "error": lambda totals: error_rate(totals.counts),
+    "macro_f1": lambda totals: macro_f1(totals.counts),
+    "balanced_accuracy": lambda totals: balanced_accuracy(totals.counts),
+    "kappa": lambda totals: kappa(totals.counts),
+    "kappa_temporal": lambda totals: kappa_temporal(
+        accuracy(totals.counts), totals.repeats / totals.weight
+    ),
+    "log_loss": lambda totals: totals.loss / totals.weight,
+}
+
+_TITLES: Mapping[str, str] = {
+    "macro_f1": "macro F1",
+    "kappa_temporal": "temporal kappa",
+}
+
+
+def title_of(metric: Metric) -> str:
+    """Return the name of a metric for tables and axes.
+
+    >>> title_of("balanced_accuracy"), title_of("macro_f1")
+    ('balanced accuracy', 'macro F1')
+    """
+    return _TITLES.get(metric, metric.replace("_", " "))
 
 
 def _beyond(share: float, plain: float) -> float:
@@ -161,14 +181,3 @@ def _total(counts: Counts) -> float:
     if total <= 0.0:
         raise ValueError("counts must hold at least one row, got none")
     return total
-
-
-def _require_numbers(name: str, values: IntArray, low: int, M: int) -> None:
-    if not np.issubdtype(values.dtype, np.integer):
-        raise TypeError(f"{name} must be integers, got {values.dtype}")
-    wrong = (values < low) | (values >= M)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{name} must be from {low} to {M - 1}, got {values[row]} in row {row}"
-        )

@@ -1,6 +1,7 @@
-"""Prequential evaluation: predict each row, count the answer, learn when told."""
+"""Prequential evaluation: each row is predicted, scored and then learnt."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -10,29 +11,26 @@ from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
 from rpnb.evaluate.arrival_times import ArrivalTimes
 from rpnb.evaluate.blocks import Block, blocks_of, table_of
-from rpnb.evaluate.delays import WaitingRows
+from rpnb.evaluate.confusion import Confusion
 from rpnb.evaluate.drivers.selection import (
     check_learner,
     drive,
     drive_references,
     has_probabilities,
-    is_own,
+    is_native,
     is_river,
     named,
 )
-from rpnb.evaluate.evaluation import Evaluation
-from rpnb.evaluate.result import PrequentialResult
-from rpnb.evaluate.running import METRICS, Metric, RunningMetrics
-from rpnb.evaluate.traveller import TrackedParticipant
+from rpnb.evaluate.evaluation import Evaluation, Participant
+from rpnb.evaluate.metrics import METRICS, Metric
+from rpnb.evaluate.result import PrequentialResult, learner_result
 from rpnb.labels import LabelIndex
 
-# At how many places of a table a run is looked at, unless told otherwise; and every
-# how many rows of a stream whose length is not known.
+# By default: how many checkpoints a table has, and how many rows lie between those of a
+# stream whose length is not known.
 _CHECKPOINTS = 50
 _EVERY = 1000
-# Rows that learners get in one call, at most.
-_PIECE = 1000
-_MEASURES: tuple[Metric, ...] = ("accuracy", "macro_f1", "kappa", "kappa_temporal")
+_DEFAULT: tuple[Metric, ...] = ("accuracy", "macro_f1", "kappa", "kappa_temporal")
 
 
 def prequential(
@@ -41,7 +39,7 @@ def prequential(
     y: Any = None,
     *,
     classes: ArrayLike | None = None,
-    metrics: Sequence[Metric] = _MEASURES,
+    metrics: Sequence[Metric] = _DEFAULT,
     window: int = 1000,
     fading: float = 0.999,
     every: int | None = None,
@@ -53,26 +51,26 @@ def prequential(
     references: bool = True,
     keep_answers: bool = False,
 ) -> PrequentialResult:
-    """Evaluate learners along a stream: each row is predicted before it is learnt.
+    """Evaluate learners on a stream: each row is predicted before it is learnt.
 
     Without late labels the result is that of the loop ::
 
         for x, label in stream:
-            answer = model.predict(x)
-            score(answer, label)
+            prediction = model.predict(x)
+            score(prediction, label)
             model.learn(x, label)
 
     for each learner, all of them in one pass over the stream. The learners of this
-    package take whole chunks through `predict_then_learn`, which gives the same answers
-    as the loop; estimators of scikit-learn are called row by row unless `batch_size`
-    says otherwise, and River's always are.
+    package get whole chunks through `predict_then_learn`, which gives the same
+    predictions as the loop; estimators of scikit-learn are called row by row unless
+    `batch_size` says otherwise, and River's always are.
 
     Parameters
     ----------
     models : learner, or mapping from name to learner
         Learners of rpnb, scikit-learn estimators with `partial_fit`, River classifiers.
-        They stay as they are: copies are evaluated, and handed back in
-        `result.models`. A learner that has seen data goes on from there.
+        They are not changed: copies are evaluated, and returned in
+        `result.models`. A learner that has seen data resumes from there.
     stream : array-like of shape (n, p), or iterable
         The rows: with `y` a table (array, sparse matrix, pandas or polars frame);
         without, an iterable of chunks `(X, y)`, or of rows `(x, y)` with x a dict, as
@@ -80,7 +78,7 @@ def prequential(
     y : array-like of shape (n,), optional
         The labels of a table.
     classes : array-like, optional
-        Classes that take part from the start. Learners of rpnb and River do not need
+        Classes that are known from the start. Learners of rpnb and River do not need
         them. Estimators of scikit-learn must be told all classes: those of a table are
         taken from `y`; for other streams they must be given here.
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
@@ -90,7 +88,7 @@ def prequential(
     window : int, default=1000
         Rows in the sliding window.
     fading : float, default=0.999
-        What a row's weight is multiplied by with each row after it; in (0, 1].
+        By which a row's weight is multiplied with each row after it; in (0, 1].
     every : int, optional
         Rows between checkpoints. By default a fiftieth of a table, or 1000 rows of a
         stream. The last row always has a checkpoint.
@@ -110,11 +108,11 @@ def prequential(
         see them.
     leftover : {"learn", "drop"}, default="learn"
         What happens to labels that have not arrived when the stream ends: they are
-        learnt then, which no answer depends on, or not at all.
+        learnt then, which changes no prediction, or not at all.
     references : bool, default=True
         Whether "majority class" and "same as last" are evaluated too.
     keep_answers : bool, default=False
-        Whether the answers to all rows are kept.
+        Whether the predictions for all rows are kept, as `answers`.
 
     Returns
     -------
@@ -125,9 +123,9 @@ def prequential(
     -----
     The order of events with late labels is that of `rpnb.evaluate.delays`: labels that
     have arrived are learnt before a row is predicted, ties in the order of rows.
-    Answers are counted in the order of the rows they were given to, whenever their
-    label arrives; the learner alone has to wait. A learner of rpnb or scikit-learn that
-    has not learnt anything has no answer, which is a mistake, unless `classes` were
+    Predictions are scored in the order of their rows, whenever the label arrives; only
+    the learner has to wait for it. A learner of rpnb or scikit-learn that has not
+    learnt anything has no prediction, which is a mistake, unless `classes` were
     declared to one of rpnb and labels come with their rows.
 
     Examples
@@ -150,44 +148,54 @@ def prequential(
     fading = check_real("fading", fading, 0.0, above=True, high=1.0)
     batch_size = check_integer("batch_size", batch_size, 1)
     check_choice("leftover", leftover, ("learn", "drop"))
-    timetable = ArrivalTimes(delay, arrival, moment)
+    times = ArrivalTimes(delay, arrival, moment)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     table = None if y is None else table_of(stream, y)
     n = None if table is None else len(table)
-    timetable.check_rows(n)
+    times.check_rows(n)
     if every is None:
         every = _EVERY if n is None else max(-(-n // _CHECKPOINTS), 1)
     every = check_integer("every", every, 1)
-    told = _all_classes(given, declared, table)
-    numbering = LabelIndex()
+    all_classes = _all_classes(given, declared, table)
+    labels = LabelIndex()
+    late = not times.immediate
     drivers = {
         name: drive(
             model,
-            numbering,
-            chances="log_loss" in names,
+            labels,
+            probabilities="log_loss" in names,
             declared=declared,
-            classes=told,
+            classes=all_classes,
             batch_size=batch_size,
-            late=not timetable.immediate,
+            late=late,
         )
         for name, model in given.items()
     }
     if references:
-        drivers |= drive_references(numbering, declared, not timetable.immediate)
-    players = [
-        TrackedParticipant(
-            name, driver, RunningMetrics(names, window, fading), keep=keep_answers
+        drivers |= drive_references(labels, declared, late)
+    participants = [
+        Participant(
+            name,
+            driver,
+            Confusion(window, fading),
+            metrics=names,
+            reference=name not in given,
+            keep=keep_answers,
         )
         for name, driver in drivers.items()
     ]
-    blocks = blocks_of(stream) if table is None else [table]
-    contest = Evaluation(players, numbering)
-    rows = _walk(contest, players, blocks, timetable, every, leftover == "learn")
+    evaluation = Evaluation(participants, labels)
+    evaluation.run(
+        blocks_of(stream) if table is None else [table],
+        count(every, every),
+        times,
+        learn_leftover=leftover == "learn",
+    )
     return PrequentialResult(
-        courses={player.name: player.course() for player in players},
+        courses={each.name: learner_result(each) for each in participants},
         models={name: drivers[name].model for name in given},
-        rows=rows,
-        classes=numbering.labels,
+        rows=evaluation.rows,
+        classes=labels.labels,
         metrics=names,
         window=window,
         fading=fading,
@@ -195,71 +203,12 @@ def prequential(
     )
 
 
-def _walk(
-    contest: Evaluation[RunningMetrics],
-    players: Sequence[TrackedParticipant],
-    stream: Iterable[Block],
-    timetable: ArrivalTimes,
-    every: int,
-    learn_leftover: bool,
-) -> int:
-    """Lead all learners along the stream, and return how many rows it has."""
-    waiting = WaitingRows.none()
-    kept: list[Block] = []
-    done, last_moment = 0, None
-    for given in stream:
-        block = contest.numbered(given)
-        if not timetable.immediate:
-            moment, arrival = timetable.read(block, last_moment)
-            last_moment = moment[-1]
-            block = timetable.features(block)
-            kept = [*_needed(kept, waiting), block]
-        for begin, end in _pieces(block, every):
-            piece = block.part(begin, end)
-            if timetable.immediate:
-                found = contest.take(piece)
-            else:
-                part = slice(begin - block.start, end - block.start)
-                events = waiting.play(begin, moment[part], arrival[part])
-                found = contest.take(piece, events, kept)
-            for player, answers in zip(players, found, strict=True):
-                player.keep(answers)
-                if end % every == 0:
-                    player.note(end)
-            done = end
-    if done == 0:
-        raise ValueError("the stream must have at least one row, got none")
-    leftover = waiting.rest()
-    for player in players:
-        if learn_leftover and len(leftover) > 0:
-            player.play(kept, leftover)
-        player.finish(done)
-    return done
-
-
-def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
-    """Return the blocks with rows whose labels are still to come."""
-    if len(waiting.rows) == 0:
-        return []
-    first = int(waiting.rows.min())
-    return [block for block in kept if block.stop > first]
-
-
-def _pieces(block: Block, every: int) -> Iterator[tuple[int, int]]:
-    """Cut a block at checkpoints, and into calls of a bounded size."""
-    begin = block.start
-    while begin < block.stop:
-        end = min(begin + _PIECE, (begin // every + 1) * every, block.stop)
-        yield begin, end
-        begin = end
-
-
 def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...]:
     if isinstance(metrics, str):
         metrics = [metrics]
     names = tuple(dict.fromkeys(metrics))
     if not names:
-        raise ValueError("metrics must name at least one measure, got none")
+        raise ValueError("metrics must name at least one metric, got none")
     for name in names:
         check_choice("metrics", name, METRICS)
     if "log_loss" in names and not any(map(has_probabilities, models.values())):
@@ -277,7 +226,7 @@ def _all_classes(
     if table is not None and declared is None:
         return np.unique(table.y)
     for name, model in models.items():
-        if declared is None and not (is_own(model) or is_river(model)):
+        if declared is None and not (is_native(model) or is_river(model)):
             raise ValueError(
                 f"classes must be given: {name} is to be told all classes beforehand, "
                 "and those of a stream in chunks or rows are not known"

@@ -1,33 +1,29 @@
-"""What a prequential evaluation found: checkpoints of each learner along the stream."""
+"""The result of a prequential evaluation: checkpoints of each learner on a stream."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.parameters import check_choice
-from rpnb.evaluate.running import SPANS, Metric, Span
+from rpnb.evaluate.confusion import SPANS, Span
+from rpnb.evaluate.drivers.selection import size_of
+from rpnb.evaluate.evaluation import Participant
+from rpnb.evaluate.metrics import Metric, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-_TITLES: Mapping[Metric, str] = {
-    "accuracy": "accuracy",
-    "error": "error",
-    "macro_f1": "macro F1",
-    "balanced_accuracy": "balanced accuracy",
-    "kappa": "kappa",
-    "kappa_temporal": "temporal kappa",
-    "log_loss": "log loss",
-}
-# The references stay in the background.
+# References are drawn in grey.
 _REFERENCE_COLOURS = {"majority class": "0.45", "same as last": "0.7"}
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerResult:
-    """One learner along the stream. Arrays have an entry for each checkpoint.
+    """The result of one learner. Arrays have one entry for each checkpoint.
 
     Attributes
     ----------
@@ -39,14 +35,14 @@ class LearnerResult:
         How many rows had changed the model: as learners of rpnb count them; for others,
         all rows learnt.
     seconds
-        Time spent predicting and learning so far. Bringing rows into the learner's
-        form, and measuring, is not in it.
+        Time spent predicting and learning so far, without converting rows to the
+        learner's form and without computing metrics.
     figures
-        By span, "cumulative", "window" or "fading", and measure.
+        By span, "cumulative", "window" or "fading", and metric.
     size
         Bytes of the learner's pickle at the end, None where there is none.
     answers
-        All answers, where they were to be kept.
+        The predictions for all rows, if they were kept; None for a row without one.
     """
 
     name: str
@@ -58,7 +54,7 @@ class LearnerResult:
     answers: tuple[Any, ...] | None = field(default=None, repr=False)
 
     def last(self, metric: Metric, span: Span = "cumulative") -> float:
-        """Return a measure at the end of the stream."""
+        """Return a metric at the end of the stream."""
         check_choice("span", span, self.figures)
         check_choice("metric", metric, self.figures[span])
         return float(self.figures[span][metric][-1])
@@ -66,20 +62,20 @@ class LearnerResult:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrequentialResult:
-    """Learners evaluated along one stream; `result[name]` is a learner's course.
+    """The result of an evaluation; `result[name]` is that of one learner.
 
     Attributes
     ----------
     courses
         By name, the learners and then the references.
     models
-        The learners as they were at the end: copies of those that were given.
+        The learners at the end of the stream: copies of those that were given.
     rows
         How many rows the stream had.
     classes
-        The labels met, as truth or as answers, in that order.
+        The true and predicted labels, in the order in which they were first met.
     metrics, window, fading, every
-        As they were asked for.
+        As passed to `prequential`.
     """
 
     courses: Mapping[str, LearnerResult]
@@ -104,10 +100,10 @@ class PrequentialResult:
         return self.summary()
 
     def summary(self) -> str:
-        """Return a table of where each learner stands at the end of the stream."""
-        head = ["learner", *(_TITLES[name] for name in self.metrics)]
+        """Return a table of all metrics at the end of the stream."""
+        head = ["learner", *(title_of(name) for name in self.metrics)]
         first = self.metrics[0]
-        head += [f"{span} {_TITLES[first]}" for span in SPANS[1:]]
+        head += [f"{span} {title_of(first)}" for span in SPANS[1:]]
         head += ["updates", "seconds", "bytes"]
         lines = [head]
         for course in self.courses.values():
@@ -126,7 +122,7 @@ class PrequentialResult:
     def to_pandas(self) -> "DataFrame":
         """Return a frame with a row for each learner and checkpoint.
 
-        Columns: learner, row, updates, seconds, and a column for each span and measure,
+        Columns: learner, row, updates, seconds, and a column for each span and metric,
         such as `window_accuracy`.
         """
         try:
@@ -158,12 +154,12 @@ class PrequentialResult:
         *,
         ax: "Axes | None" = None,
     ) -> "Axes":
-        """Draw a measure along the stream, a line for each learner; return the axes.
+        """Draw a metric along the stream, one line per learner; return the axes.
 
         Parameters
         ----------
         metric
-            Which one; by default the first that was asked for.
+            Which one; by default the first of the evaluation.
         span
             "cumulative", "window" or "fading".
         ax
@@ -196,11 +192,47 @@ class PrequentialResult:
             "fading": f"fading by {self.fading:g}",
         }
         ax.set_xlabel("rows of the stream")
-        ax.set_ylabel(f"{_TITLES[name]}, {where[span]}")
+        ax.set_ylabel(f"{title_of(name)}, {where[span]}")
         ax.spines[["top", "right"]].set_visible(False)
-        # Beside the lines: wherever it stood among them it would cover some.
+        # Beside the axes, where it covers no line.
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return ax
+
+
+def learner_result(participant: Participant) -> LearnerResult:
+    """Return the result of a learner whose stream has ended."""
+    checkpoints = participant.checkpoints
+    kept = participant.predictions
+    return LearnerResult(
+        name=participant.name,
+        rows=np.array([each.row for each in checkpoints]),
+        updates=np.array([each.updates for each in checkpoints]),
+        seconds=np.array([each.seconds for each in checkpoints]),
+        figures={
+            span: {
+                name: np.array([each.measures[span][name] for each in checkpoints])
+                for name in checkpoints[0].measures[span]
+            }
+            for span in SPANS
+        },
+        size=size_of(participant.model),
+        answers=None if kept is None else tuple(kept),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What `rpnb run` says of a run besides the counts."""
+
+    source: str
+    p: int
+    order: str
+    """"file", or the seed of a random order"""
+    seconds: float
+    interrupted: bool
+    loaded: str | None
+    window: int
+    written: tuple[str, ...]
 
 
 def _number(value: float) -> str:

@@ -51,6 +51,6 @@ class LabelledArrays:
         targets = Targets(self.name, "label", max_classes=n)
         for start in range(0, n, rows):
             chosen = order[start : start + rows]
-            y, codes = targets.take_array(self._y[chosen], chosen + 1)
+            y, codes = targets.encode_array(self._y[chosen], chosen + 1)
             self._done = start + chosen.shape[0]
             yield LabelledChunk(self._X[chosen], y, codes, chosen + 1, None)

@@ -10,7 +10,6 @@ import numpy as np
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.files.encoding.chunking import recut, shuffled
 from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
-from rpnb.files.encoding.labels import Book
 from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.json_lines import JsonLines
@@ -18,6 +17,7 @@ from rpnb.files.formats.lines import STANDARD_INPUT, closed_on_error
 from rpnb.files.formats.parquet import Parquet
 from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.labels import LabelIndex
 
 #: Format -> endings of file names, without that of gzip.
 FORMATS: Mapping[str, tuple[str, ...]] = {
@@ -109,7 +109,7 @@ class LabelledFile:
         with closed_on_error(self._source):
             self.encoder = self._encoder(path, options, state)
             if state is not None:
-                self.encoder.go_on(state)
+                self.encoder.resume(state)
 
     def _encoder(
         self, path: str, options: ReadOptions, state: Mapping[str, Any] | None
@@ -197,12 +197,14 @@ def _all_categories(
         )
     surveyed = open_table(path, options)
     scout = ColumnEncoder(surveyed.name, dict.fromkeys(columns, "category"), options)
-    found = {name: Book() for name in columns}
+    found = {name: LabelIndex() for name in columns}
     with closing(surveyed):
         for batch, rows in _count(surveyed.batches()):
-            for name, book in found.items():
-                scout.survey(name, book, batch.column(name), rows)
+            for name, index in found.items():
+                scout.survey(name, index, batch.column(name), rows)
     return {
-        name: [v for v in book.values if v != NO_VALUE or options.missing != "refuse"]
-        for name, book in found.items()
+        name: [
+            str(v) for v in index.labels if v != NO_VALUE or options.missing != "refuse"
+        ]
+        for name, index in found.items()
     }

@@ -29,15 +29,15 @@ class LabelledChunk:
         The labels' numbers in the order in which they were first seen.
     rows : (n,)
         The rows' numbers in the file; the first is 1.
-    mark
-        What the encoder had seen at the end of these rows; see `Encoder.to_json`.
+    position
+        How much the encoder had seen at the end of these rows; for `to_json`.
     """
 
     X: Any
     y: NDArray[Any]
     codes: IntArray
     rows: IntArray
-    mark: Any
+    position: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,34 +1,34 @@
-"""One run: a method on one permutation of one dataset. This is what workers do."""
+"""One run of a study: a method on one permutation of one dataset.
 
-import time
-from collections.abc import Sequence
+Worker processes call `survey` and `run_task`.
+"""
+
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import rpnb
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import DatasetError
-from rpnb.evaluate import confusion_counts, error_rate, macro_f1
-from rpnb.evaluate.metrics import NO_ANSWER
+from rpnb.evaluate import error_rate, macro_f1
+from rpnb.evaluate.blocks import Block
+from rpnb.evaluate.evaluation import Participant, native_evaluation
+from rpnb.labels import LabelIndex
 from rpnb.study.methods import Method, StudyLearner, find, make, parameters_of
 from rpnb.study.plan import content_of, learner_seed, permutation
 from rpnb.study.records import CurvePoint, RunKey, RunRecord
 from rpnb.study.sources import DatasetRequest, load
 
-# At how many places of its stream a run says where it stands.
+# Number of points of a run's learning curve.
 CHECKPOINTS = 50
-# How many datasets a worker keeps; work comes roughly dataset by dataset.
+# Datasets that a worker keeps in memory; tasks come roughly dataset by dataset.
 _KEPT = 6
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetSummary:
-    """What must be known of a dataset before its runs can be told apart."""
+    """Fingerprint and shape of a dataset."""
 
     content: str
     n: int
@@ -38,7 +38,7 @@ class DatasetSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """A run to be done."""
+    """A run that is still to be computed."""
 
     request: DatasetRequest
     method: str
@@ -49,7 +49,7 @@ class RunTask:
 
     @property
     def key(self) -> RunKey:
-        """The key that the run's record will have."""
+        """The key of the run's record."""
         return RunKey(
             dataset=self.request.dataset,
             method=self.method,
@@ -68,13 +68,13 @@ class RunFailure:
 
     dataset: str
     method: str | None
-    """None where the dataset itself cannot be had"""
+    """None if the dataset itself is not available"""
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A dataset with its classes numbered in the order of their labels as text."""
+    """A dataset whose classes are numbered in the order of their labels as text."""
 
     X: FloatArray
     y: IntArray
@@ -97,19 +97,19 @@ def _parameters(method: str) -> str:
 
 
 def survey(request: DatasetRequest) -> DatasetSummary | RunFailure:
-    """Load a dataset, to be kept for its runs, and return what it is."""
+    """Load a dataset and return its fingerprint and shape; its rows are kept."""
     try:
         rows = _rows(request)
     except DatasetError as error:
         return RunFailure(request.dataset, None, str(error))
-    except Exception as error:  # whatever it is, the other datasets go on
+    except Exception as error:  # the study continues with the other datasets
         return RunFailure(request.dataset, None, f"{type(error).__name__}: {error}")
     n, p = rows.X.shape
     return DatasetSummary(rows.content, n, p, rows.M)
 
 
 def run_task(task: RunTask) -> RunRecord | RunFailure:
-    """Do a run and return its record."""
+    """Compute a run and return its record, or why it failed."""
     dataset, method = task.request.dataset, find(task.method)
     try:
         rows = _rows(task.request)
@@ -119,7 +119,7 @@ def run_task(task: RunTask) -> RunRecord | RunFailure:
         return _record(task, method, rows)
     except DatasetError as error:
         return RunFailure(dataset, None, str(error))
-    except Exception as error:  # a learner's fault must not end the other runs
+    except Exception as error:  # the study continues with the other runs
         return RunFailure(dataset, task.method, f"{type(error).__name__}: {error}")
 
 
@@ -129,11 +129,8 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     X, y = rows.X[order], rows.y[order]
     seed = learner_seed(key.seed, key.dataset, key.permutation, key.method)
     _warm_up(method.name, rows.M == 2, p)
-    start = time.perf_counter()
-    answers, places, updates = stream(make(method, seed), X, y, rows.M)
-    seconds = time.perf_counter() - start
-    counts = confusion_counts(y, answers, rows.M)
-    mistakes = np.cumsum(answers != y)
+    result = stream(make(method, seed), X, y, rows.M)
+    counts, checkpoints = result.confusion.counts, result.checkpoints
     return RunRecord(
         **key._asdict(),
         n=n,
@@ -141,50 +138,41 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
         M=rows.M,
         error=error_rate(counts),
         f1=macro_f1(counts),
-        updates=updates[-1],
-        seconds=round(seconds, 6),
+        updates=checkpoints[-1].updates,
+        seconds=round(result.seconds, 6),
         curve=tuple(
-            CurvePoint(row, int(mistakes[row - 1]), changes)
-            for row, changes in zip(places, updates, strict=True)
+            CurvePoint(each.row, each.mistakes, each.updates) for each in checkpoints
         ),
         source=rows.source,
     )
 
 
-def stream(
-    learner: StudyLearner, X: FloatArray, y: IntArray, M: int
-) -> tuple[IntArray, Sequence[int], Sequence[int]]:
-    """Let a learner predict, then learn, each of the rows, once.
+def stream(learner: StudyLearner, X: FloatArray, y: IntArray, M: int) -> Participant:
+    """Predict and then learn each row; return the confusion counts and checkpoints.
 
-    Returns
-    -------
-    tuple
-        The answers (n,), the places of the stream where the run was looked at, and
-        how many rows had changed the model at each of them.
+    Parameters
+    ----------
+    learner
+        One that has not learnt anything.
+    X, y
+        The rows, and the numbers 0 .. M-1 of their classes.
+    M
+        Number of classes, all of which are known from the first row on.
     """
     n = len(y)
-    answers = np.empty(n, np.int64)
     places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()
-    classes = np.arange(M)
-    updates = []
-    for begin, end in pairwise(places):
-        declared = classes if begin == 0 else None
-        predicted = learner.predict_then_learn(X[begin:end], y[begin:end], declared)
-        answers[begin:end] = _numbers(predicted)
-        updates.append(int(learner.n_updates_))
-    return answers, places[1:], updates
-
-
-def _numbers(predicted: NDArray[Any]) -> IntArray:
-    """Return answers as numbers; None, for want of any class, is no answer."""
-    if predicted.dtype != object:
-        return predicted
-    return np.array([NO_ANSWER if label is None else label for label in predicted])
+    numbers = range(M)
+    evaluation = native_evaluation(
+        {"": learner}, labels=LabelIndex(numbers), classes=numbers
+    )
+    evaluation.run([Block(0, X, y, numbers=y)], places[1:], rows_per_call=n)
+    (participant,) = evaluation.participants
+    return participant
 
 
 @cache
 def _warm_up(method: str, two_classes: bool, p: int) -> None:
-    """Have a learner's code compiled or read before its time is taken."""
+    """Compile a learner's code, or load it, before its time is measured."""
     M = 2 if two_classes else 3
     X = np.random.default_rng(0).standard_normal((8, p))
     stream(make(find(method), seed=0), X, np.arange(8) % M, M)

@@ -316,7 +316,7 @@ def test_every_parameter_of_the_estimator_is_an_option(
         (["--batch-size", "none"], "--batch-size must be a number here"),
         (["--compare", "AROW", "PA", "--save", "m"], "--save writes one model"),
         (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded"),
-        (["--load", "m", "--model", "PA"], "--load goes on with the learner"),
+        (["--load", "m", "--model", "PA"], "--load resumes the learner of the file"),
         (["--chunk-rows", "0"], "--chunk-rows: must be at least 1"),
         (["--shuffle", "x"], "must be a whole number"),
         (["--predictions", "no/such/folder/p.csv"], "p.csv cannot be written"),

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.files.encoding.columns import ColumnEncoder
-from rpnb.files.encoding.labels import Book, first_seen
 from rpnb.files.records import FileError, ReadOptions
 
 KINDS: Any = {"number": "number", "word": "category"}
@@ -65,7 +64,9 @@ def cut(rows: list[Row], data: st.DataObject) -> list[list[Row]]:
     return [part for part in parts if part]
 
 
-def feed(machine: ColumnEncoder, parts: list[list[Row]], first: int = 1) -> list[Any]:
+def encode_all(
+    machine: ColumnEncoder, parts: list[list[Row]], first: int = 1
+) -> list[Any]:
     chunks = []
     for part in parts:
         numbers = np.arange(first, first + len(part))
@@ -78,7 +79,7 @@ def feed(machine: ColumnEncoder, parts: list[list[Row]], first: int = 1) -> list
 def test_the_cut_does_not_matter_and_the_rows_are_those_of_a_slow_loop(
     rows: list[Row], data: st.DataObject
 ) -> None:
-    chunks = feed(encoder(), cut(rows, data))
+    chunks = encode_all(encoder(), cut(rows, data))
     assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), slowly(rows))
     labels = [label for _, _, label in rows]
     assert np.concatenate([chunk.y for chunk in chunks]).tolist() == labels
@@ -88,30 +89,32 @@ def test_the_cut_does_not_matter_and_the_rows_are_those_of_a_slow_loop(
 
 
 @given(rows_strategy(), rows_strategy(), st.data())
-def test_going_on_from_a_mark_is_as_if_never_stopped(
+def test_resuming_from_a_position_is_as_if_never_stopped(
     before: list[Row], after: list[Row], data: st.DataObject
 ) -> None:
     whole = encoder()
-    first = feed(whole, [before])
-    rest = feed(whole, cut(after, data), len(before) + 1)
-    # The mark of the first rows, though the encoder has seen more since.
-    state = json.loads(json.dumps(whole.to_json(first[0].mark)))
+    first = encode_all(whole, [before])
+    rest = encode_all(whole, cut(after, data), len(before) + 1)
+    # The position of the first rows, though the encoder has seen more since.
+    state = json.loads(json.dumps(whole.to_json(first[0].position)))
     alone = encoder()
-    assert state == json.loads(json.dumps(alone.to_json(feed(alone, [before])[0].mark)))
+    assert state == json.loads(
+        json.dumps(alone.to_json(encode_all(alone, [before])[0].position))
+    )
     again = encoder()
-    again.go_on(state)
-    resumed = feed(again, [after], len(before) + 1)
+    again.resume(state)
+    resumed = encode_all(again, [after], len(before) + 1)
     for name in ("X", "y", "codes"):
         together = np.concatenate([getattr(chunk, name) for chunk in rest])
         assert_array_equal(getattr(resumed[0], name), together)
-    assert again.to_json(resumed[0].mark) == whole.to_json(rest[-1].mark)
+    assert again.to_json(resumed[0].position) == whole.to_json(rest[-1].position)
 
 
 @given(rows_strategy())
 def test_one_hot_columns_are_the_codes_spread_out(rows: list[Row]) -> None:
     words = list(dict.fromkeys("" if word is None else word for _, word, _ in rows))
     machine = encoder("one-hot", word=words)
-    (chunk,) = feed(machine, [rows])
+    (chunk,) = encode_all(machine, [rows])
     codes = slowly(rows)[:, 1].astype(int)
     assert_array_equal(chunk.X[:, 1:], np.eye(len(words))[codes])
     assert machine.feature_names() == ["number", *(f"word={word}" for word in words)]
@@ -120,7 +123,7 @@ def test_one_hot_columns_are_the_codes_spread_out(rows: list[Row]) -> None:
 def test_one_hot_has_no_place_for_a_new_value() -> None:
     machine = encoder("one-hot", word=["u", "v"])
     with pytest.raises(FileError, match="row 2, column word: 'w' is a new value"):
-        feed(machine, [[(1.0, "u", "a"), (1.0, "w", "a")]])
+        encode_all(machine, [[(1.0, "u", "a"), (1.0, "w", "a")]])
 
 
 @pytest.mark.parametrize(
@@ -131,31 +134,13 @@ def test_one_hot_has_no_place_for_a_new_value() -> None:
         ({"columns": {"word": "category", "number": "number"}}, "the same columns"),
     ],
 )
-def test_other_columns_or_rules_do_not_go_on(
+def test_other_columns_or_options_cannot_be_resumed(
     change: dict[str, Any], message: str
 ) -> None:
     machine = encoder()
-    (chunk,) = feed(machine, [[(1.0, "u", "a")]])
+    (chunk,) = encode_all(machine, [[(1.0, "u", "a")]])
     with pytest.raises(FileError, match=message):
-        encoder().go_on({**machine.to_json(chunk.mark), **change})
-
-
-@given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 30))
-def test_integers_are_numbered_in_first_seen_order(
-    values: list[int], where: int
-) -> None:
-    book = Book()
-    parts = [values[:where], values[where:]]
-    numbers = [book.number_integers(np.array(part, np.int64)) for part in parts if part]
-    seen = list(dict.fromkeys(values))
-    assert book.values == seen
-    assert [seen[i] for part in numbers for i in part] == values
-
-
-@given(st.lists(st.integers(0, 6), max_size=30))
-def test_first_seen_is_the_order_of_a_dictionary(codes: list[int]) -> None:
-    found = first_seen(np.array(codes, np.int64), 7).tolist()
-    assert found == list(dict.fromkeys(codes))
+        encoder().resume({**machine.to_json(chunk.position), **change})
 
 
 def test_labels_of_another_kind_are_refused_where_they_begin() -> None:

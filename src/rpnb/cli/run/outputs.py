@@ -1,23 +1,22 @@
 """Files that a command writes: all of them whole, or none."""
 
 import csv
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
+from rpnb.atomic import AtomicFile
 from rpnb.cli import CommandError
 
 
 class Outputs:
     """Files under temporary names, which get their names when all are written.
 
-    Leaving it by an exception removes them.
+    Leaving the context before `commit` removes them.
     """
 
     def __init__(self) -> None:
-        self._files: dict[Path, Path] = {}
+        self._files: dict[Path, AtomicFile] = {}
         self._open: list[IO[str]] = []
 
     def __enter__(self) -> Self:
@@ -26,24 +25,20 @@ class Outputs:
     def __exit__(self, *_: object) -> None:
         for file in self._open:
             file.close()
-        for temporary in self._files.values():
-            temporary.unlink(missing_ok=True)
+        for pending in self._files.values():
+            pending.discard()
 
     def reserve(self, path: Path) -> Path:
         """Return the temporary name of a file that shall have the name `path`."""
-        if path.is_dir():
-            raise CommandError(f"{path} is a folder, not a file to write to")
         if path in self._files:
             raise CommandError(f"{path} is named twice as a file to write to")
         try:
-            descriptor, name = tempfile.mkstemp(
-                prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
-            )
+            self._files[path] = AtomicFile(path)
+        except IsADirectoryError as error:
+            raise CommandError(f"{path} is a folder, not a file to write to") from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
-        os.close(descriptor)
-        self._files[path] = Path(name)
-        return Path(name)
+        return self._files[path].temporary
 
     def open(self, path: Path) -> IO[str]:
         """Return a file of text to write to."""
@@ -51,39 +46,36 @@ class Outputs:
         self._open.append(file)
         return file
 
-    def finish(self) -> None:
+    def commit(self) -> None:
         """Give all files their names."""
         for file in self._open:
             file.close()
-        mask = os.umask(0)
-        os.umask(mask)
         try:
-            for path, temporary in self._files.items():
-                os.chmod(temporary, 0o666 & ~mask)
-                os.replace(temporary, path)
+            for pending in self._files.values():
+                pending.commit()
         except OSError as error:
             raise CommandError(f"cannot be written: {error}") from error
 
 
 class PredictionsFile:
-    """A CSV file with a line a row: its number, the truth, what was answered.
+    """A CSV file with one line per row: its number, true label and predictions.
 
     Parameters
     ----------
     file
-        Where to.
+        The open file.
     names
-        Of the learners; several have a column each.
-    chances
-        Whether there is a column for the probability, by learner.
+        Of the learners; each has a column.
+    probabilities
+        For each learner, whether it has a column of probabilities.
     """
 
     def __init__(
-        self, file: IO[str], names: Sequence[str], chances: Sequence[bool]
+        self, file: IO[str], names: Sequence[str], probabilities: Sequence[bool]
     ) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         columns = ["row", "truth"]
-        for name, has in zip(names, chances, strict=True):
+        for name, has in zip(names, probabilities, strict=True):
             alone = len(names) == 1
             columns.append("prediction" if alone else name)
             if has:
@@ -94,17 +86,17 @@ class PredictionsFile:
         self,
         rows: Any,
         truth: Any,
-        answers: Sequence[Sequence[Any]],
-        chances: Sequence[Any],
+        predictions: Sequence[Sequence[Any]],
+        probabilities: Sequence[Any],
     ) -> None:
-        """Write rows, with the labels and chances of each learner's answers.
+        """Write rows with the predicted labels and probabilities of each learner.
 
-        An answer that there was not is empty.
+        A missing prediction is empty.
         """
         columns = [rows.tolist(), truth.tolist()]
-        for labels, chance in zip(answers, chances, strict=True):
+        for labels, probability in zip(predictions, probabilities, strict=True):
             columns.append(labels)
-            if chance is not None:
-                column = [f"{c:.6g}" if c == c else "" for c in chance.tolist()]
+            if probability is not None:
+                column = [f"{p:.6g}" if p == p else "" for p in probability.tolist()]
                 columns.append(column)
         self._writer.writerows(zip(*columns, strict=True))

@@ -1,4 +1,4 @@
-"""What `rpnb run` and `rpnb compare` do: one pass over the rows, then the results."""
+"""`rpnb run` and `rpnb compare`: evaluate learners in one pass, write the results."""
 
 import argparse
 import sys
@@ -10,7 +10,6 @@ from typing import Any
 
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.learners import (
-    RPNB,
     class_of,
     given_parameters,
     make_learners,
@@ -20,8 +19,11 @@ from rpnb.cli.run.interrupts import Interrupt
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
+from rpnb.estimators.registry import RPNB
+from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.drivers.selection import REFERENCES
-from rpnb.evaluate.side_by_side import FileEvaluation, RunFacts
+from rpnb.evaluate.evaluation import Evaluation, native_evaluation
+from rpnb.evaluate.result import RunFacts
 from rpnb.files import (
     FileError,
     LabelledArrays,
@@ -43,15 +45,15 @@ def stream(arguments: argparse.Namespace) -> int:
     with Interrupt() as interrupt, Outputs() as outputs:
         try:
             source = _open(arguments, state)
-            course = _Pass(arguments, models, source, outputs)
-            course.go(interrupt)
+            run = _Run(arguments, models, source, outputs)
+            run.evaluate(interrupt)
         except FileError as error:
             raise CommandError(str(error)) from error
-        if course.contest is None:  # stopped before the first row
+        if run.evaluation is None:  # stopped before the first row
             return INTERRUPTED
-        course.write(interrupt.came())
-        outputs.finish()
-        course.say(interrupt.came())
+        run.write(interrupt.came())
+        outputs.commit()
+        run.print(interrupt.came())
     return INTERRUPTED if interrupt.came() else 0
 
 
@@ -66,8 +68,8 @@ def _learners(
         return None, make_learners(names or [RPNB], given, arguments.param)
     if names or given or arguments.param:
         raise CommandError(
-            "--load goes on with the learner and parameters of the file; it takes no "
-            "--model, --compare or parameters beside it"
+            "--load resumes the learner of the file with its parameters; it takes no "
+            "--model, --compare or parameters besides"
         )
     return _load(arguments.load)
 
@@ -128,15 +130,15 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
 
 
 @dataclass(slots=True)
-class _Ahead:
-    """A chunk, and how far the file had been read then."""
+class _ReadChunk:
+    """A chunk, and which share of the file had been read then."""
 
     chunk: LabelledChunk
     share: float | None
 
 
-class _Pass:
-    """One pass over the rows, and what it leaves."""
+class _Run:
+    """One pass over the rows, and its results."""
 
     def __init__(
         self,
@@ -147,53 +149,58 @@ class _Pass:
     ) -> None:
         self._arguments, self._models, self._source = arguments, models, source
         self._outputs = outputs
-        self.contest: FileEvaluation | None = None
-        self._mark: Any = None
+        self.evaluation: Evaluation | None = None
+        self._position: Any = None
         self._p = 0
         self._start = time.monotonic()
         self._seconds = 0.0
         self._predictions: PredictionsFile | None = None
-        self._chances = bool(arguments.predictions) and not arguments.no_probabilities
+        self._probabilities = (
+            bool(arguments.predictions) and not arguments.no_probabilities
+        )
         self._display = Display(sys.stderr, line)
 
-    def go(self, interrupt: Interrupt) -> None:
-        """Go through all rows, or until Ctrl-C."""
+    def evaluate(self, interrupt: Interrupt) -> None:
+        """Predict, then learn, all rows, or until Ctrl-C."""
         batch = max(
             int(model.get_params(deep=False).get("batch_size") or 1)
             for model in self._models.values()
         )
-        # Mini-batches do not reach across calls.
+        # Mini-batches do not extend across calls.
         rows = -(-self._arguments.chunk_rows // batch) * batch
         chunks = self._source.chunks(rows, self._arguments.shuffle)
-        ahead = ReadAhead(_Ahead(chunk, self._source.share()) for chunk in chunks)
+        ahead = ReadAhead(_ReadChunk(chunk, self._source.share()) for chunk in chunks)
         try:
-            for item in ahead.items(interrupt.came):
-                self._take(item.chunk)
+            for read in ahead.items(interrupt.came):
+                if self.evaluation is None:
+                    self.evaluation = self._begin(read.chunk)
+                    blocks = ChunkBlocks(self.evaluation.labels)
+                self._step(self.evaluation, blocks, read.chunk)
                 if not self._arguments.quiet:
-                    self._display(self._progress(item.share))
+                    self._display(self._progress(self.evaluation, read.share))
         finally:
             ahead.close()
             self._source.close()
             self._display.close()
         self._seconds = time.monotonic() - self._start
 
-    def _take(self, chunk: LabelledChunk) -> None:
-        if self.contest is None:
-            self.contest = self._begin(chunk)
+    def _step(
+        self, evaluation: Evaluation, blocks: ChunkBlocks, chunk: LabelledChunk
+    ) -> None:
         try:
-            answers = self.contest.take(chunk)
+            predictions = evaluation.step(blocks.block(chunk))
         except (TypeError, ValueError) as error:
             raise CommandError(
                 f"rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}"
             ) from error
-        self._mark, self._p = chunk.mark, chunk.X.shape[1]
+        self._position, self._p = chunk.position, chunk.X.shape[1]
         if self._predictions is not None:
-            kept = answers[: len(self._models)]
-            labels = [self.contest.spelt(each) for each in kept]
-            chances = [each.chance for each in kept]
-            self._predictions.write(chunk.rows, chunk.y, labels, chances)
+            kept = predictions[: len(self._models)]
+            labels = [evaluation.labels.labels_of(each.numbers) for each in kept]
+            probabilities = [each.probability for each in kept]
+            self._predictions.write(chunk.rows, chunk.y, labels, probabilities)
 
-    def _begin(self, first: LabelledChunk) -> FileEvaluation:
+    def _begin(self, first: LabelledChunk) -> Evaluation:
         if not isinstance(first.X, _dense()):
             for name, model in self._models.items():
                 if not model.__sklearn_tags__().input_tags.sparse:
@@ -202,26 +209,28 @@ class _Pass:
                         "among those that do are PA, OGD and Perceptron"
                     )
         if self._arguments.predictions:
-            chances = [
-                self._chances and hasattr(model, "predict_proba")
+            probabilities = [
+                self._probabilities and hasattr(model, "predict_proba")
                 for model in self._models.values()
             ]
             file = self._outputs.open(self._arguments.predictions)
-            self._predictions = PredictionsFile(file, list(self._models), chances)
+            self._predictions = PredictionsFile(file, list(self._models), probabilities)
         classes = self._source.declared
         if self._arguments.classes:
             classes = _as_labels(self._arguments.classes, first.y.dtype.kind)
         if self._arguments.load:
             classes = None
         self._warm_up(first, classes)
-        window = self._arguments.window
-        references = {name: learner() for name, learner in REFERENCES.items()}
-        return FileEvaluation(
-            self._models, references, classes, window, chances=self._chances
+        return native_evaluation(
+            self._models,
+            {name: learner() for name, learner in REFERENCES.items()},
+            classes=classes,
+            window=self._arguments.window,
+            probabilities=self._probabilities,
         )
 
     def _warm_up(self, first: LabelledChunk, classes: Any) -> None:
-        """Have the learners' code compiled or read before their time is taken."""
+        """Compile the learners' code, or load it, before their time is measured."""
         from sklearn.base import clone
 
         if not self._arguments.quiet and sys.stderr.isatty():
@@ -232,23 +241,22 @@ class _Pass:
                 for part in (slice(0, 32), slice(32, 64)):
                     if first.y[part].shape[0]:
                         trial.predict_then_learn(first.X[part], first.y[part], classes)
-                if self._chances and hasattr(trial, "predict_proba"):
+                if self._probabilities and hasattr(trial, "predict_proba"):
                     trial.predict_proba(first.X[:1])
             except (TypeError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from error
 
-    def _progress(self, share: float | None) -> StreamProgress:
-        assert self.contest is not None  # noqa: S101 - rows were taken
-        first = self.contest.players[0]
+    def _progress(self, evaluation: Evaluation, share: float | None) -> StreamProgress:
+        first = evaluation.participants[0]
         return StreamProgress(
-            rows=self.contest.rows,
+            rows=evaluation.rows,
             share=share,
             seconds=time.monotonic() - self._start,
             errors={
-                player.name: (player.record.error, player.record.window_error)
-                for player in self.contest.players[: len(self._models)]
+                each.name: (each.confusion.error, each.confusion.window_error)
+                for each in evaluation.participants[: len(self._models)]
             },
-            window=min(self._arguments.window, self.contest.rows),
+            window=min(self._arguments.window, evaluation.rows),
             updates=int(first.model.n_updates_),
         )
 
@@ -262,13 +270,13 @@ class _Pass:
             model.save(path)
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
-            attach_json(path, _ENCODER, encoder.to_json(self._mark))
+            attach_json(path, _ENCODER, encoder.to_json(self._position))
         if self._arguments.report:
             from rpnb.report.stream import stream_page
 
-            assert self.contest is not None  # noqa: S101 - rows were taken
+            assert self.evaluation is not None  # noqa: S101 - there were rows
             page = stream_page(
-                self.contest, self._facts(interrupted), self._arguments.command_line
+                self.evaluation, self._facts(interrupted), self._arguments.command_line
             )
             self._outputs.open(self._arguments.report).write(page)
 
@@ -286,14 +294,14 @@ class _Pass:
             written=tuple(str(path) for path in written if path is not None),
         )
 
-    def say(self, interrupted: bool) -> None:
+    def print(self, interrupted: bool) -> None:
         """Print the results."""
-        assert self.contest is not None  # noqa: S101 - rows were taken
+        assert self.evaluation is not None  # noqa: S101 - there were rows
         facts = self._facts(interrupted)
         show = as_json if self._arguments.json else as_table
-        sys.stdout.write(show(self.contest, facts))
+        sys.stdout.write(show(self.evaluation, facts))
         if interrupted:
-            sys.stderr.write(f"Stopped after {self.contest.rows} rows.\n")
+            sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
 
 
 def _dense() -> type:

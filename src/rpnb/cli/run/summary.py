@@ -1,4 +1,4 @@
-"""What a pass over a stream found: a table for people, JSON for machines."""
+"""The results of a run: as a table, or as JSON."""
 
 import json
 from typing import Any
@@ -8,13 +8,12 @@ import numpy as np
 from rpnb._version import __version__
 from rpnb.cli.progress import duration
 from rpnb.cli.run.stream_progress import memory
-from rpnb.evaluate.confusion import ErrorCounts
-from rpnb.evaluate.metrics import class_scores
-from rpnb.evaluate.player import Participant
-from rpnb.evaluate.side_by_side import FileEvaluation, RunFacts
+from rpnb.evaluate.evaluation import Evaluation, Participant
+from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
+from rpnb.evaluate.result import RunFacts
 from rpnb.report.tables import TextTable, to_text
 
-# Which of its forms a learner was run in, as the study's tables say it.
+# Notes on how a learner's densities were combined, as in the study's tables.
 _DENSITIES = {
     "log": 'logarithms of densities are added (density="log"), which is sound; MOA and '
     "the paper's figures multiply densities",
@@ -23,36 +22,36 @@ _DENSITIES = {
 }
 
 
-def as_table(contest: FileEvaluation, facts: RunFacts) -> str:
-    """Return the results for people."""
+def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
+    """Return the results as a table of text."""
     order = (
         "in the order of the file"
         if facts.order == "file"
         else (f"shuffled with {facts.order}")
     )
     lines = []
-    for player in contest.players:
-        tally = player.record
+    for participant in evaluation.participants:
+        confusion = participant.confusion
         lines.append(
             (
-                player.name,
-                f"{tally.error:.4f}",
-                f"{tally.window_error:.4f}",
-                f"{player.record.macro_f1:.4f}",
-                f"{player.model.n_updates_:,}",
-                f"{tally.rows / max(player.seconds, 1e-9):,.0f}",
+                participant.name,
+                f"{confusion.error:.4f}",
+                f"{confusion.window_error:.4f}",
+                f"{true_class_macro_f1(confusion.counts):.4f}",
+                f"{participant.model.n_updates_:,}",
+                f"{confusion.rows / max(participant.seconds, 1e-9):,.0f}",
             )
         )
-    classes = len(contest.occurring())
+    classes = len(evaluation.frequent_labels())
     megabytes = memory(peak=True)
     notes = [
-        f"{duration(facts.seconds)}, {contest.rows / max(facts.seconds, 1e-9):,.0f} "
+        f"{duration(facts.seconds)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
         "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
     ]
     notes += [
-        f"{player.name}: {_DENSITIES[player.model.density]}"
-        for player in contest.players
-        if hasattr(player.model, "density")
+        f"{participant.name}: {_DENSITIES[participant.model.density]}"
+        for participant in evaluation.participants
+        if hasattr(participant.model, "density")
     ]
     if facts.loaded is not None:
         notes.append(
@@ -63,7 +62,7 @@ def as_table(contest: FileEvaluation, facts: RunFacts) -> str:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
     notes += [f"written: {path}" for path in facts.written]
     table = TextTable(
-        f"{facts.source}: {contest.rows:,} rows, {facts.p} features, "
+        f"{facts.source}: {evaluation.rows:,} rows, {facts.p} features, "
         f"{classes} classes, {order}",
         ("learner", "error", f"last {facts.window:,}", "macro F1", "updates", "rows/s"),
         tuple(lines),
@@ -72,18 +71,18 @@ def as_table(contest: FileEvaluation, facts: RunFacts) -> str:
     return to_text(table)
 
 
-def as_json(contest: FileEvaluation, facts: RunFacts) -> str:
+def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
     """Return the results as one JSON object on a line."""
-    order = contest.sorted_labels()
+    order = evaluation.sorted_labels()
     megabytes = memory(peak=True)
     return (
         json.dumps(
             {
                 "rpnb_version": __version__,
                 "source": facts.source,
-                "rows": contest.rows,
+                "rows": evaluation.rows,
                 "features": facts.p,
-                "classes": [contest.labels[i] for i in order],
+                "classes": [evaluation.labels.labels[i] for i in order],
                 "order": facts.order,
                 "window": facts.window,
                 "seconds": round(facts.seconds, 3),
@@ -91,7 +90,10 @@ def as_json(contest: FileEvaluation, facts: RunFacts) -> str:
                 "interrupted": facts.interrupted,
                 "loaded": facts.loaded,
                 "written": list(facts.written),
-                "learners": [_learner(player, order) for player in contest.players],
+                "learners": [
+                    _learner(participant, order)
+                    for participant in evaluation.participants
+                ],
             },
             ensure_ascii=False,
             allow_nan=False,
@@ -100,25 +102,25 @@ def as_json(contest: FileEvaluation, facts: RunFacts) -> str:
     )
 
 
-def _learner(player: Participant[ErrorCounts], order: list[int]) -> dict[str, Any]:
-    tally = player.record
-    scores = class_scores(tally.counts)
-    parameters: Any = player.model
+def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
+    confusion = participant.confusion
+    scores = class_scores(confusion.counts)
+    parameters: Any = participant.model
     return {
-        "name": player.name,
-        "reference": player.reference,
+        "name": participant.name,
+        "reference": participant.reference,
         "parameters": {
             name: value
             for name, value in parameters.get_params(deep=False).items()
             if isinstance(value, int | float | str | None)
         },
-        "error": tally.error,
-        "window_error": tally.window_error,
-        "macro_f1": player.record.macro_f1,
-        "mistakes": tally.mistakes,
-        "updates": int(player.model.n_updates_),
-        "seconds": round(player.seconds, 6),
-        "confusion": tally.counts[np.ix_(order, [*order, len(order)])].tolist(),
+        "error": confusion.error,
+        "window_error": confusion.window_error,
+        "macro_f1": true_class_macro_f1(confusion.counts),
+        "mistakes": confusion.mistakes,
+        "updates": int(participant.model.n_updates_),
+        "seconds": round(participant.seconds, 6),
+        "confusion": confusion.counts[np.ix_(order, [*order, len(order)])].tolist(),
         "precision": scores.precision[order].tolist(),
         "recall": scores.recall[order].tolist(),
         "f1": scores.f1[order].tolist(),

@@ -1,8 +1,8 @@
-"""How each kind of learner is driven along a stream: predict rows, learn rows.
+"""How learners of other packages are driven along a stream: predict rows, learn rows.
 
-A driver knows one kind's methods and nothing of streams, and gets blocks that it has
-prepared. Answers are numbers of labels; where it was asked for, each comes with the
-probability that the learner gave to the true label, or to its answer.
+A driver knows the methods of one kind of learner and nothing of streams, and gets
+blocks that it has prepared. Predictions are numbers of labels; where probabilities are
+asked for, each comes with the probability of the true label, or of the prediction.
 """
 
 from abc import ABC, abstractmethod
@@ -17,21 +17,20 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, Table, join, join_labels
 from rpnb.evaluate.delays import Event, Events
-from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.labels import LabelIndex
+from rpnb.labels import NO_LABEL, LabelIndex
 
 _NOTHING = np.zeros(0, np.int64)
 
-#: The probabilities that are asked for: none, of the true label, of the answer.
-Chances: TypeAlias = Literal["none", "truth", "answer"]
+#: The probabilities that are asked for: none, of the true label, of the prediction.
+Probabilities: TypeAlias = Literal["none", "truth", "prediction"]
 
 
 class Predictions(NamedTuple):
-    """What a learner says of rows."""
+    """What a learner predicts for rows."""
 
     numbers: IntArray
-    """(n,) the number of each answer, −1 for none"""
-    chance: FloatArray | None
+    """(n,) the number of each predicted label, −1 for none"""
+    probability: FloatArray | None
     """(n,) the probabilities; None where they are not asked for"""
 
 
@@ -42,41 +41,43 @@ class Driver(ABC):
     ----------
     model
         The learner. It is changed.
-    numbering
-        Of all labels.
-    chances
+    labels
+        The numbers of all labels.
+    probabilities
         Which probabilities are asked for.
     """
 
-    def __init__(self, model: Any, numbering: LabelIndex, chances: Chances) -> None:
+    def __init__(
+        self, model: Any, labels: LabelIndex, probabilities: Probabilities
+    ) -> None:
         self.model = model
-        self.numbering = numbering
-        self.chances = chances
+        self.labels = labels
+        self.probabilities = probabilities
 
     @abstractmethod
     def predict(self, block: Block) -> Predictions:
-        """Answer rows with the model as it stands. Labels serve for chances only."""
+        """Predict rows without learning; labels are for their probabilities only."""
 
     @abstractmethod
     def learn(self, block: Block) -> None:
         """Learn rows, one after the other."""
 
     def predict_then_learn(self, block: Block) -> Predictions:
-        """Predict each row, learn it, and go on to the next."""
+        """Predict each row with what was known before it, then learn it."""
         parts = []
         for row in range(block.start, block.stop):
             one = block.part(row, row + 1)
             parts.append(self.predict(one))
             self.learn(one)
-        return join_answers(parts)
+        return join_predictions(parts)
 
-    def play(self, block: Block, events: Events) -> Predictions:
-        """Predict and learn rows of a block, which events count from its first."""
-        parts = [self.play_one(block.take(event.rows), event) for event in events]
-        return join_answers([part for part in parts if part is not None])
+    def process(self, block: Block, events: Events) -> Predictions:
+        """Predict and learn rows of a block, numbered in it by the events."""
+        parts = [self.process_one(block.take(event.rows), event) for event in events]
+        return join_predictions([part for part in parts if part is not None])
 
-    def play_one(self, block: Block, event: Event) -> Predictions | None:
-        """Do with all rows of a block what an event says; None if that asks nothing."""
+    def process_one(self, block: Block, event: Event) -> Predictions | None:
+        """Predict or learn all rows of a block; None if none is to be predicted."""
         if not event.predict:
             self.learn(block)
             return None
@@ -85,14 +86,14 @@ class Driver(ABC):
         return self.predict(block)
 
     def finish(self) -> None:  # noqa: B027 - most hold nothing back
-        """Learn what is held back at the end of the stream."""
+        """Learn the rows that are held back at the end of the stream."""
 
     @abstractmethod
     def updates(self) -> int:
-        """Return how many rows have changed the model since the driver began."""
+        """Return how many rows have changed the model since the driver was made."""
 
     def prepare(self, block: Block) -> Block:
-        """Bring rows into the form that the learner wants; done outside its time."""
+        """Convert rows to the form that the learner takes; not counted as its time."""
         return block.tabled
 
 
@@ -114,45 +115,40 @@ class BatchDriver(Driver):
     def __init__(
         self,
         model: Any,
-        numbering: LabelIndex,
-        chances: Chances,
+        labels: LabelIndex,
+        probabilities: Probabilities,
         *,
         classes: LabelArray | None,
         batch_size: int,
     ) -> None:
-        super().__init__(model, numbering, chances)
+        super().__init__(model, labels, probabilities)
         self._classes = classes
         self._size = batch_size
         self._held: list[Block] = []
         self._learnt = 0
-        self._begun = hasattr(model, "classes_")
+        self._fitted = hasattr(model, "classes_")
 
     def predict(self, block: Block) -> Predictions:
-        """Answer rows by `predict`; in silence before the first is learnt."""
-        if not self._begun:
-            return silence(block, self.chances)
-        chance = None
-        labels = np.asarray(self.model.predict(block.X))
-        if self.chances != "none":
-            asked = block.y if self.chances == "truth" else labels
-            chance = chances_of(self.model, block.X, asked)
-        return Predictions(self.numbering.of(labels), chance)
+        """Predict rows by `predict`; before the first is learnt there is none."""
+        if not self._fitted:
+            return no_predictions(block, self.probabilities)
+        return predict_labels(self, block)
 
     def learn(self, block: Block) -> None:
         """Hold rows, and learn those of each full batch by `partial_fit`."""
-        for begin, end in self._cuts(block):
+        for begin, end in self._parts(block):
             self._hold(block.part(begin, end))
 
     def predict_then_learn(self, block: Block) -> Predictions:
-        """Predict up to a batch's end, learn it, and go on."""
+        """Predict the rows of a batch, then learn it, batch by batch."""
         parts = []
-        for begin, end in self._cuts(block):
+        for begin, end in self._parts(block):
             part = block.part(begin, end)
             parts.append(self.predict(part))
             self._hold(part)
-        return join_answers(parts)
+        return join_predictions(parts)
 
-    def _cuts(self, block: Block) -> list[tuple[int, int]]:
+    def _parts(self, block: Block) -> list[tuple[int, int]]:
         """Return the parts of a block that end where a batch is full."""
         first = self._size - sum(map(len, self._held))
         edges = list(range(block.start + first, block.stop, self._size))
@@ -170,11 +166,11 @@ class BatchDriver(Driver):
             return
         X = join([block.X for block in self._held])
         y = join_labels([block.y for block in self._held])
-        if self._begun or self._classes is None:
+        if self._fitted or self._classes is None:
             self.model.partial_fit(X, y)
         else:
             self.model.partial_fit(X, y, classes=self._classes)
-        self._begun = True
+        self._fitted = True
         self._learnt += len(y)
         self._held = []
 
@@ -187,8 +183,10 @@ class BatchDriver(Driver):
 class RiverDriver(Driver):
     """Drives River's classifiers, row by row."""
 
-    def __init__(self, model: Any, numbering: LabelIndex, chances: Chances) -> None:
-        super().__init__(model, numbering, chances)
+    def __init__(
+        self, model: Any, labels: LabelIndex, probabilities: Probabilities
+    ) -> None:
+        super().__init__(model, labels, probabilities)
         self._learnt = 0
 
     def prepare(self, block: Block) -> Block:
@@ -196,15 +194,15 @@ class RiverDriver(Driver):
         return replace(block, X=block.records)
 
     def predict(self, block: Block) -> Predictions:
-        """Answer rows by `predict_one`."""
-        rows, chance = block.X, None
+        """Predict rows by `predict_one`."""
+        rows, probability = block.X, None
         labels = [self.model.predict_one(x) for x in rows]
-        if self.chances != "none":
-            asked = block.y.tolist() if self.chances == "truth" else labels
+        if self.probabilities != "none":
+            asked = block.y.tolist() if self.probabilities == "truth" else labels
             given = [self.model.predict_proba_one(x) for x in rows]
             pairs = zip(given, asked, strict=True)
-            chance = np.array([p.get(y, 0.0) for p, y in pairs], dtype=np.float64)
-        return Predictions(self.numbering.of(labels), chance)
+            probability = np.array([p.get(y, 0.0) for p, y in pairs], dtype=np.float64)
+        return Predictions(self.labels.of(labels), probability)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `learn_one`."""
@@ -214,28 +212,38 @@ class RiverDriver(Driver):
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Call `predict_one`, then `learn_one`, for each row."""
-        if self.chances != "none":
+        if self.probabilities != "none":
             return super().predict_then_learn(block)
         labels = []
         for x, y in zip(block.X, block.y.tolist(), strict=True):
             labels.append(self.model.predict_one(x))
             self.model.learn_one(x, y)
         self._learnt += len(block)
-        return Predictions(self.numbering.of(labels), None)
+        return Predictions(self.labels.of(labels), None)
 
     def updates(self) -> int:
         """Return how many rows were learnt."""
         return self._learnt
 
 
-def silence(block: Block, chances: Chances) -> Predictions:
-    """Return no answer to any row."""
-    none = np.full(len(block), NO_ANSWER)
-    return Predictions(none, None if chances == "none" else np.zeros(len(block)))
+def no_predictions(block: Block, probabilities: Probabilities) -> Predictions:
+    """Return that no row of a block has a prediction."""
+    none = np.full(len(block), NO_LABEL)
+    return Predictions(none, None if probabilities == "none" else np.zeros(len(block)))
 
 
-def chances_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
-    """Return the probability of a label for each row; 0 of a class not known yet."""
+def predict_labels(driver: Driver, block: Block) -> Predictions:
+    """Predict rows by the methods `predict` and `predict_proba` of a fitted model."""
+    model, probability = driver.model, None
+    labels = np.asarray(model.predict(block.X))
+    if driver.probabilities != "none":
+        asked = block.y if driver.probabilities == "truth" else labels
+        probability = probabilities_of(model, block.X, asked)
+    return Predictions(driver.labels.of(labels), probability)
+
+
+def probabilities_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
+    """Return the probability of one label for each row; 0 of a class not known yet."""
     P = model.predict_proba(X)
     index: dict[Hashable, int] = {c: m for m, c in enumerate(model.classes_.tolist())}
     known = [index.get(label, -1) for label in labels.tolist()]
@@ -243,11 +251,11 @@ def chances_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
     return np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
 
 
-def join_answers(parts: Sequence[Predictions]) -> Predictions:
-    """Return answers of several calls as one."""
+def join_predictions(parts: Sequence[Predictions]) -> Predictions:
+    """Return the predictions of several calls as one."""
     if len(parts) == 1:
         return parts[0]
     numbers = np.concatenate([_NOTHING, *(part.numbers for part in parts)])
-    if not parts or parts[0].chance is None:
+    if not parts or parts[0].probability is None:
         return Predictions(numbers, None)
-    return Predictions(numbers, np.concatenate([part.chance for part in parts]))
+    return Predictions(numbers, np.concatenate([part.probability for part in parts]))

@@ -1,6 +1,6 @@
 """How the learners of this package are driven along a stream.
 
-Rows are handed over with the numbers of their classes wherever the learner knows all of
+Rows are passed with the numbers of their classes wherever the learner knows all of
 them, so that labels are looked up once for all learners.
 """
 
@@ -9,87 +9,85 @@ from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
-from rpnb.estimators.stream.checked_rows import CheckedRows
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.validated_rows import ValidatedRows
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
-    Chances,
     Driver,
     Predictions,
-    chances_of,
-    join_answers,
-    silence,
+    Probabilities,
+    join_predictions,
+    no_predictions,
+    predict_labels,
+    probabilities_of,
 )
-from rpnb.evaluate.drivers.stepping import chances_too
-from rpnb.evaluate.metrics import NO_ANSWER
-from rpnb.labels import LabelIndex
+from rpnb.labels import NO_LABEL, LabelIndex
 
-# Edges of so many runs of events, on which checking their rows once is worth while.
-_MANY = 4
-# The number of a class that is neither the truth nor an answer of any row so far.
-_UNMET = -2
+# From so many runs of equal events on, checking their rows once saves time.
+_MANY_RUNS = 4
+# The number of a class that is neither true nor predicted in any row so far.
+_NOT_MET = -2
+# Rows whose probabilities are computed at once at most, while no mistake is met.
+_MOST_ROWS = 4096
 
 
 @final
 class NativeDriver(Driver):
-    """Drives the learners of this package, whose answers no cut changes.
+    """Drives the learners of this package, whose predictions depend on no chunking.
 
     Parameters
     ----------
     classes
         Classes to declare with the first rows learnt.
     late
-        Whether labels may come late. Then there is no answer before the first label is
-        learnt, although classes are declared: rows and labels that happen to meet must
-        not make a difference.
-    blind
-        Whether the learner looks at labels only, and is shown no features.
+        Whether labels may come late. Then there is no prediction before the first label
+        is learnt, although classes are declared: whether a row and an earlier label
+        happen to come in one call must not make a difference.
+    labels_only
+        Whether the learner looks at labels only, and gets no features.
     """
 
     def __init__(
         self,
         model: StreamClassifier[Any],
-        numbering: LabelIndex,
-        chances: Chances,
+        labels: LabelIndex,
+        probabilities: Probabilities = "none",
         *,
-        classes: LabelArray | None,
-        late: bool,
-        blind: bool = False,
+        classes: LabelArray | None = None,
+        late: bool = False,
+        labels_only: bool = False,
     ) -> None:
-        super().__init__(model, numbering, chances)
+        super().__init__(model, labels, probabilities)
         self._classes = classes
         self._late = late
-        self._blind = blind
-        self._before = model.n_updates_ if self._begun else 0
-        # The learner's numbers of the numbered labels, and the other way round, for
+        self._labels_only = labels_only
+        self._before = model.n_updates_ if self._fitted else 0
+        # The model's numbers of the labels in the index, and the other way round, for
         # the classes that it had then and as many labels as there were.
-        self._to_own = self._from_own = np.zeros(0, np.int64)
+        self._to_model = self._from_model = np.zeros(0, np.int64)
         self._all_met = False
         self._known: LabelArray | None = None
 
     @property
-    def _begun(self) -> bool:
+    def _fitted(self) -> bool:
         return bool(self.model.__sklearn_is_fitted__())
 
     def prepare(self, block: Block) -> Block:
-        """Return rows as a table, without features for the blind."""
-        if self._blind:
+        """Return rows as a table, without features where labels are enough."""
+        if self._labels_only:
             return replace(block, X=np.zeros((len(block), 1)), checked=True)
         return block.tabled
 
     def predict(self, block: Block) -> Predictions:
-        """Answer rows by `predict`; in silence before the first is learnt."""
-        if not self._begun:
-            return silence(block, self.chances)
-        labels, chance = self.model.predict(block.X), None
-        if self.chances != "none":
-            asked = block.y if self.chances == "truth" else labels
-            chance = chances_of(self.model, block.X, asked)
-        return Predictions(self.numbering.of(labels), chance)
+        """Predict rows by `predict`; before the first is learnt there is none."""
+        if not self._fitted:
+            return no_predictions(block, self.probabilities)
+        return predict_labels(self, block)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `partial_fit`."""
@@ -97,94 +95,158 @@ class NativeDriver(Driver):
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Predict, then learn, a whole block in one call."""
-        if not self._begun and (self._late or self.chances == "truth"):
+        if not self._fitted and (self._late or self.probabilities == "truth"):
             first = block.part(block.start, block.start + 1)
-            silent = silence(first, self.chances)
+            none = no_predictions(first, self.probabilities)
             self.learn(first)
             if len(block) == 1:
-                return silent
+                return none
             rest = block.part(block.start + 1, block.stop)
-            return join_answers([silent, self.predict_then_learn(rest)])
-        if self.chances != "none":
-            labels, chance = chances_too(
-                self.model, block.X, block.y, self._declared(), self.chances
+            return join_predictions([none, self.predict_then_learn(rest)])
+        if self.probabilities != "none":
+            labels, probability = predict_proba_then_learn(
+                self.model, block.X, block.y, self._declared(), self.probabilities
             )
-            return Predictions(self.numbering.of(labels), chance)
-        return Predictions(self._answered(block), None)
-
-    def _answered(self, block: Block) -> IntArray:
-        own = None
-        if self._begun and self._classes is None:
-            own = self._own_numbers(block)
-        if own is None or own.min() < 0:
+            return Predictions(self.labels.of(labels), probability)
+        numbers = None
+        if self._fitted and self._classes is None:
+            numbers = self._model_numbers(block)
+        if numbers is None or numbers.min() < 0:
             labels = self.model.predict_then_learn(block.X, block.y, self._declared())
-            return self.numbering.of(labels)
-        rows = CheckedRows(self.model, block.X, checked=block.checked)
-        return self._translated(rows.predict_then_learn(own))
+            return Predictions(self.labels.of(labels), None)
+        rows = ValidatedRows(self.model, block.X, checked=block.checked)
+        return Predictions(self._numbers_of(rows.predict_then_learn(numbers)), None)
 
-    def play(self, block: Block, events: Events) -> Predictions:
+    def process(self, block: Block, events: Events) -> Predictions:
         """Predict and learn rows of a block, in one call where they alternate."""
         edges = events.edges()
-        if len(edges) < _MANY or self.chances != "none":
-            return super().play(block, events)
+        if len(edges) < _MANY_RUNS or self.probabilities != "none":
+            return super().process(block, events)
         parts, done = [], 0
         while done < len(events):
-            if self._begun and self._classes is None:
-                part = self._play_known(block, events[done:])
-                parts.append(Predictions(part[1], None))
-                done += part[0]
+            if self._fitted and self._classes is None:
+                n, numbers = self._process_known(block, events[done:])
+                parts.append(Predictions(numbers, None))
+                done += n
             if done < len(events):
-                # What brings the first class, or a new one, goes the long way.
+                # Events with the first class, or a new one, are processed run by run.
                 end = edges[bisect_right(edges, done)]
                 for event in events[done:end]:
-                    answers = self.play_one(block.take(event.rows), event)
-                    if answers is not None:
-                        parts.append(answers)
+                    part = self.process_one(block.take(event.rows), event)
+                    if part is not None:
+                        parts.append(part)
                 done = end
-        return join_answers(parts)
+        return join_predictions(parts)
 
-    def _play_known(self, block: Block, events: Events) -> tuple[int, IntArray]:
-        """Play events until one brings a new class; return how many, and answers."""
-        own = self._own_numbers(block)[events.rows]
-        new = np.flatnonzero(events.learn & (own < 0))
+    def _process_known(self, block: Block, events: Events) -> tuple[int, IntArray]:
+        """Process events up to the first of a new class; return how many, and results.
+
+        The results are the numbers of the predicted labels.
+        """
+        numbers = self._model_numbers(block)[events.rows]
+        new = np.flatnonzero(events.learn & (numbers < 0))
         n = int(new[0]) if new.shape[0] > 0 else len(events)
         if n == 0:
-            return 0, own[:0]
-        rows = CheckedRows(self.model, block.X, checked=block.checked)
-        numbers = np.where(events.learn, own, -1)[:n]
-        answers = rows.play(events.rows[:n], numbers)[events.predict[:n]]
-        return n, self._translated(answers)
+            return 0, numbers[:0]
+        rows = ValidatedRows(self.model, block.X, checked=block.checked)
+        learnt = np.where(events.learn, numbers, -1)[:n]
+        predicted = rows.predict_and_learn(events.rows[:n], learnt)[events.predict[:n]]
+        return n, self._numbers_of(predicted)
 
-    def _own_numbers(self, block: Block) -> IntArray:
-        """Return the learner's numbers of a block's labels, −1 for those it has not."""
-        self._look_up()
-        return self._to_own[block.numbers]
+    def _model_numbers(self, block: Block) -> IntArray:
+        """Return the model's numbers of a block's labels, −1 for unknown ones."""
+        self._update_tables()
+        return self._to_model[block.numbers]
 
-    def _look_up(self) -> None:
+    def _update_tables(self) -> None:
+        """Translate between the model's numbers and the index, if either has grown."""
         classes = self.model.classes_
-        if classes is self._known and len(self.numbering) == self._to_own.shape[0]:
+        if classes is self._known and len(self.labels) == self._to_model.shape[0]:
             return
-        labels = self.numbering.labels
-        index = {label: m for m, label in enumerate(classes.tolist())}
-        met = [self.numbering.find(label) for label in index]
-        self._to_own = np.array([index.get(label, -1) for label in labels], np.int64)
-        # No answer, −1, is looked up in the last place.
-        there = [_UNMET if number is None else number for number in met]
-        self._from_own = np.array([*there, NO_ANSWER], np.int64)
-        self._all_met = _UNMET not in there
+        by_model = LabelIndex(classes.tolist())
+        self._to_model = by_model.find_all(self.labels.labels)
+        found = self.labels.find_all(by_model.labels)
+        # No prediction, −1, is looked up in the last place.
+        self._from_model = np.append(np.where(found < 0, _NOT_MET, found), NO_LABEL)
+        self._all_met = bool((found >= 0).all())
         self._known = classes
 
-    def _translated(self, own: IntArray) -> IntArray:
-        """Return the numbers of answers that are the learner's own numbers."""
-        numbers = self._from_own[own]
-        if not self._all_met and _UNMET in numbers:
-            return self.numbering.of(decode(own, self.model.classes_))
+    def _numbers_of(self, predicted: IntArray) -> IntArray:
+        """Return the labels' numbers of predictions in the model's numbers."""
+        numbers = self._from_model[predicted]
+        if not self._all_met and _NOT_MET in numbers:
+            return self.labels.of(decode(predicted, self.model.classes_))
         return numbers
 
     def _declared(self) -> LabelArray | None:
+        """Return the classes to declare: once."""
         classes, self._classes = self._classes, None
         return classes
 
     def updates(self) -> int:
         """Return how many rows have changed the model."""
-        return int(self.model.n_updates_) - self._before if self._begun else 0
+        return int(self.model.n_updates_) - self._before if self._fitted else 0
+
+
+def predict_proba_then_learn(
+    model: Any, X: Any, y: NDArray[Any], classes: Any, of: Probabilities
+) -> tuple[NDArray[Any], FloatArray]:
+    """Predict each row, then learn it; return labels and their probabilities.
+
+    The labels are those of `predict_then_learn`, which gives no probabilities. A model
+    that changes with mistakes alone stays the same up to the next mistake, so the
+    probabilities of those rows are computed at once; for any other, row by row.
+
+    Parameters
+    ----------
+    model
+        The learner.
+    X, y
+        Rows and their labels.
+    classes
+        Classes to declare with the first row; None for none.
+    of
+        Whose probability: "prediction", or "truth" for the true labels.
+
+    Returns
+    -------
+    tuple
+        The labels (n,) and the probabilities (n,), NaN where no class was known yet.
+    """
+    n = y.shape[0]
+    parts: list[NDArray[Any]] = []
+    probability = np.full(n, np.nan)
+    constant = _changes_with_mistakes_alone(model)
+    done, ahead = 0, 1
+    while done < n:
+        stop = min(done + (ahead if constant else 1), n)
+        if not hasattr(model, "classes_"):
+            stop = done + 1
+        else:
+            best = model.predict(X[done:stop])
+            wrong = np.flatnonzero(best != y[done:stop])
+            if wrong.shape[0]:
+                stop = done + int(wrong[0]) + 1
+            ahead = max(ahead // 2, 1) if wrong.shape[0] else min(2 * ahead, _MOST_ROWS)
+            asked = y[done:stop] if of == "truth" else best[: stop - done]
+            probability[done:stop] = probabilities_of(model, X[done:stop], asked)
+        parts.append(model.predict_then_learn(X[done:stop], y[done:stop], classes))
+        classes = None
+        done = stop
+    if any(part.dtype == object for part in parts):
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts), probability
+
+
+def _changes_with_mistakes_alone(model: Any) -> bool:
+    """Whether rows that are predicted correctly leave the probabilities as they are.
+
+    Class frequencies, as a prior, change with every row.
+    """
+    parameters = model.get_params(deep=False)
+    return (
+        parameters.get("update") == "mistakes"
+        and parameters.get("batch_size") == 1
+        and isinstance(parameters.get("class_prior"), str)
+        and parameters["class_prior"] == "uniform"
+    )

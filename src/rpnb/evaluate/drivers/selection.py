@@ -1,4 +1,4 @@
-"""Which driver a learner needs, decided by what it can do, and how large it is."""
+"""Which driver a learner gets, by the methods it has; and how large a learner is."""
 
 import pickle
 from collections.abc import Mapping
@@ -10,11 +10,16 @@ from sklearn.base import is_classifier
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.learners.references import MajorityClass, NoChange
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.evaluate.drivers.driver import BatchDriver, Chances, Driver, RiverDriver
+from rpnb.evaluate.drivers.driver import (
+    BatchDriver,
+    Driver,
+    Probabilities,
+    RiverDriver,
+)
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.labels import LabelIndex
 
-#: The references that stand beside the learners in every table.
+#: The references that every table has besides the learners.
 REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
     "majority class": MajorityClass,
     "same as last": NoChange,
@@ -22,7 +27,7 @@ REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
 
 
 def named(models: Any) -> dict[str, Any]:
-    """Return learners by name: a mapping as it is, one learner under its class."""
+    """Return learners by name; a single learner gets the name of its class."""
     if not isinstance(models, Mapping):
         return {type(models).__name__: models}
     if not models:
@@ -35,13 +40,13 @@ def named(models: Any) -> dict[str, Any]:
     return dict(models)
 
 
-def is_own(model: Any) -> bool:
+def is_native(model: Any) -> bool:
     """Whether a learner is of this package."""
     return isinstance(model, StreamClassifier)
 
 
 def is_river(model: Any) -> bool:
-    """Whether a learner speaks River's language; River itself is not imported."""
+    """Whether a learner has River's methods; River itself is not imported."""
     return (
         not hasattr(model, "partial_fit")
         and callable(getattr(model, "learn_one", None))
@@ -50,13 +55,13 @@ def is_river(model: Any) -> bool:
 
 
 def check_learner(name: str, model: Any) -> None:
-    """Refuse what cannot learn along a stream."""
+    """Raise an error if a learner cannot learn from a stream."""
     if isinstance(model, type):
         raise TypeError(
             f"{name} must be a learner, got the class {model.__name__}: make one with "
             f"{model.__name__}()"
         )
-    if is_own(model):
+    if is_native(model):
         return
     if is_river(model):
         last = _last_step(model)
@@ -93,9 +98,9 @@ def _last_step(model: Any) -> Any:
 
 def drive(
     model: Any,
-    numbering: LabelIndex,
+    labels: LabelIndex,
     *,
-    chances: bool,
+    probabilities: bool,
     declared: LabelArray | None,
     classes: LabelArray | None,
     batch_size: int,
@@ -106,10 +111,10 @@ def drive(
     Parameters
     ----------
     model
-        The learner, which stays as it is.
-    numbering
-        Of all labels.
-    chances
+        The learner, which is not changed.
+    labels
+        The numbers of all labels.
+    probabilities
         Whether probabilities of the true labels are asked for.
     declared
         The classes that were declared, or None.
@@ -120,29 +125,29 @@ def drive(
     late
         Whether labels may come late.
     """
-    own = deepcopy(model)
-    asked: Chances = "truth" if chances and has_probabilities(own) else "none"
-    if is_river(own):
-        return RiverDriver(own, numbering, asked)
-    if not is_own(own):
-        return BatchDriver(
-            own, numbering, asked, classes=classes, batch_size=batch_size
-        )
-    size = getattr(own, "batch_size", 1)
+    copy = deepcopy(model)
+    asked: Probabilities = "none"
+    if probabilities and has_probabilities(copy):
+        asked = "truth"
+    if is_river(copy):
+        return RiverDriver(copy, labels, asked)
+    if not is_native(copy):
+        return BatchDriver(copy, labels, asked, classes=classes, batch_size=batch_size)
+    size = getattr(copy, "batch_size", 1)
     if size == 1:
-        return NativeDriver(own, numbering, asked, classes=declared, late=late)
+        return NativeDriver(copy, labels, asked, classes=declared, late=late)
     # A mini-batch must not end where a call happens to.
     size = batch_size if size is None else size
-    return BatchDriver(own, numbering, asked, classes=declared, batch_size=size)
+    return BatchDriver(copy, labels, asked, classes=declared, batch_size=size)
 
 
 def drive_references(
-    numbering: LabelIndex, declared: LabelArray | None, late: bool
+    labels: LabelIndex, declared: LabelArray | None, late: bool
 ) -> dict[str, Driver]:
     """Return drivers of the references, which look at labels only."""
     return {
         name: NativeDriver(
-            learner(), numbering, "none", classes=declared, late=late, blind=True
+            learner(), labels, classes=declared, late=late, labels_only=True
         )
         for name, learner in REFERENCES.items()
     }

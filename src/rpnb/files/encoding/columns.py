@@ -1,8 +1,8 @@
-"""From columns to features and labels, the same however the rows are cut.
+"""From columns to features and labels; the result does not depend on the chunking.
 
-The encoder remembers which labels and categories it has seen, in their order, and the
-sums that running means need. All of it can be written as JSON, as it was at the end of
-any chunk, so that another run goes on where one stopped.
+The encoder keeps the labels and categories that it has seen, in their order, and the
+sums that running means need. All of it can be written as JSON, as of the end of any
+chunk, so that another run resumes where one stopped.
 """
 
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.buffers import Buffers
-from rpnb.files.encoding.labels import Book
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arrow import Kind, as_array, is_text
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.labels import LabelIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # Beyond this a square may overflow; learners refuse it.
 _LARGEST = 1e150
-#: What a category is called where there is none.
+#: The category of a missing value.
 NO_VALUE = ""
 
 
 class EncoderPosition(NamedTuple):
-    """How far the books and sums of an encoder had come."""
+    """How many labels, categories and rows an encoder had seen."""
 
     labels: int
     categories: tuple[int, ...]
@@ -65,8 +65,8 @@ class ColumnEncoder:
         self.targets = Targets(name, str(options.target), options.max_classes)
         self._one_hot = options.categorical == "one-hot"
         known = categories or {}
-        self._books = {
-            column: Book(known.get(column))
+        self._indexes = {
+            column: LabelIndex(known.get(column, ()))
             for column, kind in kinds.items()
             if kind == "category"
         }
@@ -77,15 +77,15 @@ class ColumnEncoder:
         """Return the names of the columns of X."""
         names: list[str] = []
         for column in self._kinds:
-            if self._one_hot and column in self._books:
-                names += [f"{column}={value}" for value in self._books[column].values]
+            if self._one_hot and column in self._indexes:
+                names += [f"{column}={value}" for value in self._indexes[column].labels]
             else:
                 names.append(column)
         return names
 
     def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> LabelledChunk:
         """Return the rows of a batch, which have these numbers in the file."""
-        y, codes = self.targets.take(batch.column(self._options.target), rows)
+        y, codes = self.targets.encode(batch.column(self._options.target), rows)
         X = self._buffers.empty(batch.num_rows, len(self.feature_names()))
         place = 0
         for j, (column, kind) in enumerate(self._kinds.items()):
@@ -94,10 +94,10 @@ class ColumnEncoder:
                 X[:, place] = self._numbers(j, values)
                 place += 1
                 continue
-            book = self._books[column]
-            numbers = self._categories(column, book, values, rows)
+            index = self._indexes[column]
+            numbers = self._categories(column, index, values, rows)
             if self._one_hot:
-                width = len(book)
+                width = len(index)
                 X[:, place : place + width] = numbers[:, None] == np.arange(width)
                 place += width
             else:
@@ -106,7 +106,7 @@ class ColumnEncoder:
         # NaN spreads through both; no temporary array is needed.
         if X.size and not max(X.max(), -X.min()) <= _LARGEST:
             self._refuse(X, rows)
-        return LabelledChunk(X, y, codes, rows, self._mark())
+        return LabelledChunk(X, y, codes, rows, self._position())
 
     def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
         if values.type != self._double:
@@ -137,15 +137,15 @@ class ColumnEncoder:
         return np.where(there, numbers, means)
 
     def _categories(
-        self, column: str, book: Book, values: "pa.Array", rows: IntArray
+        self, column: str, index: LabelIndex, values: "pa.Array", rows: IntArray
     ) -> IntArray:
         if not self._one_hot:
-            return self.survey(column, book, values, rows)
+            return self.survey(column, index, values, rows)
         codes, listed = self._listed(column, values, rows)
-        unknown = [i for i, value in enumerate(listed) if value not in book]
+        unknown = [i for i, value in enumerate(listed) if value not in index]
         if unknown:
             self._refuse_new(column, listed, np.isin(codes, unknown), codes, rows)
-        return book.renumber(codes, listed, grow=False)
+        return index.of_codes(codes, listed, add=False)
 
     def _listed(
         self, column: str, values: "pa.Array", rows: IntArray
@@ -168,11 +168,11 @@ class ColumnEncoder:
         return as_array(values), listed
 
     def survey(
-        self, column: str, book: Book, values: "pa.Array", rows: IntArray
+        self, column: str, index: LabelIndex, values: "pa.Array", rows: IntArray
     ) -> IntArray:
-        """Return the numbers of a column's values in a book that grows."""
-        numbers = book.renumber(*self._listed(column, values, rows))
-        if len(book) > self._options.max_categories:
+        """Return the numbers of a column's values, adding new ones to the index."""
+        numbers = index.of_codes(*self._listed(column, values, rows))
+        if len(index) > self._options.max_categories:
             most = self._options.max_categories
             row = int(rows[int(np.argmax(numbers >= most))])
             raise FileError(
@@ -218,43 +218,45 @@ class ColumnEncoder:
             what = "infinity; a feature must be a finite number"
         raise FileError(f"{self.name}, row {rows[i]}, column {column}: {what}")
 
-    # Going on
+    # Saving and resuming
 
-    def _mark(self) -> EncoderPosition:
-        books = tuple(len(book) for book in self._books.values())
+    def _position(self) -> EncoderPosition:
+        sizes = tuple(len(index) for index in self._indexes.values())
         counts, sums = self._counts.copy(), self._sums.copy()
-        return EncoderPosition(len(self.targets.book), books, counts, sums)
+        return EncoderPosition(len(self.targets.labels), sizes, counts, sums)
 
-    def to_json(self, mark: EncoderPosition) -> dict[str, Any]:
-        """Return what was known at the end of the chunk with this mark."""
-        pairs = zip(self._books.items(), mark.categories, strict=True)
+    def to_json(self, position: EncoderPosition) -> dict[str, Any]:
+        """Return what was known at the end of the chunk with this position."""
+        pairs = zip(self._indexes.items(), position.categories, strict=True)
         return {
             "columns": self._kinds,
             "target": self._options.target,
             "categorical": self._options.categorical,
             "missing": self._options.missing,
-            "labels": self.targets.to_json(mark.labels),
-            "categories": {name: book.values[:k] for (name, book), k in pairs},
-            "counts": mark.counts.tolist(),
-            "sums": mark.sums.tolist(),
+            "labels": self.targets.to_json(position.labels),
+            "categories": {name: list(index.labels[:k]) for (name, index), k in pairs},
+            "counts": position.counts.tolist(),
+            "sums": position.sums.tolist(),
         }
 
-    def go_on(self, state: Mapping[str, Any]) -> None:
-        """Take up what another encoder of the same columns had seen."""
-        for name, own in (
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Start with what an encoder of the same columns had seen."""
+        for name, ours in (
             ("columns", self._kinds),
             ("target", self._options.target),
             ("categorical", self._options.categorical),
             ("missing", self._options.missing),
         ):
-            if state[name] != own or (
+            if state[name] != ours or (
                 name == "columns" and list(state[name]) != list(self._kinds)
             ):
                 raise FileError(
-                    f"{self.name}: the model goes on only with the same {name}; it "
-                    f"was saved with {state[name]!r}, now it is {own!r}"
+                    f"{self.name}: the model can only be resumed with the same {name}; "
+                    f"it was saved with {state[name]!r}, now it is {ours!r}"
                 )
-        self.targets.go_on(state["labels"])
-        self._books = {name: Book(state["categories"][name]) for name in self._books}
+        self.targets.resume(state["labels"])
+        self._indexes = {
+            name: LabelIndex(state["categories"][name]) for name in self._indexes
+        }
         self._counts = np.array(state["counts"], np.int64)
         self._sums = np.array(state["sums"], np.float64)

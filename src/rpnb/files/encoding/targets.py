@@ -1,4 +1,4 @@
-"""The column of labels: integers, booleans or text, from first to last of one kind."""
+"""The column of labels: integers, booleans or text, all of one kind."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.files.encoding.labels import Book
 from rpnb.files.formats.arrow import as_array
 from rpnb.files.records import FileError
+from rpnb.labels import LabelIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Targets:
-    """Gives labels their numbers, in first-seen order, and refuses what is no label.
+    """Numbers labels in the order of first appearance; refuses what is no label.
 
     Parameters
     ----------
@@ -29,11 +29,13 @@ class Targets:
     def __init__(self, name: str, column: str, max_classes: int) -> None:
         self._where = f"{name}, row {{}}, column {column}"
         self._max_classes = max_classes
-        self.book = Book()
+        self.labels = LabelIndex()
         self.kind: str | None = None
         """"integers", "booleans" or "text", from the first label on"""
 
-    def take(self, values: "pa.Array", rows: IntArray) -> tuple[NDArray[Any], IntArray]:
+    def encode(
+        self, values: "pa.Array", rows: IntArray
+    ) -> tuple[NDArray[Any], IntArray]:
         """Return the labels of a column and their numbers."""
         import pyarrow as pa
 
@@ -48,36 +50,36 @@ class Targets:
             or pa.types.is_integer(kind)
             or pa.types.is_floating(kind)
         ):
-            return self._by_value(as_array(values), rows)
+            return self._encode_values(as_array(values), rows)
         if not pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
         listed = values.dictionary.to_pylist()
         if listed and not isinstance(listed[0], str):
             decoded = as_array(values.dictionary_decode())
-            return self._by_value(decoded, rows)
-        self._be("text", rows)
+            return self._encode_values(decoded, rows)
+        self._check_kind("text", rows)
         codes = as_array(values.indices)
-        numbers = self._checked(self.book.renumber(codes, listed), rows)
-        return self.book.array()[numbers], numbers
+        numbers = self._check_count(self.labels.of_codes(codes, listed), rows)
+        return self.labels.array()[numbers], numbers
 
-    def take_array(
+    def encode_array(
         self, labels: NDArray[Any], rows: IntArray
     ) -> tuple[NDArray[Any], IntArray]:
-        """Return labels that are an array already, and their numbers."""
+        """Return the labels of an array, converted to one kind, and their numbers."""
         if labels.dtype.kind == "U":
-            self._be("text", rows)
+            self._check_kind("text", rows)
             listed, codes = np.unique(labels, return_inverse=True)
-            numbers = self.book.renumber(codes.reshape(-1), listed.tolist())
-            return labels, self._checked(numbers, rows)
-        return self._by_value(labels, rows)
+            numbers = self.labels.of_codes(codes.reshape(-1), listed.tolist())
+            return labels, self._check_count(numbers, rows)
+        return self._encode_values(labels, rows)
 
-    def _by_value(
+    def _encode_values(
         self, labels: NDArray[Any], rows: IntArray
     ) -> tuple[NDArray[Any], IntArray]:
         if labels.dtype.kind == "b":
-            self._be("booleans", rows)
-            numbers = self.book.renumber(labels.astype(np.int64), [False, True])
-            return labels, self._checked(numbers, rows)
+            self._check_kind("booleans", rows)
+            numbers = self.labels.of_codes(labels.astype(np.int64), [False, True])
+            return labels, self._check_count(numbers, rows)
         if labels.dtype.kind == "f":
             whole = np.abs(labels) < 2.0**63
             whole &= np.floor(labels) == labels
@@ -88,13 +90,13 @@ class Targets:
                     ~whole,
                     f"{value!r} is no label; labels are text or whole numbers",
                 )
-        self._be("integers", rows)
+        self._check_kind("integers", rows)
         if labels.dtype == np.uint64 and labels.max(initial=0) >= 2**63:
             self._refuse(rows, labels >= 2**63, "a label beyond 64 bits with a sign")
         labels = labels.astype(np.int64, copy=False)
-        return labels, self._checked(self.book.number_integers(labels), rows)
+        return labels, self._check_count(self.labels.of(labels), rows)
 
-    def _be(self, kind: str, rows: IntArray) -> None:
+    def _check_kind(self, kind: str, rows: IntArray) -> None:
         if self.kind is None:
             self.kind = kind
         if self.kind != kind:
@@ -103,8 +105,8 @@ class Targets:
                 f"{self.kind} before"
             )
 
-    def _checked(self, numbers: IntArray, rows: IntArray) -> IntArray:
-        if len(self.book) > self._max_classes:
+    def _check_count(self, numbers: IntArray, rows: IntArray) -> IntArray:
+        if len(self.labels) > self._max_classes:
             self._refuse(
                 rows,
                 numbers >= self._max_classes,
@@ -119,8 +121,8 @@ class Targets:
 
     def to_json(self, count: int) -> dict[str, Any]:
         """Return the first `count` labels seen, and their kind."""
-        return {"kind": self.kind, "values": self.book.values[:count]}
+        return {"kind": self.kind, "values": list(self.labels.labels[:count])}
 
-    def go_on(self, state: Mapping[str, Any]) -> None:
-        """Take up the labels that another run has seen."""
-        self.kind, self.book = state["kind"], Book(state["values"])
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Start with the labels that an earlier run has seen."""
+        self.kind, self.labels = state["kind"], LabelIndex(state["values"])

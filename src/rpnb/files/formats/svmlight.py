@@ -157,18 +157,18 @@ class SparseEncoder:
                 f"{self.name}, row {rows[at]}: a feature is {values[bad[0]]!r}; it "
                 f"must be a finite number within ±{_LARGEST:.0e}"
             )
-        y, codes = self.targets.take_array(batch.y, rows)
-        return LabelledChunk(batch.X, y, codes, rows, len(self.targets.book))
+        y, codes = self.targets.encode_array(batch.y, rows)
+        return LabelledChunk(batch.X, y, codes, rows, len(self.targets.labels))
 
-    def to_json(self, mark: int) -> dict[str, Any]:
-        """Return what was known at the end of the chunk with this mark."""
-        return {"features": self._p, "labels": self.targets.to_json(mark)}
+    def to_json(self, position: int) -> dict[str, Any]:
+        """Return the state of the encoder at a position, as JSON values."""
+        return {"features": self._p, "labels": self.targets.to_json(position)}
 
-    def go_on(self, state: Mapping[str, Any]) -> None:
-        """Take up what another encoder had seen."""
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Start with what an earlier encoder had seen."""
         if state.get("features") != self._p:
             raise FileError(
                 f"{self.name}: the model was saved with {state.get('features')} sparse "
                 f"features, now there are {self._p}; --features sets the number"
             )
-        self.targets.go_on(state["labels"])
+        self.targets.resume(state["labels"])

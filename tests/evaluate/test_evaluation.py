@@ -10,38 +10,42 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.baselines import make
-from rpnb.evaluate.metrics import confusion_counts
-from rpnb.evaluate.side_by_side import FileEvaluation
+from rpnb.evaluate import confusion_counts
+from rpnb.evaluate.blocks import ChunkBlocks
+from rpnb.evaluate.evaluation import native_evaluation
 from rpnb.files import LabelledArrays, LabelledChunk
 
 NAMES = ("OGD", "GaussianNB")
 
 
-def test_a_label_that_one_learner_alone_answers_is_in_all_tables() -> None:
+def test_a_label_that_one_learner_alone_predicts_is_in_all_tables() -> None:
     source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("abab")))
     seen = make("NoChange").partial_fit([[0.0]], ["z"])
-    contest = FileEvaluation(
+    evaluation = native_evaluation(
         {"first": make("MajorityClass"), "second": seen}, {"last": make("NoChange")}
     )
+    blocks = ChunkBlocks(evaluation.labels)
     for chunk in source.chunks(2):
-        contest.take(chunk)
-    assert contest.labels == ("a", "b", "z")
-    first, second, last = (player.record.counts for player in contest.players)
+        evaluation.step(blocks.block(chunk))
+    assert evaluation.labels.labels == ("a", "b", "z")
+    first, second, last = (each.confusion.counts for each in evaluation.participants)
     assert_array_equal(first, [[1, 0, 0, 1], [2, 0, 0, 0], [0, 0, 0, 0]])
     assert_array_equal(second, [[0, 1, 1, 0], [2, 0, 0, 0], [0, 0, 0, 0]])
     assert_array_equal(last, [[0, 1, 0, 1], [2, 0, 0, 0], [0, 0, 0, 0]])
 
 
-def test_a_class_that_was_declared_is_a_label_once_it_is_answered() -> None:
+def test_a_class_that_was_declared_is_a_label_once_it_is_predicted() -> None:
     source = LabelledArrays("arrays", np.zeros((4, 1)), np.array(list("bbaa")))
-    contest = FileEvaluation({"last": make("NoChange")}, {}, ["a", "b", "c"])
-    answers = [contest.spelt(contest.take(chunk)[0]) for chunk in source.chunks(1)]
-    assert answers == [["a"], ["b"], ["b"], ["a"]]
-    assert contest.labels == ("b", "a")
+    evaluation = native_evaluation({"last": make("NoChange")}, classes=["a", "b", "c"])
+    blocks = ChunkBlocks(evaluation.labels)
+    found = [evaluation.step(blocks.block(chunk))[0] for chunk in source.chunks(1)]
+    predicted = [evaluation.labels.labels_of(each.numbers) for each in found]
+    assert predicted == [["a"], ["b"], ["b"], ["a"]]
+    assert evaluation.labels.labels == ("b", "a")
 
 
 @given(st.lists(st.integers(1, 59), max_size=4), st.booleans(), st.integers(0, 99))
-def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
+def test_the_counts_are_those_of_each_learner_alone_for_any_chunking(
     cuts: list[int], text: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -50,27 +54,32 @@ def test_the_counts_are_those_of_each_learner_alone_however_rows_are_cut(
     X = rng.standard_normal((60, 3)) + numbers[:, None]
     (whole,) = LabelledArrays("arrays", X, y).chunks(60)
     names = (*NAMES, "MajorityClass")
-    contest = FileEvaluation(
+    evaluation = native_evaluation(
         {name: make(name) for name in NAMES}, {names[2]: make(names[2])}
     )
+    blocks = ChunkBlocks(evaluation.labels)
     for start, stop in pairwise(sorted({0, *cuts, 60})):
         (part,) = LabelledArrays("part", X[start:stop], y[start:stop]).chunks(60)
         # The codes of the whole stream, as a file gives them.
         codes = whole.codes[start:stop]
-        contest.take(type(part)(part.X, part.y, codes, part.rows, None))
-    labels = {label: number for number, label in enumerate(contest.labels)}
+        chunk = LabelledChunk(part.X, part.y, codes, part.rows, None)
+        evaluation.step(blocks.block(chunk))
+    labels = {label: number for number, label in enumerate(evaluation.labels.labels)}
     truth = np.array([labels[label] for label in y.tolist()])
-    for player in contest.players:
-        alone = make(player.name).predict_then_learn(X, y).tolist()
-        answers = np.array([-1 if a is None else labels[a] for a in alone])
-        counts = confusion_counts(truth, answers, len(labels))
-        assert_array_equal(player.record.counts, counts)
-    assert_array_equal(contest.balance.course()[1][-1], np.bincount(truth))
+    for participant in evaluation.participants:
+        alone = make(participant.name).predict_then_learn(X, y).tolist()
+        predicted = np.array([-1 if a is None else labels[a] for a in alone])
+        counts = confusion_counts(truth, predicted, len(labels))
+        assert_array_equal(participant.confusion.counts, counts)
+    assert_array_equal(evaluation.class_history.places()[1][-1], np.bincount(truth))
 
 
 def test_rows_are_let_go_once_they_are_learnt() -> None:
     # By counting references: a cycle would wait for the collector, and memory grow.
-    contest = FileEvaluation({"NB": make("GaussianNB")}, {"last": make("NoChange")})
+    evaluation = native_evaluation(
+        {"NB": make("GaussianNB")}, {"last": make("NoChange")}
+    )
+    blocks = ChunkBlocks(evaluation.labels)
     rng = np.random.default_rng(0)
     kept = []
     gc.disable()
@@ -78,7 +87,9 @@ def test_rows_are_let_go_once_they_are_learnt() -> None:
         for _ in range(3):
             X, y = rng.standard_normal((8, 2)), rng.integers(0, 2, 8)
             kept.append(weakref.ref(X))
-            contest.take(LabelledChunk(X, y, y, np.arange(8), None))
+            chunk = LabelledChunk(X, y, y, np.arange(8), None)
+            evaluation.step(blocks.block(chunk))
+            del chunk
             del X
         assert [reference() for reference in kept] == [None] * 3
     finally:
