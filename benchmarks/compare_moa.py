@@ -29,7 +29,7 @@ import numpy as np
 from peers.worker_process import Worker, worker
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
-from rpnb.core.trees.boosting import new_record, pass_boosting
+from rpnb.core.trees.boosting import new_member_accuracy, pass_boosting
 from rpnb.core.trees.learning import pass_tree
 from rpnb.core.trees.records import (
     DENSITY_LOG,
@@ -157,7 +157,7 @@ def compare_boosting(server: Moa, name: str, K: int = 10) -> None:
     votes = np.zeros((len(X), M))
     pass_boosting(
         new_forest(K, M, X.shape[1]),
-        new_record(K),
+        new_member_accuracy(K),
         PRODUCT,
         Draws(np.uint64(0), 0, 0),
         True,

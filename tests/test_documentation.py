@@ -164,7 +164,7 @@ def test_names_are_found_only_where_they_exist() -> None:
     for name in ("rpnb.core.moments", "rpnb.Nothing", "rpnb.capymoa.Nothing"):
         with pytest.raises((AssertionError, AttributeError)):
             resolve(name)
-    assert "rpnb.core.bayes.moments.observe" in mentioned(DOCS / "algorithm.md")
+    assert "rpnb.core.bayes.moments.add_observation" in mentioned(DOCS / "algorithm.md")
     assert "rpnb.river.RPNBClassifier" in mentioned(DOCS / "guides" / "river.md")
 
 
