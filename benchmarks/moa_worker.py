@@ -45,7 +45,7 @@ def splits_of(node: Any, path: str, found: dict[str, tuple[int, float]]) -> None
 
 
 def pass_by_row(library: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Test, then train, row by row; answer with the votes and with a tree's splits."""
+    """Test, then train, row by row; reply with the votes and with a tree's splits."""
     data = np.load(request["rows"])
     X, y, weight = data["X"], data["y"], data["weight"]
     header, rows = instances(X, y, request["classes"])
@@ -67,12 +67,12 @@ def pass_by_row(library: Any, request: dict[str, Any]) -> dict[str, Any]:
             splits_of(learner.getTreeRoot(), "", found)
             splits += [(i, *found[path]) for path in found.keys() - known.keys()]
             known = found
-    np.savez(request["answer"], votes=votes)
+    np.savez(request["output"], votes=votes)
     return {"splits": splits}
 
 
 def pass_at_once(library: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Test, then train, in MOA's own loop; answer with the labels and the time."""
+    """Test, then train, in MOA's own loop; reply with the labels and the time."""
     data = np.load(request["rows"])
     header, rows = instances(data["X"], data["y"], request["classes"])
     learner = learner_for(request, header)
@@ -91,17 +91,17 @@ def pass_at_once(library: Any, request: dict[str, Any]) -> dict[str, Any]:
     )
     wall = time.perf_counter() - wall
     seconds = (clock.getCurrentThreadCpuTime() - began) * 1e-9
-    np.savez(request["answer"], labels=np.array(result.predictions).astype(np.int64))
+    np.savez(request["output"], labels=np.array(result.predictions).astype(np.int64))
     return {"seconds": seconds, "wall": wall}
 
 
 def draw_weights(library: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Answer with the weights that MOA's bagging draws: row by row, one a member."""
+    """Reply with the weights that MOA's bagging draws: one per row and member."""
     generator = java("java.util.Random")(request["seed"])
     poisson = java("moa.core.MiscUtils").poisson
     shape = (len(np.load(request["rows"])["X"]), request["members"])
     weights = np.array([poisson(1.0, generator) for _ in range(shape[0] * shape[1])])
-    np.savez(request["answer"], weights=weights.reshape(shape).astype(np.float64))
+    np.savez(request["output"], weights=weights.reshape(shape).astype(np.float64))
     return {}
 
 
