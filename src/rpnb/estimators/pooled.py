@@ -101,8 +101,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
-    and w follows the log-loss of P by an online Newton step. `predict_proba` gives P^τ,
-    normalised, with τ learnt likewise. The formulas of the members, and where they come
+    and w follows the log-loss of P by an online Newton step. `predict_proba` gives
+    (1 − ε) P^τ + ε/M, P^τ normalised, where τ and the share ε of labels that are noise
+    are learnt likewise. The formulas of the members, and where they come
     from, are in `rpnb.core.pooled`, one file a member.
 
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
@@ -282,8 +283,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M).
 
-        Calibrated by the temperature that the model has learnt along the stream. Rows
-        sum to one.
+        Calibrated by a temperature and a share of noise that were learnt along the
+        stream. Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
 

@@ -71,8 +71,8 @@ def scores_along(
     return scores[:, 0]
 
 
-# 1,500 rows pass all schedules: the first 256, groups of 64 and of 128. Where kernels are
-# not compiled, 700 must do.
+# 1,500 rows pass all schedules: the first 256, groups of 64 and of 128. Where kernels
+# are not compiled, 700 must do.
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 LONG = 1500 if COMPILED else 700
 

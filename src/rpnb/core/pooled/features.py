@@ -23,7 +23,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.random_bits import fill_normal, fill_words
+from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.pooled.blocks import multiply_rows, padded
 
 #: Features up to which φ holds z itself.
@@ -103,7 +103,7 @@ def draw_features(p: int, D: int, seed: int) -> Features:
 def _words(seed: int, address: int, count: int) -> WordArray:
     words = np.empty(count, np.int32)
     counters = np.empty((4, -(-count // 4)), np.uint64)
-    fill_words(np.uint64(seed), np.uint64(address), count, counters, words)
+    fill_feature_words(np.uint64(seed), np.uint64(address), count, counters, words)
     return words
 
 
@@ -138,7 +138,7 @@ def _draw_dense(seed: np.uint64, dense: SingleArray) -> None:
     normal = np.empty(columns)
     root = np.sqrt(np.float64(p))
     for i in range(p):
-        fill_words(seed, np.uint64(i), columns, counters, words)
+        fill_feature_words(seed, np.uint64(i), columns, counters, words)
         fill_normal(words, normal)
         for f in range(columns):
             dense[i, f] = normal[f] / root
@@ -150,7 +150,7 @@ def _draw_low(seed: np.uint64, low: FloatArray) -> None:
     counters = np.empty((4, (columns + 3) // 4), np.uint64)
     words = np.empty(columns, np.int32)
     for i in range(p):
-        fill_words(seed, np.uint64(_LOW_ROWS + i), columns, counters, words)
+        fill_feature_words(seed, np.uint64(_LOW_ROWS + i), columns, counters, words)
         fill_normal(words, low[i])
 
 

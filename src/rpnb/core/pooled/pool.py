@@ -11,14 +11,22 @@ algorithms for online convex optimization", 2007), with a memory of about 100 ro
 the curvature:
 
 .. math::
-    g_k = E_P f_k - f_k(y), \quad
-    H ← 0.99 H + 0.01·30 I + ½(\mathrm{Cov}_P f + g g^T), \quad
+    g_k = r\,(E_P f_k - f_k(y)), \quad
+    H ← 0.99 H + 0.01·30 I + ½(r\,\mathrm{Cov}_P f + g g^T), \quad
     w ← \max(0, w - H^{-1} g)
 
 from w = 1/(number of members), 0 for transitions, and H = 30 I.
 
-The probabilities given out are P^τ, normalised. τ follows the log-loss by a slower
-Newton step, h ← 0.999 h + 0.03 + Var(log P), and stays in [0.2, 2].
+Some labels are noise, which no scores can foretell. The probabilities given out are
+
+.. math:: P'(c) = (1 - ε) Q(c) + ε/M', \quad Q ∝ P^τ, \quad
+          r = (1 - ε) Q(y)/P'(y)
+
+with M' active classes, and r is the probability that the label of a row is not noise
+(Lawrence & Schölkopf, "Estimating a kernel Fisher discriminant in the presence of label
+noise", 2001). ε follows 1 − r by a running mean of 50 + t rows, at most 1,000, from
+0.02; τ follows the log-loss by a Newton step slower than that of the weights,
+h ← 0.999 h + 0.03 + Var(log P), and stays in [0.2, 4].
 """
 
 from math import exp, log, sqrt
@@ -38,8 +46,11 @@ MEMORY: Final = 0.99
 #: Of the temperature.
 SLOW_MEMORY: Final = 0.999
 SLOW_RIDGE: Final = 0.03
-LEAST_POWER, MOST_POWER = 0.2, 2.0
+LEAST_POWER, MOST_POWER = 0.2, 4.0
 _FIRST_CURVATURE: Final = 30.0
+#: Of the share of labels that are noise.
+FIRST_NOISE, LEAST_NOISE, MOST_NOISE = 0.02, 1e-4, 0.5
+FIRST_ROWS, MOST_ROWS = 50.0, 1000.0
 
 
 class Pool(NamedTuple):
@@ -55,6 +66,8 @@ class Pool(NamedTuple):
     """(1,) τ"""
     power_curvature: FloatArray
     """(1,) h"""
+    noise: FloatArray
+    """(1,) ε"""
     mistakes: FloatArray
     """(K + 1,) weight of rows that each member would have got wrong, the pool last"""
     weight: FloatArray
@@ -72,6 +85,7 @@ def begin(first: FloatArray, active: BoolArray) -> Pool:
         RIDGE * np.eye(K),
         np.ones(1),
         np.full(1, _FIRST_CURVATURE),
+        np.full(1, FIRST_NOISE),
         np.zeros(K + 1),
         np.zeros(1),
         np.zeros(2, np.int64),
@@ -95,7 +109,7 @@ def pool_rows(
     """Predict each row from the members' scores (n, K, M), then learn its label.
 
     `labels` (n,) is set to the class predicted, −1 where none is active;
-    `log_posteriors`, if it has rows, to log P^τ (n, M), −∞ for classes not active. With
+    `log_posteriors`, if it has rows, to log P' (n, M), −∞ for classes not active. With
     y of length 0, nothing is learnt; a row of class −1 is not learnt either.
     """
     n, K, M = scores.shape
@@ -109,12 +123,13 @@ def pool_rows(
         labels[i] = _combine(pool, scores[i], f, best, logs)
         if log_posteriors.shape[0] > 0:
             _temper(pool.active, logs, pool.power[0], log_posteriors[i])
+            _add_noise(pool, log_posteriors[i])
         if y.shape[0] > 0 and y[i] >= 0:
             if labels[i] >= 0:
                 _count(pool, best, labels[i], y[i], weight[i])
                 if pool.active[y[i]]:
-                    _learn_power(pool, logs, y[i], posterior)
-                    _learn_weights(pool, f, g, logs, y[i], posterior)
+                    trust = _learn_power(pool, logs, y[i], posterior)
+                    _learn_weights(pool, f, g, logs, y[i], trust, posterior)
             else:
                 pool.mistakes[:] += weight[i]
                 pool.weight[0] += weight[i]
@@ -182,6 +197,24 @@ def _temper(active: BoolArray, logs: FloatArray, power: float, out: FloatArray) 
 
 
 @compiled
+def _active(pool: Pool) -> int:
+    count = 0
+    for c in range(pool.active.shape[0]):
+        count += pool.active[c]
+    return count
+
+
+@compiled
+def _add_noise(pool: Pool, out: FloatArray) -> None:
+    """Turn log Q into log P'."""
+    noise = pool.noise[0]
+    floor = noise / max(_active(pool), 1)
+    for c in range(out.shape[0]):
+        if pool.active[c]:
+            out[c] = log((1.0 - noise) * exp(out[c]) + floor)
+
+
+@compiled
 def _count(pool: Pool, best: IntArray, label: int, y: int, weight: float) -> None:
     K = best.shape[0]
     for k in range(K):
@@ -195,8 +228,8 @@ def _count(pool: Pool, best: IntArray, label: int, y: int, weight: float) -> Non
 
 
 @compiled
-def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) -> None:
-    """Move τ by a Newton step of the log-loss of P^τ."""
+def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) -> float:
+    """Move τ by a Newton step of the log-loss of P', and ε; return r."""
     power = pool.power[0]
     _temper(pool.active, logs, power, posterior)
     mean = 0.0
@@ -209,8 +242,16 @@ def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) ->
     h = SLOW_MEMORY * pool.power_curvature[0] + SLOW_RIDGE
     h += max(square - mean * mean, 0.0)
     pool.power_curvature[0] = h
-    power -= (mean - logs[y]) / h
+    noise = pool.noise[0]
+    right = (1.0 - noise) * exp(posterior[y])
+    trust = right / (right + noise / _active(pool))
+    power -= trust * (mean - logs[y]) / h
     pool.power[0] = min(max(power, LEAST_POWER), MOST_POWER)
+    # This row has been counted already.
+    rows = min(pool.seen[0] - 1 + FIRST_ROWS, MOST_ROWS)
+    noise += ((1.0 - trust) - noise) / rows
+    pool.noise[0] = min(max(noise, LEAST_NOISE), MOST_NOISE)
+    return trust
 
 
 @compiled
@@ -220,9 +261,10 @@ def _learn_weights(
     g: FloatArray,
     logs: FloatArray,
     y: int,
+    trust: float,
     posterior: FloatArray,
 ) -> None:
-    """Move w by a Newton step of the log-loss of P; g (K, C) is working space."""
+    """Move w by a Newton step of the log-loss; g (K, C) is working space."""
     K, C = f.shape
     H = pool.curvature
     for c in range(pool.active.shape[0]):
@@ -236,7 +278,7 @@ def _learn_weights(
         for c in range(C):
             total += g[k, c]
         mean[k] = total
-        gradient[k] = total - f[k, y]
+        gradient[k] = trust * (total - f[k, y])
     a = f.reshape(K * C)
     b = g.reshape(K * C)
     for k in range(K):
@@ -245,7 +287,7 @@ def _learn_weights(
             for c in range(0, C, 4):
                 left = load_doubles(a, k * C + c)
                 lanes = fused(left, load_doubles(b, j * C + c), lanes)
-            covariance = sum_doubles(lanes) - mean[k] * mean[j]
+            covariance = trust * (sum_doubles(lanes) - mean[k] * mean[j])
             value = MEMORY * H[k, j] + 0.5 * (covariance + gradient[k] * gradient[j])
             if k == j:
                 value += (1.0 - MEMORY) * RIDGE
@@ -291,6 +333,7 @@ def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
     shares = np.array([pool.power_curvature[0] for pool in pools])
     merged.power[0] = (powers * shares).sum() / shares.sum()
     merged.power_curvature[0] = shares.mean()
+    merged.noise[0] = np.mean([pool.noise[0] for pool in pools])
     for pool in pools[1:]:
         merged.active[:] |= pool.active
         merged.mistakes[:] += pool.mistakes
