@@ -75,6 +75,7 @@ def scores_along(
 # are not compiled, 700 must do.
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 LONG = 1500 if COMPILED else 700
+N = 330 if COMPILED else 90
 
 
 @pytest.mark.parametrize("n", [20, LONG])
@@ -178,7 +179,7 @@ def test_transitions_are_their_twin() -> None:
 # Rules that every member keeps
 
 
-def learnt(name: str, cuts: list[int], n: int = 330) -> tuple[Any, FloatArray]:
+def learnt(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
     member = MEMBERS[name]
     rows, y, weight = stream(n)
     y = np.where(np.arange(n) % 7 == 3, -1, y)
@@ -195,7 +196,8 @@ def learnt(name: str, cuts: list[int], n: int = 330) -> tuple[Any, FloatArray]:
 @pytest.mark.parametrize("name", MEMBERS)
 def test_calls_may_end_anywhere(name: str) -> None:
     whole, scores = learnt(name, [])
-    parts, others = learnt(name, [1, 2, 5, 64, 65, 200, 299, 300, 301])
+    cuts = [cut for cut in (1, 2, 5, 64, 65, 200, 299, 300, 301) if cut < N]
+    parts, others = learnt(name, cuts)
     assert scores.tobytes() == others.tobytes()
     assert same_state(whole, parts)
 
@@ -205,7 +207,7 @@ def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
     member = MEMBERS[name]
     state, _ = learnt(name, [])
     before = copy_state(state)
-    rows, _, _ = stream(330)
+    rows, _, _ = stream(N)
     some = part(rows, slice(0, 9))
     scored = np.zeros((9, len(member.OUTPUTS), 3))
     member.score_rows(state, some, scored)
@@ -219,26 +221,27 @@ def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_label_changes_no_earlier_score(name: str) -> None:
     member = MEMBERS[name]
-    rows, y, weight = stream(330)
+    rows, y, weight = stream(N)
     other = y.copy()
-    other[200] = (y[200] + 1) % 3
+    row = 2 * N // 3
+    other[row] = (y[row] + 1) % 3
     one = scores_along(member, rows, y, weight, 3)
     two = scores_along(member, rows, other, weight, 3)
-    assert one[:201].tobytes() == two[:201].tobytes()
-    assert one[201:].tobytes() != two[201:].tobytes()
+    assert one[: row + 1].tobytes() == two[: row + 1].tobytes()
+    assert one[row + 1 :].tobytes() != two[row + 1 :].tobytes()
 
 
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_class_that_is_not_active_leaves_no_trace(name: str) -> None:
     member = MEMBERS[name]
-    rows, y, weight = stream(330)
+    rows, y, weight = stream(N)
     known = np.array([True, False, True, True, False])
     few = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
     many = member.begin(shape_of(4), known, 5)
     source = np.array([0, -1, 1, 2, -1])
     places = np.array([0, 2, 3])
-    a = np.zeros((330, len(member.OUTPUTS), 3))
-    b = np.zeros((330, len(member.OUTPUTS), 5))
+    a = np.zeros((N, len(member.OUTPUTS), 3))
+    b = np.zeros((N, len(member.OUTPUTS), 5))
     member.learn_rows(few, rows, y, weight, a)
     member.learn_rows(many, rows, places[y], weight, b)
     assert a.tobytes() == np.ascontiguousarray(b[:, :, places]).tobytes()
@@ -295,9 +298,11 @@ def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
 )
 def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
     member = MEMBERS[name]
-    rows, y, weight = stream(1280)
+    n = 1280 if COMPILED else 640
+    rows, y, weight = stream(n)
     states = []
-    cuts = [(0, 512), (0, 896), (512, 1280), (0, 1280)]
+    half, most = n * 2 // 5, n * 7 // 10
+    cuts = [(0, half), (0, most), (half, n), (0, n)]
     for start, stop in cuts:
         state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
         scores = np.zeros((stop - start, 1, 3))
@@ -307,7 +312,11 @@ def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
     base, first, _, whole = states
     rest = copy_state(base)
     member.learn_rows(
-        rest, part(rows, slice(896, 1280)), y[896:], weight[896:], np.zeros((384, 1, 3))
+        rest,
+        part(rows, slice(most, n)),
+        y[most:],
+        weight[most:],
+        np.zeros((n - most, 1, 3)),
     )
     merged = member.merge([first, rest], base)
     apart = member.merge([base, states[2]])
@@ -343,14 +352,14 @@ def test_rings_merge_into_the_latest_rows_of_both() -> None:
 
 def test_fading_sums_merge_by_adding_what_is_left() -> None:
     a, _ = learnt("fading_covariance", [])
-    b, _ = learnt("fading_covariance", [], 500)
+    b, _ = learnt("fading_covariance", [], N + 70)
     merged = fading_covariance.merge([a, b])
     assert_allclose(merged.class_weight, a.class_weight + b.class_weight)
     assert_allclose(merged.B, a.B + b.B)
 
 
 def test_of_many_classes_the_most_promising_are_scored() -> None:
-    M, n = 90, 900
+    M, n = 90, 900 if COMPILED else 150
     rng = np.random.default_rng(0)
     y = rng.integers(0, M, n)
     rows = rows_of(rng.normal(size=(n, 4)) + 6.0 * rng.normal(size=(M, 4))[y])
@@ -363,9 +372,11 @@ def test_of_many_classes_the_most_promising_are_scored() -> None:
     scores = scores_along(class_covariance, rows, y, np.ones(n), M)
     full = np.array(expected)
     kept = np.isclose(scores, full, rtol=1e-6)
-    assert (kept[300:].sum(axis=1) >= class_covariance.SCORED).all()
-    assert (scores[300:].min(axis=1) >= full[300:].min(axis=1) - 1e-6).all()
-    assert np.mean(scores[300:].argmax(axis=1) == full[300:].argmax(axis=1)) > 0.98
+    assert (kept.sum(axis=1) >= class_covariance.SCORED).all()
+    assert (scores.min(axis=1) >= full.min(axis=1) - 1e-6).all()
+    if COMPILED:
+        same = scores.argmax(axis=1) == full.argmax(axis=1)
+        assert np.mean(same[300:]) > 0.98
 
 
 def test_few_rows_merge_into_sums_without_discriminants() -> None:
