@@ -1,5 +1,6 @@
 """The pooled classifier: laws that hold to the bit, and what it does with odd data."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -338,3 +340,12 @@ def test_infinities_are_refused_and_missing_values_are_not() -> None:
     X[4, 2] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         model.predict(X)
+
+
+def test_a_model_can_be_pickled_and_cloned() -> None:
+    X, y = stream(18, 300)
+    model = small().partial_fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_same(model, again)
+    assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+    assert not clone(model).__sklearn_is_fitted__()

@@ -9,6 +9,7 @@ result depends on where a block or a chunk ends.
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -66,6 +67,11 @@ _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 
 
+@cache
+def _modules(names: tuple[str, ...]) -> tuple[ModuleType, ...]:
+    return tuple(MEMBERS[name] for name in names)
+
+
 @dataclass
 class PooledModel:
     """All that a pooled classifier has learnt, and what it was drawn with."""
@@ -84,14 +90,14 @@ class PooledModel:
     pool: Pool
 
     @property
+    def modules(self) -> tuple[ModuleType, ...]:
+        """The members' functions."""
+        return _modules(self.names)
+
+    @property
     def M(self) -> int:
         """Number of classes, active or not."""
         return int(self.pool.active.shape[0])
-
-    @property
-    def modules(self) -> list[ModuleType]:
-        """The members' functions."""
-        return [MEMBERS[name] for name in self.names]
 
     @property
     def outputs(self) -> list[str]:
@@ -255,8 +261,10 @@ def _member_scores(
     n, M = rows.raw.shape[0], model.M
     learn = y.shape[0] > 0
 
+    modules = model.modules
+
     def work(k: int) -> FloatArray:
-        module = model.modules[k]
+        module = modules[k]
         scores = np.zeros((n, len(module.OUTPUTS), M))
         if learn:
             module.learn_rows(model.states[k], rows, y, weight, scores)
@@ -264,7 +272,7 @@ def _member_scores(
             module.score_rows(model.states[k], rows, scores)
         return scores
 
-    members = range(len(model.names))
+    members = range(len(modules))
     if jobs > 1 and n > 1:
         with ThreadPoolExecutor(jobs) as threads:
             parts = list(threads.map(work, members))
