@@ -345,7 +345,7 @@ def test_infinities_are_refused_and_missing_values_are_not() -> None:
 def test_a_model_can_be_pickled_and_cloned() -> None:
     X, y = stream(18, 300)
     model = small().partial_fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
     assert_same(model, again)
     assert_array_equal(model.predict_proba(X), again.predict_proba(X))
     assert not clone(model).__sklearn_is_fitted__()

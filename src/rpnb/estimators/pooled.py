@@ -109,6 +109,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
     the number of threads. Memory does not grow with the rows.
 
+    The pool learns each row from scores that know all labels before it. Where labels
+    come many rows late, predictions are made with older ones, and the members that live
+    on the latest labels get too much weight: leave out transitions, neighbours and
+    window_forest then.
+
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
     smaller than any number, and to all others it is the mean of the feature. Infinities
     and values beyond ±1e150 are refused. Rows of more than 4,096 features are hashed to
