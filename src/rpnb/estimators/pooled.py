@@ -110,9 +110,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     the number of threads. Memory does not grow with the rows.
 
     The pool learns each row from scores that know all labels before it. Where labels
-    come many rows late, predictions are made with older ones, and the members that live
-    on the latest labels get too much weight: leave out transitions, neighbours and
-    window_forest then.
+    come late, predictions are made with older ones, and members that live on the latest
+    labels (transitions, neighbours, window_forest) may get more weight than they
+    deserve. Whether a model without them errs less then depends on the stream.
 
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
     smaller than any number, and to all others it is the mean of the feature. Infinities
