@@ -62,6 +62,11 @@ bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot av
 	$(BIN)/python benchmarks/bench_river.py
 	$(BIN)/python benchmarks/bench_import.py
 
+# make mutants N=200 SEED=0
+.PHONY: mutants
+mutants: $(STAMP) ## put random small mistakes into the sources; which does no test notice?
+	$(BIN)/python tools/mutants.py $(or $(N),200) --seed $(or $(SEED),0)
+
 .PHONY: constraints
 constraints: $(STAMP) ## take the newest versions of everything
 	$(BIN)/python -m pip install --quiet uv
