@@ -24,8 +24,10 @@ install: $(STAMP) ## make the virtual environment
 run: $(STAMP) ## the main job, offline, on data that come with the package
 	$(BIN)/rpnb paper --offline --permutations 6 --results results/offline.jsonl
 
+# Tests and the rest side by side; what a part prints comes when it has ended.
 .PHONY: test
-test: $(STAMP) check unit cover ## all that must hold: style, types, layers, tests, coverage
+test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit check cover
 
 .PHONY: check
 check: $(STAMP) ## style, types and layers

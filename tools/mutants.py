@@ -35,7 +35,7 @@ from pathlib import Path
 from queue import Queue
 
 from mutations import Mutation, mutations
-from nearest_tests import Tests
+from nearest_tests import NearestTests
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "conftest.py", "pyproject.toml")
@@ -93,7 +93,7 @@ def run_tests(tree: Path, files: Sequence[Path], limit: float, *, jit: bool) -> 
 
 
 def judge(
-    mutation: Mutation, tree: Path, tests: Tests, most: int, limit: float
+    mutation: Mutation, tree: Path, tests: NearestTests, most: int, limit: float
 ) -> Verdict:
     """Put a mutant into a copy of the tree, run its tests and take it out again."""
     path = tree / mutation.path
@@ -161,7 +161,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--at-least", type=float, default=0.9, help="share to catch")
     options = parser.parse_args(words)
     drawn = draw(options.n, options.seed, options.only)
-    tests = Tests(ROOT)
+    tests = NearestTests(ROOT)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         free: Queue[Path] = Queue()

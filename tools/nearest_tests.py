@@ -24,7 +24,7 @@ def imported_names(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-class Tests:
+class NearestTests:
     """The tests of a tree, to be asked for those nearest to a module."""
 
     def __init__(self, root: Path) -> None:
