@@ -99,22 +99,25 @@ def test_the_nearest_tests_come_first(tmp_path: Path) -> None:
 
 
 def test_a_mutant_is_caught_or_survives_and_is_taken_out_again(tmp_path: Path) -> None:
-    files = {
+    contents = {
         "src/rpnb/__init__.py": "",
         "src/rpnb/sums.py": "def f(x):\n    return x + 1, 7\n",
         "tests/test_sums.py": (
-            "from rpnb.sums import f\n\ndef test_f():\n    assert f(1)[0] == 2\n"
+            "from rpnb.sums import f\n"
+            "def test_f():\n    assert f(1)[0] == 2\n"
+            "def test_of_no_use():\n    assert False\n"
         ),
     }
-    for name, text in files.items():
+    for name, text in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     path = Path("src/rpnb/sums.py")
     source = (tmp_path / path).read_bytes()
+    files = tuple(NearestTests(tmp_path).nearest(path, 3))
+    left_out = mutants.fail_unmutated(tmp_path, files)
+    assert left_out == ["--deselect=tests/test_sums.py::test_of_no_use"]
     found = {
-        mutation.text: mutants.judge(
-            mutation, tmp_path, NearestTests(tmp_path), 3, 60.0
-        )
+        mutation.text: mutants.judge(mutation, tmp_path, files, 60.0, left_out)
         for mutation in mutations(path, source)
         if mutation.text in ("-", "8")
     }
