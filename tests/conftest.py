@@ -18,7 +18,7 @@ settings.register_profile(
 settings.register_profile(
     "interpreted",
     settings.get_profile("ci"),
-    max_examples=8,
+    max_examples=4,
 )
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 if UNCOMPILED:

@@ -150,6 +150,7 @@ def test_the_thread_ahead_uses_the_callers_handling_of_overflow() -> None:
         assert list(call_one_ahead([job, job, job], 2)) == ["call"] * 3
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_while_another_thread_has_the_limit_does_not_hang() -> None:
     code = """

@@ -60,6 +60,7 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
     assert stats.chisquare(counts, thirds).pvalue < 1e-6
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_columns_are_uncorrelated_across_members_and_features(
     distribution: Distribution,
@@ -171,6 +172,7 @@ def test_rows_that_depend_on_their_number_cannot_be_drawn_alone() -> None:
             draw_matrix(distribution, 0, np.arange(3, dtype=np.uint64), 2, 2)
 
 
+@pytest.mark.slow_uncompiled
 def test_distances_survive_on_average() -> None:
     # E|z|² = |x|² for every distribution: the scale 1/√q is the right one.
     p, q = 30, 6
