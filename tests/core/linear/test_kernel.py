@@ -401,6 +401,7 @@ def test_no_variance_becomes_zero(width: int) -> None:
     )
 
 
+@pytest.mark.slow_uncompiled
 @every_form
 def test_equal_rows_repeated_leave_a_finite_state(form: Form) -> None:
     for row in ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1e10, -1e10, 1e10]):
