@@ -95,12 +95,16 @@ def slowly(model: Any, X: Any, y: Any) -> list[float]:
     [
         (FEW, RPNBClassifier(7, random_state=0)),
         (
+            [*FEW, "--class-prior", "frequency"],
+            RPNBClassifier(7, class_prior="frequency", random_state=0),
+        ),
+        (
             [*FEW, "--update", "all", "--class-prior", "frequency"],
             RPNBClassifier(7, update="all", class_prior="frequency", random_state=0),
         ),
         (["--model", "GaussianNB", "--quiet"], make("GaussianNB")),
     ],
-    ids=["mistakes", "all", "GaussianNB"],
+    ids=["mistakes", "frequency", "all", "GaussianNB"],
 )
 def test_probabilities_are_those_of_the_model_before_the_row(
     words: list[str], model: Any, path: Path, tmp_path: Path
