@@ -37,7 +37,7 @@ MODELS: dict[str, Any] = {
     "learns all rows": lambda: small(update="all"),
     "GaussianNB": baselines.GaussianNB,
 }
-CASES = [(name, [0, 1, 2]) for name in MODELS]
+CASES: list[tuple[str, Any]] = [(name, [0, 1, 2]) for name in MODELS]
 CASES += [(name, None) for name in MODELS if name != "given prior"]
 
 
