@@ -2,93 +2,40 @@
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from rpnb.estimators.checks.parameters import check_choice
-from rpnb.estimators.learners.ensembles import OnlineBagging, OnlineBoosting
-from rpnb.estimators.learners.first_order import (
-    ALMA,
-    OGD,
-    PA,
-    PA1,
-    PA2,
-    ROMMA,
-    AggressiveROMMA,
-    Perceptron,
+from rpnb.estimators.learners import (
+    confidence_weighted,
+    ensembles,
+    first_order,
+    gaussian_nb,
+    online_bayes,
+    references,
+    second_order,
 )
-from rpnb.estimators.learners.online_bayes import OnlineBayes
-from rpnb.estimators.learners.references import GaussianNB, MajorityClass, NoChange
-from rpnb.estimators.learners.second_order import (
-    AROW,
-    CW,
-    IELLIP,
-    NAROW,
-    NHERD,
-    SCW1,
-    SCW2,
-    SOP,
-)
+from rpnb.estimators.learners.confidence_weighted import *
+from rpnb.estimators.learners.ensembles import *
+from rpnb.estimators.learners.first_order import *
+from rpnb.estimators.learners.gaussian_nb import *
+from rpnb.estimators.learners.online_bayes import *
+from rpnb.estimators.learners.references import *
+from rpnb.estimators.learners.second_order import *
+from rpnb.estimators.registry import RPNB, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 
-__all__ = [
-    "ALMA",
-    "AROW",
-    "CW",
-    "IELLIP",
-    "NAROW",
-    "NHERD",
-    "OGD",
-    "PA",
-    "PA1",
-    "PA2",
-    "ROMMA",
-    "SCW1",
-    "SCW2",
-    "SOP",
-    "AggressiveROMMA",
-    "GaussianNB",
-    "MajorityClass",
-    "NoChange",
-    "OnlineBagging",
-    "OnlineBayes",
-    "OnlineBoosting",
-    "Perceptron",
-    "make",
-    "names",
-]
-
-_LEARNERS: dict[str, type[BaseEstimator]] = {
-    learner.__name__: learner
-    for learner in (
-        Perceptron,
-        OGD,
-        PA,
-        PA1,
-        PA2,
-        ROMMA,
-        AggressiveROMMA,
-        ALMA,
-        CW,
-        SCW1,
-        SCW2,
-        AROW,
-        NAROW,
-        NHERD,
-        SOP,
-        IELLIP,
-        OnlineBagging,
-        OnlineBoosting,
-        OnlineBayes,
-        GaussianNB,
-        MajorityClass,
-        NoChange,
-    )
-}
+# A learner is added to `__all__` of its own module; here nothing has to be changed.
+__all__ = ["make", "names"]
+__all__ += confidence_weighted.__all__
+__all__ += ensembles.__all__
+__all__ += first_order.__all__
+__all__ += gaussian_nb.__all__
+__all__ += online_bayes.__all__
+__all__ += references.__all__
+__all__ += second_order.__all__
 
 
 def names() -> list[str]:
     """Return the names of all learners."""
-    return list(_LEARNERS)
+    return [name for name in learners() if name != RPNB]
 
 
 def make(name: str, **parameters: Any) -> StreamClassifier[Any]:
@@ -97,6 +44,6 @@ def make(name: str, **parameters: Any) -> StreamClassifier[Any]:
     >>> make("AROW", C=0.5).get_params()["C"]
     0.5
     """
-    learner: Any = _LEARNERS[check_choice("name", name, _LEARNERS)]
+    learner: Any = learners()[check_choice("name", name, names())].estimator
     made: StreamClassifier[Any] = learner(**parameters)
     return made

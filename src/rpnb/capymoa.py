@@ -31,13 +31,13 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
     The estimator `rpnb.RPNBClassifier` with the interface of CapyMOA. The parameters
-    are the same and explained there, except that the seed has the name and the default
-    that it has in CapyMOA. A `batch_size` there is none: instances come one by one.
+    are the same, except that the seed has the name and the default that it has in
+    CapyMOA, and that there is no `batch_size`: instances come one by one.
 
-    The classes are those of the schema, and all of them take part from the start, as
-    in the paper. Nominal attributes are their values' indices, as CapyMOA hands them
-    out. Instances without a label are not learnt, as in MOA; missing attributes are
-    refused.
+    The classes are those of the schema, and all of them may be predicted from the
+    start, as in the paper. Nominal attributes are their values' indices, as CapyMOA
+    gives them. Instances without a label are not learnt, as in MOA; missing attributes
+    are refused.
 
     Parameters
     ----------
@@ -46,17 +46,52 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
     n_estimators : int, default=200
         K, the number of projections and classifiers.
     n_components : int or "auto", default="auto"
-        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ for p attributes.
-    projection, combiner, update
-        See `rpnb.RPNBClassifier`.
-    prior_mean, prior_variance, prior_weight, forgetting
-        See `rpnb.RPNBClassifier`.
+        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ for
+        p attributes, at least 1 and at most p.
+    projection : {"gaussian", "bernoulli", "achlioptas", "very_sparse", "hadamard"}, \
+default="gaussian"
+        Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
+        probabilities 1/6, 2/3, 1/6; "very_sparse" and "hadamard" are for wide data. All
+        are divided by √q.
+    combiner : {"log_sum", "sum", "product", "vote", "max", "min", "median"}, \
+default="log_sum"
+        How the members' posteriors become one score: equation (6) of the paper, or a
+        rule of Kittler et al. (1998) on normalised posteriors.
+    update : {"mistakes", "all"}, default="mistakes"
+        Which observations are learnt.
+    prior_mean, prior_variance : float, default=0.0, 1.0
+        Mean and variance of each column of each class before the first observation.
+    prior_weight : float, default=1.0
+        How many observations these count as.
+    forgetting : float or None, default=None
+        W > 1, for streams that drift: each class remembers about the last W rows that
+        it has learnt. None forgets nothing.
     class_prior : {"uniform", "frequency"}, mapping or array-like, default="uniform"
-        P(y); an array or the keys of a mapping follow the indices of the classes.
-    var_floor, temperature
-        See `rpnb.RPNBClassifier`.
+        P(y). "frequency" follows the labels seen; an array, or a mapping, from the
+        index of each class to its probability fixes it.
+    var_floor : float, default=1e-9
+        Smallest variance that is ever used.
+    temperature : float or None, default=None
+        What scores are divided by before they become probabilities, for "log_sum" and
+        "product"; None is K.
     random_seed : int, default=1
         Seed of the projections.
+
+    References
+    ----------
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, "An
+    ensemble-based online learning algorithm for streaming data", 2017.
+
+    Examples
+    --------
+    >>> from capymoa.evaluation import prequential_evaluation
+    >>> from capymoa.stream.generator import SEA
+    >>> from rpnb.capymoa import RPNBClassifier
+    >>> stream = SEA()
+    >>> model = RPNBClassifier(stream.get_schema())
+    >>> result = prequential_evaluation(stream, model, max_instances=2000)
+    >>> result.cumulative.accuracy() > 70.0
+    True
     """
 
     def __init__(
@@ -96,7 +131,7 @@ class RPNBClassifier(Classifier):  # type: ignore[misc]
             temperature=temperature,
             random_state=random_seed,
         )
-        self._model._start(
+        self._model._initialise(
             schema.get_num_attributes(), np.arange(schema.get_num_classes())
         )
 

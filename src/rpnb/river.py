@@ -34,61 +34,63 @@ class RPNBClassifier(base.MiniBatchClassifier):
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
     The estimator `rpnb.RPNBClassifier` with the interface of River. The parameters are
-    the same, except that the seed has the name it has in River; `n_components`,
-    `batch_size` and `class_prior` have a word of their own here, the others are
-    explained there.
+    the same, except that the seed has the name it has in River.
 
-    Features may appear at any time, stay away, and come in any order: the row of a
+    Features may appear at any time, be absent, and come in any order: the row of a
     feature in the projections is drawn from the seed and the feature's name alone, and
     an absent feature is zero. Features must be numbers (booleans are 0 and 1), finite,
     and should be on similar scales: put a `preprocessing.StandardScaler` before.
 
     Parameters
     ----------
-    n_estimators
+    n_estimators : int, default=200
         K, the number of projections and classifiers.
-    n_components
-        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋ where p is the number
-        of features of the *first* observation learnt, at least 1 and at most p. Set it
-        where the first observation does not speak for the others.
-    projection
-        Law of the projections' entries: "gaussian", "bernoulli" or "achlioptas".
-    combiner
-        How the members' posteriors become one score.
-    update
-        Which observations are learnt: "mistakes" or "all".
-    batch_size
+    n_components : int or "auto", default="auto"
+        q, the dimension of the projections. "auto" is ⌊2·log₂ p⌋
+        where p is the number of features of the *first* observation learnt, at least 1
+        and at most p. Set it where the first observation is not typical.
+    projection : {"gaussian", "bernoulli", "achlioptas"}, default="gaussian"
+        Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
+        probabilities 1/6, 2/3, 1/6. All are divided by √q.
+    combiner : {"log_sum", "sum", "product", "vote", "max", "min", "median"}, \
+default="log_sum"
+        How the members' posteriors become one score: equation (6) of the paper, or a
+        rule of Kittler et al. (1998) on normalised posteriors.
+    update : {"mistakes", "all"}, default="mistakes"
+        Which observations are learnt.
+    batch_size : int or None, default=1
         Rows that `learn_many` predicts before it learns any of them; None makes each
         call one mini-batch. With 1, `learn_many` leaves the model as a loop of
         `learn_one` would, to the bit.
-    prior_mean
-        Mean of each column of each class before the first observation.
-    prior_variance
-        Its variance.
-    prior_weight
+    prior_mean, prior_variance : float, default=0.0, 1.0
+        Mean and variance of each column of each class before the first observation.
+    prior_weight : float, default=1.0
         How many observations these count as.
-    forgetting
-        Effective number of observations that a class remembers; None forgets nothing.
-    class_prior
-        P(y): "uniform", "frequency", or a mapping from each label to its probability.
-    var_floor
+    forgetting : float or None, default=None
+        W > 1, for streams that drift: each class remembers about the last W rows that
+        it has learnt. None forgets nothing.
+    class_prior : {"uniform", "frequency"} or mapping, default="uniform"
+        P(y). "frequency" follows the labels seen; a mapping from each label to its
+        probability fixes it.
+    var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    temperature
-        What scores are divided by before they become probabilities; None is K.
-    seed
+    temperature : float or None, default=None
+        What scores are divided by before they become probabilities, for "log_sum" and
+        "product"; None is K.
+    seed : int or None, default=None
         Seed of the projections.
 
     Notes
     -----
     Parameters are read when the first observation is learnt. A feature's name is text,
-    bytes, a number, None, or a tuple of these. Answers and statistics are the same to
+    bytes, a number, None, or a tuple of these. Predictions and state are the same to
     the bit whatever the order of features within an observation, whatever features
     came before, and whatever was predicted in between.
 
     References
     ----------
-    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, An
-    ensemble-based online learning algorithm for streaming data.
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, "An
+    ensemble-based online learning algorithm for streaming data", 2017.
 
     Examples
     --------
@@ -143,9 +145,9 @@ class RPNBClassifier(base.MiniBatchClassifier):
     def learn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
         """Learn from an observation `x` with label `y`.
 
-        A label never seen before joins the classes.
+        A label never seen before becomes a new class.
         """
-        features = self._begun(x)
+        features = self._features_of(x)
         features.classifier.learn_one(features.row(x), y)
         self._features = features
 
@@ -175,7 +177,7 @@ class RPNBClassifier(base.MiniBatchClassifier):
         """Learn from the rows of a data frame `X`, in their order, with labels `y`."""
         columns, n = _columns(X)
         labels = into_series(y).to_numpy()
-        features = self._begun(columns)
+        features = self._features_of(columns)
         features.classifier.partial_fit(features.table(columns, n), labels)
         self._features = features
 
@@ -199,8 +201,8 @@ class RPNBClassifier(base.MiniBatchClassifier):
         columns = dict(zip(labels, values.T, strict=True))
         return to_native_frame(columns, like=frame)
 
-    def _begun(self, x: Iterable[FeatureName]) -> NamedFeatures:
-        """Return what is learnt with; made for the first observation, not yet kept."""
+    def _features_of(self, x: Iterable[FeatureName]) -> NamedFeatures:
+        """Return the features and their classifier, made at the first observation."""
         if self._features is not None:
             return self._features
         parameters = self._get_params()

@@ -86,9 +86,9 @@ def test_it_is_the_estimator_with_rows_drawn_by_name(
     features = np.array([feature_number(NAMES[i]) for i in order], np.uint64)
     parameters = {"n_components": 4, "combiner": rule, "update": update}
     dense = rpnb.RPNBClassifier(7, random_state=3, **parameters)
-    dense._start(6, np.zeros(0, np.int64))
+    dense._initialise(6, np.zeros(0, np.int64))
     recipe = dense._state.projection
-    dense._look_through(make_projection(recipe.law, recipe.seed, features, 7, 4))
+    dense._set_projection(make_projection(recipe.law, recipe.seed, features, 7, 4))
     expected = dense.predict_then_learn(rows[:, order], labels)
 
     model = small(**parameters)

@@ -450,7 +450,7 @@ def test_a_copy_of_the_state_goes_its_own_way() -> None:
     X, y = shifting(0)
     model = DriftAware(small(), detector=EveryError())
     model.partial_fit(X[:1], y[:1], classes=[0])
-    state = model._arrange(
+    state = model._rearrange_classes(
         model._state, np.array([0, -1, -1]), np.arange(3), np.zeros(0, np.int64)
     )
     model._set_classes(np.arange(3))
@@ -481,6 +481,6 @@ def test_a_declared_class_is_no_error_where_it_is_predicted() -> None:
 def test_a_row_of_an_unknown_class_is_an_error_whatever_its_label_says() -> None:
     known = np.array([True, False])
     y = np.array([1, 1, 0, 0])
-    errors = list(watched.errors_of(known, y, np.array([1, 1, 0, 1])))
+    errors = list(watched.prediction_errors(known, y, np.array([1, 1, 0, 1])))
     assert errors == [True, False, False, True]
     assert known.all()

@@ -17,7 +17,7 @@ from rpnb import RPNBClassifier
 from rpnb.core.projection import record as models
 from rpnb.core.projection.matrices import DISTRIBUTIONS, Distribution
 from rpnb.estimators.saving.files import ModelFileError
-from rpnb.estimators.saving.model_parts import take_apart
+from rpnb.estimators.saving.model_parts import model_to_arrays
 
 pandas = pytest.importorskip("pandas")
 
@@ -171,7 +171,7 @@ def test_a_matrix_that_is_not_kept_has_a_checksum_too(
     model.save(tmp_path / "model")
     assert state_of(RPNBClassifier.load(tmp_path / "model")) == state_of(model)
     checksums = {
-        take_apart(small(projection=law, random_state=seed).fit(X, y)._state)[0][
+        model_to_arrays(small(projection=law, random_state=seed).fit(X, y)._state)[0][
             "fingerprint"
         ]
         for law in DISTRIBUTIONS

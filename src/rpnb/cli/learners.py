@@ -9,11 +9,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rpnb.cli import CommandError
 from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.registry import ALIASES, RPNB, find_learner, learners
 
-RPNB = "RPNB"
-#: What `rpnb compare` compares.
-USUAL = (RPNB, "AROW", "SCW", "PA", "GaussianNB")
-_ALSO = {"SCW": "SCW1"}
 # The same command gives the same predictions; the classes, by default, do not.
 _SEED = 0
 # Where argparse keeps the parameters of RPNB.
@@ -175,18 +172,14 @@ def _make(name: str, parameters: Mapping[str, Any]) -> Any:
 
 def class_of(name: str) -> Any:
     """Return the class of a learner by its name; an error names similar ones."""
-    if name in (RPNB, RPNBClassifier.__name__):
-        return RPNBClassifier
-    from rpnb import baselines
-
-    known = {RPNB, *_ALSO, *baselines.names()}
-    if name not in known:
-        by_key = {each.casefold(): each for each in sorted(known)}
+    found = find_learner(name)
+    if found is None:
+        by_key = {each.casefold(): each for each in sorted({*ALIASES, *learners()})}
         close = get_close_matches(name.casefold(), by_key, n=3)
         hint = f"; close to it: {', '.join(by_key[key] for key in close)}"
         raise CommandError(
             f"there is no learner {name!r}"
             + (hint if close else "")
-            + f"; there are {RPNB}, {', '.join(baselines.names())}"
+            + f"; there are {', '.join(learners())}"
         )
-    return getattr(baselines, _ALSO.get(name, name))
+    return found.estimator

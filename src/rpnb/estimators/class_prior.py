@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.state import follow_counts
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice
@@ -49,6 +51,15 @@ def fixed_prior(given: Any, classes: LabelArray | None) -> FloatArray | None:
     return values
 
 
+def set_class_prior(model: Model, given: Any, classes: LabelArray) -> None:
+    """Set a model's log P(y), which each of its K members adds to a class's score."""
+    fixed = fixed_prior(given, classes)
+    if fixed is not None:
+        model.classes.bias[:] = model.projection.K * np.log(fixed)
+    elif model.classes.follow > 0.0:
+        follow_counts(model.classes)
+
+
 def prior_to_json(given: Any) -> Any:
     """Return what a file holds of the parameter."""
     if isinstance(given, Mapping):
@@ -60,7 +71,7 @@ def prior_to_json(given: Any) -> Any:
 
 
 def prior_from_json(held: Any) -> Any:
-    """Return the parameter that `prior_to_json` took apart."""
+    """Return the parameter that `prior_to_json` made a JSON value of."""
     if isinstance(held, dict):
         return dict(zip(held["labels"], held["probabilities"], strict=True))
     return held

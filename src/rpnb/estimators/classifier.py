@@ -4,31 +4,47 @@ from collections.abc import Mapping
 from typing import Any, Literal, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
-from rpnb.core.bayes.state import LEARN_NOTHING
-from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.passes.engine import run
+from rpnb.core.bayes.model import Model, arrange_classes, copy_model
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.threads import in_threads
+from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
 from rpnb.core.projection.matrices import Distribution
+from rpnb.core.projection.record import Projection
+from rpnb.estimators.checks.jobs import threads_for
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.rows import check_row
+from rpnb.estimators.class_prior import (
+    prior_from_json,
+    prior_to_json,
+    set_class_prior,
+)
+from rpnb.estimators.empty_model import (
+    UPDATES,
+    check_changeable_parameters,
+    empty_model,
+)
 from rpnb.estimators.frozen import FrozenRPNB, freeze
-from rpnb.estimators.merging import MergeInput, merged
+from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions, log_posteriors
-from rpnb.estimators.projected_bayes import UPDATES, ProjectedBayes
+from rpnb.estimators.saving.model_parts import model_from_arrays, model_to_arrays
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
 
 
 @final
-class RPNBClassifier(ProjectedBayes):
+class RPNBClassifier(WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
-    Each observation is projected K times to q dimensions. A Gaussian naive Bayes
-    classifier stands on each projection, a rule combines them, and only observations
-    that were misclassified change the statistics (Nguyen, Nguyen, Pham, Liew & Bezdek,
-    "An ensemble-based online learning algorithm for streaming data").
+    Each observation is projected K times to q dimensions. Each projection has a
+    Gaussian naive Bayes classifier, a rule combines them, and only observations that
+    were misclassified change the statistics.
 
     Parameters
     ----------
@@ -39,11 +55,11 @@ class RPNBClassifier(ProjectedBayes):
         least 1 and at most p.
     projection : {"gaussian", "bernoulli", "achlioptas", "very_sparse", "hadamard"}, \
 default="gaussian"
-        Law of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with probabilities
-        1/6, 2/3, 1/6. Two more for wide data: "very_sparse", −√s, 0, √s with
-        probabilities 1/(2s), 1 − 1/s, 1/(2s) and s = √p, for sparse rows; "hadamard",
-        N(0, 1) by fast Walsh-Hadamard transforms, for dense rows. All are divided by
-        √q.
+        Distribution of the projections' entries: N(0, 1); ±1; or −√3, 0, √3 with
+        probabilities 1/6, 2/3, 1/6. Two more for wide data: "very_sparse", −√s, 0, √s
+        with probabilities 1/(2s), 1 − 1/s, 1/(2s) and s = √p, for sparse rows;
+        "hadamard", N(0, 1) by fast Walsh-Hadamard transforms, for dense rows. All are
+        divided by √q.
     combiner : {"log_sum", "sum", "product", "vote", "max", "min", "median"}, \
 default="log_sum"
         How the members' posteriors become one score: equation (6) of the paper, or a
@@ -79,10 +95,10 @@ default="log_sum"
     n_jobs : int or None, default=None
         Threads for many rows at once. `predict`, `predict_proba`, `predict_log_proba`
         and `decision_function` share out the rows; learning, which is sequential, has
-        wide rows (more than 64 features, sparse, or by a fast law) projected by one
-        thread ahead. None is 1 unless a `joblib.parallel_config` says otherwise, −1 is
-        all cores. While there is more than one, BLAS is kept to one thread; otherwise
-        it is left as it is. Nothing depends on it but time, and files do not keep it.
+        wide rows (more than 64 features, sparse, "very_sparse" or "hadamard") projected
+        by one thread ahead. None is 1 unless a `joblib.parallel_config` says otherwise,
+        −1 is all cores. While there is more than one, BLAS is kept to one thread.
+        Nothing depends on it but time, and files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the projections. With an int, member k is the same matrix in every run,
         whatever the number of members.
@@ -113,6 +129,16 @@ default="log_sum"
     sorted classes. Labels and state do not depend on how rows are cut into calls, with
     `batch_size=1`, nor on the number of threads.
 
+    References
+    ----------
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, "An
+    ensemble-based online learning algorithm for streaming data", 2017.
+
+    J. Kittler, M. Hatef, R. P. W. Duin and J. Matas, "On combining classifiers", IEEE
+    Transactions on Pattern Analysis and Machine Intelligence 20, 1998.
+
+    P. Li, T. J. Hastie and K. W. Church, "Very sparse random projections", KDD 2006.
+
     Examples
     --------
     >>> import numpy as np
@@ -126,6 +152,9 @@ default="log_sum"
     >>> int(sum(predicted != y)) == model.n_updates_
     True
     """
+
+    _accepts_sparse = True
+    _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     def __init__(
         self,
@@ -162,7 +191,7 @@ default="log_sum"
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # Looking
+    # Scores and probabilities
 
     @property
     def n_components_(self) -> int:
@@ -206,7 +235,7 @@ default="log_sum"
     # One row at a time
 
     def predict_one(self, x: FloatArray) -> Any:
-        """Return the label of one row x (p,): `predict` without its formalities.
+        """Return the label of one row x (p,), as `predict` would, faster.
 
         For streams that come row by row, where checking a table of one row would take
         longer than predicting it.
@@ -222,17 +251,17 @@ default="log_sum"
         return self.classes_[label[0]]
 
     def learn_one(self, x: FloatArray, y: Any) -> None:
-        """Learn one row x (p,) of class y: `partial_fit` without its formalities.
+        """Learn one row x (p,) of class y, as `partial_fit` would, faster.
 
-        After `predict_one` of the same row, what was found out then is used again. A
-        first row, a class not seen before, or a `batch_size` other than 1, for which a
-        row is a mini-batch of its own, goes the long way.
+        After `predict_one` of the same row, its scores are used again. A first row, a
+        class not seen before, or a `batch_size` other than 1, for which a row is a
+        mini-batch of its own, is handed to `partial_fit`.
         """
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if (
             number is None
             or self.batch_size != 1
-            # To a dictionary True is 1; the long way knows better.
+            # To a dictionary True is 1; `partial_fit` tells them apart.
             or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
             self.partial_fit(np.asarray(x)[None, :], [y])
@@ -242,24 +271,24 @@ default="log_sum"
         learn = UPDATES[self.update]
         run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
 
-    # Serving
+    # A small predictor
 
     def compile(self) -> FrozenRPNB:
-        """Return what the model knows now as a small predictor that never learns.
+        """Return the model in its present state as a small predictor.
 
         Only for the combiners "log_sum" and "product", whose scores are polynomials of
-        degree two in the features. Classes that do not take part yet are left out.
+        degree two in the features. Classes that are not active yet are left out.
 
         Returns
         -------
         FrozenRPNB
-            Independent of this model, which may go on learning.
+            Independent of this model, which may learn further.
         """
         self._require_fitted()
         names = getattr(self, "feature_names_in_", None)
         return freeze(self._state, self.classes_, names, self._temperature())
 
-    # Joining
+    # Models of parts of a stream
 
     def merge(self, other: Self, base: Self | None = None) -> Self:
         """Add what another model has learnt, exactly, as if learnt here.
@@ -285,14 +314,146 @@ default="log_sum"
         models = {"this model": self, "other": other}
         if base is not None:
             models["base"] = base
-        state, classes = merged(*(_part(name, one) for name, one in models.items()))
-        self._set_class_prior(state, classes)
+        parts = [_merge_input(name, model) for name, model in models.items()]
+        state, classes = merge_models(*parts)
+        set_class_prior(state, self.class_prior, classes)
         self._state = state
         self._set_classes(classes)
         return self
 
+    # Functions of a StreamLearner
 
-def _part(name: str, model: Any) -> MergeInput:
+    @property
+    def _accepts_unlabelled(self) -> bool:  # type: ignore[override]
+        # A mini-batch is learnt at once: no row of it is predicted in between.
+        return self.batch_size == 1
+
+    def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> Model:
+        source = np.full(classes.shape[0], -1)
+        return self._rearrange_classes(empty_model(self, p), source, classes, declared)
+
+    def _rearrange_classes(
+        self, state: Model, source: IntArray, classes: LabelArray, declared: IntArray
+    ) -> Model:
+        model = arrange_classes(state, source)
+        model.classes.eligible[declared] = True
+        set_class_prior(model, self.class_prior, classes)
+        return model
+
+    def _reset_state(
+        self, state: Model, p: int, classes: LabelArray, declared: IntArray
+    ) -> Model:
+        # The projections stay: drawing them takes long, and nothing is learnt in them.
+        source = np.full(classes.shape[0], -1)
+        model = self._rearrange_classes(state, source, classes, declared)
+        model.n_seen = model.n_updates = 0
+        return model
+
+    def _learn(
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        learn = UPDATES[self.update]
+        n = X.shape[0]
+        if labels is None:
+            if learn == LEARN_ALL and self.batch_size == 1:
+                absorb_all(state, X, y, weight)
+                return
+            labels = np.empty(n, np.int64)
+        if self.batch_size == 1:
+            jobs = threads_for(self.n_jobs, n)
+            run(state, X, y, weight, learn, labels, jobs=jobs)
+        else:
+            size = n if self.batch_size is None else int(self.batch_size)
+            run_batches(state, X, y, weight, learn, size, labels)
+
+    def _classify(self, state: Model, X: NDArray[Any]) -> IntArray:
+        labels = np.empty(X.shape[0], np.int64)
+
+        def work(rows: slice) -> None:
+            labels[rows] = classify(state, X[rows])
+
+        in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
+        return labels
+
+    def _scores(self, X: NDArray[Any]) -> FloatArray:
+        """Return the score of each class for each row (n, M)."""
+        state = self._state
+        values = np.empty((X.shape[0], state.M))
+
+        def work(rows: slice) -> None:
+            values[rows] = scores(state, X[rows])
+
+        in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
+        return values
+
+    def _temperature(self) -> float:
+        """Return what scores are divided by to become log posteriors."""
+        if self.temperature is None:
+            return float(self._state.projection.K)
+        return check_real("temperature", self.temperature, 0.0, above=True)
+
+    def _row_counts(self, state: Model) -> tuple[int, int]:
+        return state.n_seen, state.n_updates
+
+    def _copy(self, state: Model) -> Model:
+        return copy_model(state)
+
+    def _check_changeable_parameters(self) -> None:
+        check_changeable_parameters(self)
+
+    def _parameters_to_json(self) -> dict[str, Any]:
+        parameters = super()._parameters_to_json()
+        given = parameters["class_prior"]
+        del parameters["n_jobs"]
+        return {**parameters, "class_prior": prior_to_json(given)}
+
+    @classmethod
+    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        given = parameters["class_prior"]
+        return {**parameters, "class_prior": prior_from_json(given)}
+
+    def _export_state(
+        self, state: Model
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return model_to_arrays(state)
+
+    def _import_state(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> Model:
+        state = model_from_arrays(empty_model(self, p), metadata, arrays, M)
+        set_class_prior(state, self.class_prior, self.classes_)
+        return state
+
+    # For adapters to other libraries
+
+    def _initialise(self, p: int, classes: LabelArray) -> None:
+        """Make the state for p features and these classes, all active, before any row.
+
+        For libraries that may ask for a prediction before the first row is learnt.
+        """
+        state = self._new_state(p, classes, np.arange(classes.shape[0]))
+        self._record_parameters()
+        self._set_classes(classes)
+        self.n_features_in_ = p
+        self._state = state
+
+    def _set_projection(self, projection: Projection) -> None:
+        """Accept rows of other features from now on.
+
+        The statistics are of projected rows and stay as they are; the rows of the new
+        projection must be drawn from the same seed.
+        """
+        self._state.projection = projection
+        self._state.memo = None
+        self.n_features_in_ = projection.features.shape[0]
+
+
+def _merge_input(name: str, model: Any) -> MergeInput:
     """Return what is merged of a model, which is called `name` in messages."""
     if not isinstance(model, RPNBClassifier):
         raise TypeError(f"{name} must be an RPNBClassifier, got {model!r}")

@@ -1,4 +1,4 @@
-"""Drift detectors of River: made by name, fed with errors, asked for alarms."""
+"""Drift detectors of River: made by name, and updated with errors until an alarm."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from rpnb.estimators.checks.parameters import check_choice
 
-# Where River has them. Page and Hinkley's test is told to watch for a rise only; the
+# Where River has them. Page and Hinkley's test is set to detect a rise only; the
 # others do so by themselves, or by `first_alarm`.
 _DETECTORS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "adwin": ("river.drift", "ADWIN", {}),
@@ -17,14 +17,14 @@ _DETECTORS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 class Detector(Protocol):
-    """What is asked of a detector; River's all have it."""
+    """The interface of a detector; River's all have it."""
 
     @property
     def drift_detected(self) -> bool:
         """Whether the last value gave an alarm."""
 
     def update(self, x: bool) -> Any:
-        """Take one value in."""
+        """Add one value."""
 
     def clone(self) -> "Detector":
         """Return a detector with the same parameters that has seen nothing."""
@@ -56,18 +56,18 @@ def make_detector(given: Any) -> Detector:
 
 
 def first_alarm(detector: Detector, errors: Iterable[bool]) -> int:
-    """Feed errors until one gives an alarm; return its place, or −1.
+    """Update a detector until an error gives an alarm; return its index, or −1.
 
-    ADWIN also finds that errors have become fewer, which is what a learner does that
-    has just begun. Where a detector says what it estimates, as ADWIN does, only a rise
+    ADWIN also gives an alarm when errors become fewer, as they do while a learner is
+    new. Where a detector has an estimate of the error rate, as ADWIN does, only a rise
     counts.
     """
-    watched = hasattr(detector, "estimation")
+    estimates = hasattr(detector, "estimation")
     for i, error in enumerate(errors):
-        before = detector.estimation if watched else 0.0  # type: ignore[attr-defined]
+        before = detector.estimation if estimates else 0.0  # type: ignore[attr-defined]
         detector.update(error)
         if detector.drift_detected and (
-            not watched or detector.estimation > before  # type: ignore[attr-defined]
+            not estimates or detector.estimation > before  # type: ignore[attr-defined]
         ):
             return i
     return -1

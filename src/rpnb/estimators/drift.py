@@ -1,4 +1,4 @@
-"""A learner whose errors are watched, and that starts anew, or fades, at an alarm."""
+"""DriftAware: a learner that is reset, or forgets, when its errors rise."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -17,32 +17,32 @@ from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.detectors import make_detector
 from rpnb.estimators.drift_state import (
     DriftState,
-    arrange_watched,
-    copy_watched,
-    learn_to_alarms,
+    copy_drift_state,
+    learn_until_alarms,
+    rearrange_drift_classes,
 )
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 
-def _offers(method: str) -> Callable[["DriftAware"], bool]:
+def _model_has(method: str) -> Callable[["DriftAware"], bool]:
     return lambda self: hasattr(self.model, method)
 
 
 @final
 class DriftAware(WeightedStreamClassifier[DriftState]):
-    """A classifier that notices when its errors rise, and does something about it.
+    """A classifier with a drift detector on its errors, which resets it at an alarm.
 
-    Each row is predicted before it is learnt, and a drift detector is told whether the
-    prediction was wrong. If it gives an alarm at a row, the learner starts anew, or
-    what it has learnt so far counts less, from the next row on, and the detector
-    starts anew too. The result is what a loop over single rows would give, however rows
-    are cut into calls.
+    Each row is predicted before it is learnt, and the detector is updated with whether
+    the prediction was wrong. If it gives an alarm at a row, then from the next row on
+    the learner is reset, or what it has learnt so far weighs less, and the detector is
+    reset too. The result is what a loop over single rows would give, however rows are
+    cut into calls.
 
     Parameters
     ----------
     model : classifier of this package
-        What learns. It is not changed: a copy learns, made on the first call or by
+        The learner. It is not changed: a copy learns, made on the first call or by
         `fit`. Its `batch_size` must be 1, if it has one.
     detector : {"adwin", "ddm", "eddm", "page_hinkley"} or detector, default="adwin"
         A detector of River (`pip install 'rpnb[river]'`) with its default parameters,
@@ -63,9 +63,29 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         The rows of the alarms, counted from 0 since learning began. Rows of weight 0
         are not counted.
     learner_ : classifier
-        A copy of the learner as it stands.
-    classes_, n_features_in_, feature_names_in_, n_seen_, n_updates_
-        As in `RPNBClassifier`. Resets do not set back the last two.
+        A copy of the learner in its present state.
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model. Resets do not set
+        them back.
+
+    References
+    ----------
+    A. Bifet and R. Gavaldà, "Learning from time-changing data with adaptive windowing",
+    SDM 2007 (ADWIN).
+
+    J. Gama, P. Medas, G. Castillo and P. Rodrigues, "Learning with drift detection",
+    SBIA 2004 (DDM).
+
+    M. Baena-García, J. del Campo-Ávila, R. Fidalgo, A. Bifet, R. Gavaldà and
+    R. Morales-Bueno, "Early drift detection method", IWKDDS 2006 (EDDM).
+
+    E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954 (Page-Hinkley).
 
     Examples
     --------
@@ -97,35 +117,35 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         self.factor = factor
         self.warm = warm
 
-    # What the learner can do
+    # What the learner offers
 
     @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "_takes_sparse", False)
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return getattr(self.model, "_accepts_sparse", False)
 
     @property
-    def _class_by_class(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "_class_by_class", False)
+    def _requires_seen_classes(self) -> bool:  # type: ignore[override]
+        return getattr(self.model, "_requires_seen_classes", False)
 
-    @available_if(_offers("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
         return self._estimator().predict_proba(rows)
 
-    @available_if(_offers("predict_log_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_model_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
         rows = self._rows_to_predict(X)
         return self._estimator().predict_log_proba(rows)
 
-    @available_if(_offers("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_model_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
         return self._estimator().decision_function(rows)
 
-    # Looking
+    # Attributes
 
     @property
     def drifts_(self) -> list[int]:
@@ -134,7 +154,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
 
     @property
     def learner_(self) -> StreamClassifier[Any]:
-        """A copy of the learner as it stands, free to be used and saved."""
+        """A copy of the learner in its present state, to be used and saved."""
         state = self._fitted_state("learner_")
         learner = self._estimator()
         learner._state = state.learner._copy(state.inner)
@@ -148,12 +168,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         learner.n_features_in_ = self.n_features_in_
         learner._set_classes(self.classes_)
         learner._state = self._state.inner
-        learner._note_parameters()
+        learner._record_parameters()
         return learner
 
-    # What a Learner says
+    # Functions of a StreamLearner
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
+    def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
         if not isinstance(self.model, StreamClassifier):
             raise TypeError(f"model must be a classifier of rpnb, got {self.model!r}")
         if getattr(self.model, "batch_size", 1) != 1:
@@ -174,17 +194,17 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         learner: StreamClassifier[Any] = clone(self.model)
         known = np.zeros(classes.shape[0], np.bool_)
         known[declared] = True
-        inner = learner._begin(p, classes, declared)
+        inner = learner._new_state(p, classes, declared)
         return DriftState(learner, inner, detector, known)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: DriftState,
         source: IntArray,
         classes: LabelArray,
         declared: IntArray,
     ) -> DriftState:
-        return arrange_watched(state, source, classes, declared)
+        return rearrange_drift_classes(state, source, classes, declared)
 
     def _learn(
         self,
@@ -194,28 +214,28 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        for _ in learn_to_alarms(state, X, y, weight, labels, self.warm):
-            self._respond(state)
+        for _ in learn_until_alarms(state, X, y, weight, labels, self.warm):
+            self._react_to_alarm(state)
 
-    def _respond(self, state: DriftState) -> None:
-        """Do what an alarm at the last row asks for."""
+    def _react_to_alarm(self, state: DriftState) -> None:
+        """Reset or fade the learner, and reset the detector, after an alarm."""
         state.drifts.append(state.n_seen - 1)
         state.detector = state.detector.clone()
         if self.on_drift == "downweight":
             fade_all(state.inner, float(self.factor))
             return
         learner = state.learner
-        updates = self._tally(state)[1]
+        updates = self._row_counts(state)[1]
         declared = np.flatnonzero(state.known)
-        state.inner = learner._renew(
+        state.inner = learner._reset_state(
             state.inner, self.n_features_in_, self.classes_, declared
         )
         if state.recent is not None:
             recent = state.recent
             learner._learn(state.inner, recent.X, recent.y, recent.weight, None)
-        state.forgotten_updates = updates - learner._tally(state.inner)[1]
+        state.forgotten_updates = updates - learner._row_counts(state.inner)[1]
 
-    def _check_weights_matter(self) -> None:
+    def _check_uses_weights(self) -> None:
         if not isinstance(self.model, WeightedStreamClassifier):
             raise TypeError(
                 f"sample_weight is of no use to {type(self.model).__name__}, which "
@@ -225,12 +245,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     def _classify(self, state: DriftState, X: NDArray[Any]) -> IntArray:
         return state.learner._classify(state.inner, X)
 
-    def _tally(self, state: DriftState) -> tuple[int, int]:
-        updates = state.learner._tally(state.inner)[1]
+    def _row_counts(self, state: DriftState) -> tuple[int, int]:
+        updates = state.learner._row_counts(state.inner)[1]
         return state.n_seen, state.forgotten_updates + updates
 
     def _copy(self, state: DriftState) -> DriftState:
-        return copy_watched(state)
+        return copy_drift_state(state)
 
     # Files
 
@@ -248,10 +268,10 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
             "a DriftAware cannot be loaded, only the learner that learner_.save wrote"
         )
 
-    def _dump(self, state: DriftState) -> NoReturn:
+    def _export_state(self, state: DriftState) -> NoReturn:
         raise NotImplementedError
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> NoReturn:
         raise NotImplementedError

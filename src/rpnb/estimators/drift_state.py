@@ -1,4 +1,4 @@
-"""A learner under watch: its rows learnt piece by piece, and taken back to an alarm."""
+"""The state of a learner with a drift detector, and learning up to each alarm."""
 
 import copy
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class RecentRows:
 
 @dataclass(slots=True)
 class DriftState:
-    """A learner's state, and what watches over it."""
+    """A learner's state, the detector of its errors, and the alarms so far."""
 
     learner: StreamLearner[Any]
     """the learner's parameters; its state is `inner`"""
@@ -41,13 +41,13 @@ class DriftState:
     """(M,) whether the class has been declared or seen"""
     n_seen: int = 0
     forgotten_updates: int = 0
-    """updates of learners that were given up"""
+    """updates before the last reset"""
     drifts: list[int] = field(default_factory=list)
     recent: RecentRows | None = None
 
 
-def copy_watched(state: DriftState) -> DriftState:
-    """Return a copy, free to be written to; rows held are never written to."""
+def copy_drift_state(state: DriftState) -> DriftState:
+    """Return a copy, free to be written to; recent rows are shared, never changed."""
     return replace(
         state,
         inner=state.learner._copy(state.inner),
@@ -57,7 +57,7 @@ def copy_watched(state: DriftState) -> DriftState:
     )
 
 
-def arrange_watched(
+def rearrange_drift_classes(
     state: DriftState, source: IntArray, classes: LabelArray, declared: IntArray
 ) -> DriftState:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
@@ -71,14 +71,14 @@ def arrange_watched(
         moved[source[old]] = np.flatnonzero(old)
         recent = replace(recent, y=moved[recent.y])
     return replace(
-        copy_watched(state),
-        inner=state.learner._arrange(state.inner, source, classes, declared),
+        copy_drift_state(state),
+        inner=state.learner._rearrange_classes(state.inner, source, classes, declared),
         known=known,
         recent=recent,
     )
 
 
-def learn_to_alarms(
+def learn_until_alarms(
     state: DriftState,
     X: NDArray[Any],
     y: IntArray,
@@ -88,7 +88,9 @@ def learn_to_alarms(
 ) -> Iterator[None]:
     """Learn all rows; yield after the row of each alarm, before the next is learnt.
 
-    Predictions go to `labels`. The last `warm` rows are held in the state.
+    Rows are learnt piece by piece. If the detector gives an alarm within a piece, the
+    state before the piece is restored and the rows up to the alarm are learnt again.
+    Predictions go to `labels`. The last `warm` rows are kept in the state.
     """
     n = X.shape[0]
     if labels is None:
@@ -103,7 +105,7 @@ def learn_to_alarms(
         # An alarm at the last row of a piece leaves nothing to undo.
         before = learner._copy(state.inner) if stop - start > 1 else None
         learner._learn(state.inner, X[rows], y[rows], weight[rows], labels[rows])
-        errors = errors_of(state.known, y[rows], labels[rows])
+        errors = prediction_errors(state.known, y[rows], labels[rows])
         alarm = first_alarm(state.detector, errors)
         size = min(2 * size, _LONGEST)
         if alarm >= 0:
@@ -121,11 +123,13 @@ def learn_to_alarms(
         start = rows.stop
 
 
-def errors_of(known: BoolArray, y: IntArray, labels: IntArray) -> Iterator[bool]:
-    """Say of each row whether it was predicted wrongly; its class is known from then.
+def prediction_errors(
+    known: BoolArray, y: IntArray, labels: IntArray
+) -> Iterator[bool]:
+    """Yield for each row whether its prediction was wrong; mark its class as known.
 
-    A row of a class that was not known is one, whatever its label says: some learners
-    are asked for it only after the class has joined.
+    A row of a class that was not known is an error, whatever was predicted: some
+    learners predict it only after the class has been added.
     """
     for m, label in zip(y.tolist(), labels.tolist(), strict=True):
         wrong = label != m or not known[m]
@@ -136,7 +140,7 @@ def errors_of(known: BoolArray, y: IntArray, labels: IntArray) -> Iterator[bool]
 def _remember(
     state: DriftState, X: Any, y: IntArray, weight: FloatArray, most: int
 ) -> None:
-    """Keep the last rows, at most so many."""
+    """Keep the last rows in the state, at most `most`."""
     held = state.recent
     if held is not None:
         sparse = issparse(X) or issparse(held.X)

@@ -1,11 +1,11 @@
-"""FrozenRPNB: what a model has learnt, as one polynomial of degree two a class."""
+"""FrozenRPNB: a learnt model as one polynomial of degree two per class."""
 
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.polynomials import ClassPolynomials, evaluate_forms, make_forms
@@ -14,17 +14,22 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.onnx_graph import write_onnx
 from rpnb.estimators.posteriors import decisions, log_posteriors
-from rpnb.estimators.saving.estimator import SavedEstimator
-from rpnb.estimators.saving.files import ModelFileError, take_array
+from rpnb.estimators.saving.estimator import (
+    SavedEstimator,
+    read_estimator,
+    report_damage,
+    write_estimator,
+)
+from rpnb.estimators.saving.files import ModelFileError, checked_array
 
 
 @final
-class FrozenRPNB(ClassifierMixin, SavedEstimator[ClassPolynomials]):  # type: ignore[misc]
+class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that `RPNBClassifier.compile` made: it predicts and never learns.
 
     Under the rule "log_sum" the score of a class is a polynomial of degree two in the
     features, whatever the number of projections. It needs neither projections nor
-    columns: p(p + 3)/2 + 1 numbers a class, and as many operations a prediction.
+    columns: p(p + 3)/2 + 1 numbers per class, and as many operations per prediction.
 
     Labels are those of the model it was made from, except where two scores tie within
     rounding.
@@ -32,13 +37,18 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[ClassPolynomials]):  # type: ig
     Attributes
     ----------
     classes_ : array of shape (M,)
-        The classes that took part in the model, sorted.
+        The active classes of the model, sorted.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (p,)
         Names of the features, if the model knew them.
     temperature_ : float
         What scores are divided by before `predict_proba` normalises them.
+
+    References
+    ----------
+    T. T. Nguyen, T. T. T. Nguyen, X. C. Pham, A. W.-C. Liew and J. C. Bezdek, "An
+    ensemble-based online learning algorithm for streaming data", 2017.
 
     Examples
     --------
@@ -54,7 +64,10 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[ClassPolynomials]):  # type: ig
     True
     """
 
+    classes_: LabelArray
+    n_features_in_: int
     temperature_: float
+    _state: ClassPolynomials
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -111,40 +124,59 @@ class FrozenRPNB(ClassifierMixin, SavedEstimator[ClassPolynomials]):  # type: ig
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
 
-    # What SavedEstimator asks for
+    # Files
 
-    def _dump(
-        self, state: ClassPolynomials
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"temperature": self.temperature_}, state._asdict()
-
-    def _restore(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> ClassPolynomials:
-        self.temperature_ = float(metadata["temperature"])
-        if not self.temperature_ > 0.0:
-            raise ModelFileError(
-                "the model file is damaged: its temperature is not above 0"
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the classifier to a file of arrays and JSON, whole or not at all."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                "This FrozenRPNB instance has nothing to save: it is not fitted yet."
             )
-        shapes = {"origin": (p,), "factors": (M, p * (p + 3) // 2), "constant": (M,)}
-        return ClassPolynomials(
-            *(take_array(arrays, name, np.float64, shapes[name]) for name in shapes)
+        saved = SavedEstimator(
+            type(self).__name__,
+            {},
+            self.classes_,
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            {"temperature": self.temperature_},
+            self._state._asdict(),
         )
+        write_estimator(path, saved)
 
-    def _set_classes(self, classes: LabelArray) -> None:
-        self.classes_ = classes
-
-    def _note_parameters(self) -> None:
-        """There are none."""
-
-    def _check_unchanged(self) -> None:
-        """There is nothing to change."""
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a classifier that `save` wrote; it behaves as the saved one."""
+        saved = read_estimator(path, cls.__name__)
+        with report_damage(path):
+            frozen = cls(**saved.parameters)
+            frozen.classes_ = saved.classes
+            frozen.n_features_in_ = saved.n_features
+            if saved.feature_names is not None:
+                frozen.feature_names_in_ = saved.feature_names
+            frozen.temperature_ = float(saved.state["temperature"])
+            if not frozen.temperature_ > 0.0:
+                raise ModelFileError(
+                    "the model file is damaged: its temperature is not above 0"
+                )
+            M, p = saved.classes.shape[0], saved.n_features
+            shapes = {
+                "origin": (p,),
+                "factors": (M, p * (p + 3) // 2),
+                "constant": (M,),
+            }
+            frozen._state = ClassPolynomials(
+                *(
+                    checked_array(saved.arrays, name, np.float64, shape)
+                    for name, shape in shapes.items()
+                )
+            )
+        return frozen
 
 
 def freeze(
     model: Model, classes: LabelArray, names: Any, temperature: float
 ) -> FrozenRPNB:
-    """Return what `model` knows of the classes that take part in it, frozen."""
+    """Return the active classes of `model` as polynomials."""
     if model.rule not in ("log_sum", "product"):
         raise ValueError(
             "only the combiners 'log_sum' and 'product' make scores that are "
@@ -156,15 +188,15 @@ def freeze(
             "matrix, and a polynomial would have the square of "
             f"{model.projection.p} features as terms"
         )
-    part = np.flatnonzero(model.classes.eligible)
-    forms = make_forms(model, part)
+    active = np.flatnonzero(model.classes.eligible)
+    forms = make_forms(model, active)
     if not all(np.isfinite(values).all() for values in forms):
         raise ValueError(
             "the model cannot be compiled: products of its precisions and means are "
             "beyond double precision; scale the features, or raise var_floor"
         )
     frozen = FrozenRPNB()
-    frozen._set_classes(classes[part])
+    frozen.classes_ = classes[active]
     frozen.n_features_in_ = model.projection.R.shape[0]
     if names is not None:
         frozen.feature_names_in_ = names

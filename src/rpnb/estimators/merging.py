@@ -1,4 +1,4 @@
-"""Models of parts of a stream brought together, exactly, by Theorem 1 of the paper."""
+"""Merging models of parts of a stream, exactly, by Theorem 1 of the paper."""
 
 from typing import Any, NamedTuple
 
@@ -20,10 +20,10 @@ class MergeInput(NamedTuple):
     forgetting: float | None
 
 
-def merged(
+def merge_models(
     mine: MergeInput, other: MergeInput, base: MergeInput | None = None
 ) -> tuple[Model, LabelArray]:
-    """Return what both have learnt, and all classes; what is in the base counts once.
+    """Return the merged model and its classes; rows of the base are counted once.
 
     The parts stay as they are. The class prior is left to the caller.
     """
@@ -39,7 +39,7 @@ def merged(
     classes = mine.classes
     for part in parts[1:]:
         classes = join_classes(classes, part.classes, "the other model")
-    states = [_aligned(part, classes) for part in parts]
+    states = [_with_classes(part, classes) for part in parts]
     origin = None if base is None else states[2]
     for part, state in zip(parts[:2], states[:2], strict=True):
         if origin is not None and not grew_from(state, origin):
@@ -52,7 +52,7 @@ def merged(
 
 
 def _check_alike(mine: MergeInput, part: MergeInput) -> None:
-    """Refuse a model that looks at the data in another way than this one."""
+    """Refuse a model with other projections, feature names or prior."""
     if not mine.state.projection.same_as(part.state.projection):
         raise ValueError(
             f"{part.name} has other projections: merging needs the same n_estimators, "
@@ -69,7 +69,7 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
         )
 
 
-def _aligned(part: MergeInput, classes: LabelArray) -> Model:
+def _with_classes(part: MergeInput, classes: LabelArray) -> Model:
     """Return a copy of the state with the classes in this order."""
     source = LabelIndex(part.classes.tolist()).find_all(classes.tolist())
     return arrange_classes(part.state, source)

@@ -1,9 +1,9 @@
 """Observations as mappings from names to numbers, for a classifier that takes rows.
 
-Features may appear at any time, stay away, and stand in any order. The projection's row
-of a feature is a function of the seed and the name, so an answer does not depend on
-what came first: an observation is projected by the rows of its own features, in the
-order of their numbers. A feature that is absent is zero.
+Features may appear at any time, be absent, and come in any order. The projection's row
+of a feature is a function of the seed and the name, so a prediction does not depend on
+which features came first: an observation is projected by the rows of its own features,
+in the order of their numbers. A feature that is absent is zero.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -27,7 +27,7 @@ _ANY_NUMBER = 0  # of the feature that stands in where an observation has none
 
 
 class NamedFeatures:
-    """The features of a classifier by name: those known, and those looked at now.
+    """The features of a classifier by name: all known ones, and those in use now.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class NamedFeatures:
     def __init__(self, classifier: RPNBClassifier, first: Iterable[Hashable]) -> None:
         names = list(first)
         numbers = {name: feature_number(name) for name in names}
-        classifier._start(max(len(names), 1), np.zeros(0, np.int64))
+        classifier._initialise(max(len(names), 1), np.zeros(0, np.int64))
         recipe = classifier._state.projection
         no_features = np.zeros(0, np.uint64)
         self.classifier = classifier
@@ -53,7 +53,7 @@ class NamedFeatures:
         self._names: tuple[Hashable, ...] = ()
         self._values: Callable[[Any], tuple[Any, ...]] = _no_values
         self._remember(numbers)
-        self._turn_to(names)
+        self._use_features(names)
 
     @property
     def names(self) -> list[Hashable]:
@@ -71,7 +71,7 @@ class NamedFeatures:
                 return _numbers(self._names, values)
         names = tuple(x)
         _numbers(names, tuple(x.values()))  # before anything is remembered
-        self._look_at(names)
+        self._switch_to(names)
         return _numbers(self._names, self._values(x))
 
     def table(self, columns: Mapping[Hashable, NDArray[Any]], n: int) -> FloatArray:
@@ -80,16 +80,16 @@ class NamedFeatures:
         if len(numbers) != len(self._names) or any(
             name not in numbers for name in self._names
         ):
-            self._look_at(tuple(numbers))
+            self._switch_to(tuple(numbers))
         if not numbers:
             return np.zeros((n, 1))
         return np.column_stack([numbers[name] for name in self._names])
 
-    def _look_at(self, names: tuple[Hashable, ...]) -> None:
+    def _switch_to(self, names: tuple[Hashable, ...]) -> None:
         new = [name for name in names if name not in self._known]
         if new:
             self._remember({name: feature_number(name) for name in new})
-        self._turn_to(names)
+        self._use_features(names)
 
     def _remember(self, numbers: Mapping[Hashable, int]) -> None:
         """Draw the rows of new features."""
@@ -99,7 +99,7 @@ class NamedFeatures:
             if other is not None:
                 raise ValueError(
                     f"the features {other[0]!r} and {name!r} have the same 64-bit "
-                    "number, by a chance of one in many millions: rename one of them"
+                    "number, which happens once in many millions: rename one of them"
                 )
             taken[number] = (name,)
         for name, number in numbers.items():
@@ -107,7 +107,7 @@ class NamedFeatures:
             self._known[name] = number, len(self._known)
         add_rows(self._rows, np.array(list(numbers.values()), np.uint64))
 
-    def _turn_to(self, names: Iterable[Hashable]) -> None:
+    def _use_features(self, names: Iterable[Hashable]) -> None:
         """Let the classifier take rows of these features, in the order of numbers."""
         ordered = sorted(names, key=self._known.__getitem__)
         if ordered:
@@ -116,7 +116,7 @@ class NamedFeatures:
         else:
             rows, number = self._rows, np.array([_ANY_NUMBER], np.uint64)
             projection = make_projection(rows.law, rows.seed, number, rows.K, rows.q)
-        self.classifier._look_through(projection)
+        self.classifier._set_projection(projection)
         self._names = tuple(ordered)
         self._values = _getter(self._names)
 

@@ -9,7 +9,8 @@ import pytest
 
 from rpnb import baselines
 from rpnb.cli import main
-from rpnb.cli.learners import RPNB, make_learners
+from rpnb.cli.learners import make_learners
+from rpnb.estimators.registry import RPNB
 
 SEEDED = ("RPNB", "OnlineBagging", "OnlineBoosting")
 

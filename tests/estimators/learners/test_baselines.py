@@ -20,7 +20,7 @@ from oracles.linear import linear_pass_plain
 from rpnb import baselines
 from rpnb.core.linear.algorithms import ALGORITHMS, rule
 from rpnb.core.linear.state import blank_state
-from rpnb.estimators.learners.linear import FirstOrder, LinearClassifier
+from rpnb.estimators.learners.linear import LinearClassifier
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.stream.classifier import StreamClassifier
 
@@ -45,7 +45,7 @@ def stream_for(name: str, seed: int = 1, n: int = 80) -> Stream:
 
 
 def arrays_of(model: StreamClassifier[Any]) -> dict[str, Any]:
-    return model._dump(model._state)[1]
+    return model._export_state(model._state)[1]
 
 
 def assert_same(one: StreamClassifier[Any], two: StreamClassifier[Any]) -> None:
@@ -191,7 +191,7 @@ def test_sparse_rows_give_what_dense_rows_give(make_sparse: Any) -> None:
     X = X * (np.random.default_rng(0).random(X.shape) < 0.4)
     for name in LINEAR:
         model = make(name)
-        if name in TWO_CLASS or not isinstance(model, FirstOrder):
+        if name in TWO_CLASS or not model._accepts_sparse:
             continue
         expected = make(name).predict_then_learn(X, y, classes=[0, 1, 2])
         sparse = make_sparse(X)

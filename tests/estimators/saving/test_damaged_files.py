@@ -43,7 +43,7 @@ def taken_apart(content: bytes) -> Parts:
     return parts
 
 
-def put_together(parts: Parts) -> bytes:
+def model_from_arrays(parts: Parts) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, part in parts.items():
@@ -60,7 +60,7 @@ def npy(array: NDArray[Any], *, allow_pickle: bool = False) -> bytes:
 def test_the_parts_put_together_again_are_the_model(
     whole: bytes, tmp_path: Path
 ) -> None:
-    again = load(put_together(taken_apart(whole)), tmp_path)
+    again = load(model_from_arrays(taken_apart(whole)), tmp_path)
     assert snapshot(again) == snapshot(load(whole, tmp_path))
 
 
@@ -125,12 +125,12 @@ def test_another_kind_of_file_is_refused(content: bytes, tmp_path: Path) -> None
 
 def test_a_foreign_archive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"archive, but .* metadata.json is mis"):
-        load(put_together({"readme.txt": b"hello"}), tmp_path)
+        load(model_from_arrays({"readme.txt": b"hello"}), tmp_path)
     for metadata in ({}, {"format": "another"}, ["rpnb-model"], None):
         with pytest.raises(ModelFileError, match="is an archive, but not an rpnb mod"):
-            load(put_together({"metadata.json": metadata}), tmp_path)
+            load(model_from_arrays({"metadata.json": metadata}), tmp_path)
     with pytest.raises(ModelFileError, match="damaged: Expecting value"):
-        load(put_together({"metadata.json": b"?"}), tmp_path)
+        load(model_from_arrays({"metadata.json": b"?"}), tmp_path)
 
 
 def test_a_missing_file_or_a_folder_says_so_itself(tmp_path: Path) -> None:
@@ -146,14 +146,14 @@ def test_a_file_of_a_newer_format_asks_for_an_upgrade(
     parts = taken_apart(whole)
     parts["metadata.json"] |= {"format_version": 2, "rpnb_version": "3.1"}
     with pytest.raises(ModelFileError, match=r"format 2 by rpnb 3\.1; .* upgrade rpnb"):
-        load(put_together(parts), tmp_path)
+        load(model_from_arrays(parts), tmp_path)
 
 
 def test_the_file_of_another_estimator_is_refused(whole: bytes, tmp_path: Path) -> None:
     parts = taken_apart(whole)
     parts["metadata.json"]["estimator"] = "HoeffdingTree"
     with pytest.raises(ModelFileError, match="a HoeffdingTree, not a RPNBClassifier"):
-        load(put_together(parts), tmp_path)
+        load(model_from_arrays(parts), tmp_path)
 
 
 def test_a_pickle_inside_is_refused_and_not_opened(
@@ -167,7 +167,7 @@ def test_a_pickle_inside_is_refused_and_not_opened(
     trap = np.array([Trap(), None], dtype=object)
     parts["weight.npy"] = npy(trap, allow_pickle=True)
     with pytest.raises(ModelFileError, match="damaged: Object arrays cannot be loaded"):
-        load(put_together(parts), tmp_path)
+        load(model_from_arrays(parts), tmp_path)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -257,7 +257,7 @@ def test_an_archive_with_wrong_content_is_refused(
     apply, message = CHANGES[change]
     apply(parts)
     with pytest.raises(ModelFileError, match=message):
-        load(put_together(parts), tmp_path)
+        load(model_from_arrays(parts), tmp_path)
 
 
 def test_what_a_later_version_adds_beside_is_passed_over(
@@ -266,5 +266,5 @@ def test_what_a_later_version_adds_beside_is_passed_over(
     parts = taken_apart(whole)
     parts |= {"notes.txt": b"kept by hand", "extra.npy": npy(np.ones(3))}
     parts["metadata.json"]["comment"] = "hello"
-    loaded = load(put_together(parts), tmp_path)
+    loaded = load(model_from_arrays(parts), tmp_path)
     assert snapshot(loaded) == snapshot(load(whole, tmp_path))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from estimators.streams import FAMILIES, blobs, rows
 from rpnb import RPNBClassifier, baselines
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.saving.files import ModelFileError, take_array
+from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 X, y = blobs(1, 80)
@@ -22,16 +22,18 @@ X, y = blobs(1, 80)
 class Majority(StreamClassifier[FloatArray]):
     """Answers the class that was most frequent so far; its state is their counts."""
 
-    _takes_sparse = True
+    _accepts_sparse = True
 
     def __init__(self, handicap: float = 0.0) -> None:
         self.handicap = handicap
 
-    def _begin(self, p: int, classes: NDArray[Any], declared: IntArray) -> FloatArray:
+    def _new_state(
+        self, p: int, classes: NDArray[Any], declared: IntArray
+    ) -> FloatArray:
         unseen = np.full(classes.shape[0], -1)
-        return self._arrange(np.zeros(0), unseen, classes, declared)
+        return self._rearrange_classes(np.zeros(0), unseen, classes, declared)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: FloatArray,
         source: IntArray,
@@ -59,17 +61,17 @@ class Majority(StreamClassifier[FloatArray]):
     def _classify(self, state: FloatArray, X: NDArray[Any]) -> IntArray:
         return np.full(X.shape[0], state.argmax())
 
-    def _tally(self, state: FloatArray) -> tuple[int, int]:
+    def _row_counts(self, state: FloatArray) -> tuple[int, int]:
         total = int(np.maximum(state, 0.0).sum())
         return total, total
 
-    def _dump(self, state: FloatArray) -> tuple[dict[str, Any], Any]:
+    def _export_state(self, state: FloatArray) -> tuple[dict[str, Any], Any]:
         return {}, {"counts": state}
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: Any, M: int, p: int
     ) -> FloatArray:
-        return take_array(arrays, "counts", np.float64, (M,))
+        return checked_array(arrays, "counts", np.float64, (M,))
 
     def _copy(self, state: FloatArray) -> FloatArray:
         return state.copy()

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from rpnb.cli.learners import USUAL
 from rpnb.cli.run.command import add_arguments, run
+from rpnb.estimators.registry import COMPARED
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -20,9 +20,9 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         "--learners",
         dest="compare",
         nargs="+",
-        default=list(USUAL),
+        default=list(COMPARED),
         metavar="NAME",
-        help=f"which (default: {' '.join(USUAL)})",
+        help=f"which (default: {' '.join(COMPARED)})",
     )
     add_arguments(parser)
     parser.set_defaults(run=run, model=None)

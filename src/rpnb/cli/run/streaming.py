@@ -13,7 +13,6 @@ from typing import Any, Self
 
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.learners import (
-    RPNB,
     class_of,
     given_parameters,
     make_learners,
@@ -22,6 +21,7 @@ from rpnb.cli.progress import Display
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
+from rpnb.estimators.registry import RPNB
 from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation

@@ -149,7 +149,7 @@ def number_labels(
 
 
 def decode(numbers: IntArray, classes: LabelArray) -> LabelArray:
-    """Return the labels of classes' numbers; −1 stands for no answer, None."""
+    """Return the labels of classes' numbers; −1 stands for no prediction, None."""
     if numbers.min(initial=0) < 0:
         known = numbers >= 0
         labels = np.full(numbers.shape[0], None, dtype=object)

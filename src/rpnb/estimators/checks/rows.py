@@ -1,8 +1,8 @@
-"""Checking observations at the door, quickly where they are already in order.
+"""Checking observations, quickly where they are plain numeric arrays.
 
-scikit-learn's checks take about a hundred microseconds a call, whatever the size of the
-data. That is nothing for a file and everything for a stream that comes row by row, so
-plain numeric arrays go through a lane of their own, under the same rules.
+scikit-learn's checks take about a hundred microseconds per call, whatever the size of
+the data. That is little for a file and much for a stream that comes row by row, so
+plain numeric arrays are checked by a faster function, by the same rules.
 """
 
 from typing import Any, NoReturn
@@ -113,7 +113,7 @@ def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
 
 
 def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
-    """Raise, naming row and column, where X (n, p) has a value that is no use."""
+    """Raise, naming row and column, where X (n, p) is not finite or too large."""
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
         bad = first_bad(X.reshape(-1))
     else:

@@ -16,10 +16,12 @@ from rpnb.estimators.learners.tree_ensemble import (
     TreeEnsemble,
 )
 
+__all__ = ["OnlineBagging", "OnlineBoosting"]
+
 
 @final
 class OnlineBagging(TreeEnsemble):
-    """Online bagging: each member learns a row as often as Poisson(1) says.
+    """Online bagging: each member learns a row as often as a draw of Poisson(1).
 
     With base="hoeffding_tree" and density="product" this is MOA's OzaBag of its
     HoeffdingTree, the "Online Bagging" of the paper. Its product of densities
@@ -41,11 +43,38 @@ class OnlineBagging(TreeEnsemble):
     split_confidence : float, default=1e-7
         Probability of a wrong split that an attempt accepts.
     tie_threshold : float, default=0.05
-        Hoeffding bound below which the best attribute is taken as it is.
+        Hoeffding bound below which the best attribute is chosen without a clear lead.
     n_split_points : int, default=10
         Thresholds tried on each attribute.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the Poisson draws.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    N. C. Oza and S. Russell, "Online bagging and boosting", AISTATS 2001.
+
+    P. Domingos and G. Hulten, "Mining high-speed data streams", KDD 2000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import OnlineBagging
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = OnlineBagging(random_state=0)
+    >>> predicted = model.predict_then_learn(X, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(
@@ -90,16 +119,60 @@ class OnlineBagging(TreeEnsemble):
 
 @final
 class OnlineBoosting(TreeEnsemble):
-    """Online boosting: a member learns a row the more often, the harder it was before.
+    """Online boosting: rows that members got wrong weigh more for the next members.
+
+    Each member learns a row as often as a draw of Poisson(λ); λ starts as 1, grows
+    where a member was wrong and shrinks where it was right.
 
     Parameters
     ----------
-    n_estimators, base, density, leaf, grace_period, split_confidence
-        As in `OnlineBagging`.
-    tie_threshold, n_split_points, random_state
-        As in `OnlineBagging`.
+    n_estimators : int, default=10
+        Number of members; the paper has 200.
+    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
+        What a member is.
+    density : {"log", "product"}, default="log"
+        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
+    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
+        How a tree's leaf votes.
+    grace_period : float, default=200.0
+        Weight that a leaf gains between two attempts to split it.
+    split_confidence : float, default=1e-7
+        Probability of a wrong split that an attempt accepts.
+    tie_threshold : float, default=0.05
+        Hoeffding bound below which the best attribute is chosen without a clear lead.
+    n_split_points : int, default=10
+        Thresholds tried on each attribute.
     pure : bool, default=False
-        Whether a row is learnt with the mean's weight instead of a Poisson draw.
+        Whether a row is learnt with weight λ instead of a Poisson draw.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the Poisson draws.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    N. C. Oza and S. Russell, "Online bagging and boosting", AISTATS 2001.
+
+    P. Domingos and G. Hulten, "Mining high-speed data streams", KDD 2000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import OnlineBoosting
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = OnlineBoosting(random_state=0)
+    >>> predicted = model.predict_then_learn(X, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(

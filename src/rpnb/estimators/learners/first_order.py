@@ -3,22 +3,59 @@
 from typing import Any, Literal, final
 
 from rpnb.estimators.checks.parameters import check_choice, check_real
-from rpnb.estimators.learners.linear import FirstOrder, Form, check_C
+from rpnb.estimators.learners.linear import Form, LinearClassifier, check_C
+
+__all__ = ["ALMA", "OGD", "PA", "PA1", "PA2", "ROMMA", "AggressiveROMMA", "Perceptron"]
 
 
 @final
-class Perceptron(FirstOrder):
-    """Perceptron (Rosenblatt 1958; multi-class: Crammer & Singer 2003).
+class Perceptron(LinearClassifier):
+    """Perceptron: at a mistake, adds the row to its class and takes it from another.
 
     Parameters
     ----------
     blame : {"max", "uniform", "proportional"}, default="max"
-        Which rows of the weights a multi-class mistake moves back: the rival ahead, or
-        all classes ahead of the true one, equally or by how far they are ahead.
+        From which classes a multi-class mistake is taken: the class with the largest
+        score, or all classes that score higher than the true one, equally or in
+        proportion to their lead.
     form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one a class.
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
     libol : bool, default=False
-        Whether to do as the original where that is not sound.
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    F. Rosenblatt, "The perceptron: a probabilistic model for information storage and
+    organization in the brain", Psychological Review 65, 1958.
+
+    K. Crammer and Y. Singer, "Ultraconservative online algorithms for multiclass
+    problems", JMLR 3, 2003.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import Perceptron
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = Perceptron().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(
@@ -39,17 +76,50 @@ class Perceptron(FirstOrder):
 
 
 @final
-class OGD(FirstOrder):
-    """Online gradient descent (Zinkevich 2003) with steps C/√t.
+class OGD(LinearClassifier):
+    """Online gradient descent with steps C/√t.
 
     Parameters
     ----------
     C : float, default=1.0
         Size of the first step.
     loss : {"hinge", "logistic", "square", "zero_one"}, default="hinge"
-        The multi-class form has the hinge loss only.
-    form, libol
-        As in `Perceptron`.
+        Loss whose gradient is followed. The multi-class form has the hinge loss only.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    M. Zinkevich, "Online convex programming and generalized infinitesimal gradient
+    ascent", ICML 2003.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import OGD
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = OGD().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(
@@ -79,15 +149,51 @@ class OGD(FirstOrder):
 
 
 @final
-class PA(FirstOrder):
-    """Passive-aggressive learner (Crammer et al. 2006): the smallest step to margin 1.
+class PA(LinearClassifier):
+    """Passive-aggressive learner (PA): the smallest step that gives a margin of 1.
 
     Parameters
     ----------
-    form, libol
-        As in `Perceptron`. The original divides by zero at a row of zeros, which
-        spoils two classes for good; here such a row is passed over, and with
-        libol=True it is not.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    Notes
+    -----
+    LIBOL divides by zero at a row of zeros, and the two classes concerned are never
+    predicted again. Here such a row changes nothing, unless libol=True.
+
+    References
+    ----------
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
+    passive-aggressive algorithms", JMLR 7, 2006.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import PA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = PA().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
@@ -96,15 +202,48 @@ class PA(FirstOrder):
 
 
 @final
-class PA1(FirstOrder):
+class PA1(LinearClassifier):
     """Passive-aggressive learner with steps of at most C (PA-I).
 
     Parameters
     ----------
     C : float, default=1.0
         Largest step.
-    form, libol
-        As in `PA`.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
+    passive-aggressive algorithms", JMLR 7, 2006.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import PA1
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = PA1().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(
@@ -119,15 +258,48 @@ class PA1(FirstOrder):
 
 
 @final
-class PA2(FirstOrder):
+class PA2(LinearClassifier):
     """Passive-aggressive learner with damped steps (PA-II).
 
     Parameters
     ----------
     C : float, default=1.0
         The smaller, the more a step is damped.
-    form, libol
-        As in `PA`.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
+    passive-aggressive algorithms", JMLR 7, 2006.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import PA2
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = PA2().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(
@@ -142,13 +314,46 @@ class PA2(FirstOrder):
 
 
 @final
-class ROMMA(FirstOrder):
-    """Relaxed online maximum-margin learner (Li & Long 2002), on mistakes.
+class ROMMA(LinearClassifier):
+    """Relaxed online maximum-margin learner, which learns from mistakes.
 
     Parameters
     ----------
-    form, libol
-        As in `Perceptron`.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    Y. Li and P. M. Long, "The relaxed online maximum margin algorithm", Machine
+    Learning 46, 2002.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import ROMMA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = ROMMA().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
@@ -157,13 +362,46 @@ class ROMMA(FirstOrder):
 
 
 @final
-class AggressiveROMMA(FirstOrder):
-    """Relaxed online maximum-margin learner, whenever the margin is below 1.
+class AggressiveROMMA(LinearClassifier):
+    """Relaxed online maximum-margin learner, which learns from margins below 1.
 
     Parameters
     ----------
-    form, libol
-        As in `Perceptron`.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    Y. Li and P. M. Long, "The relaxed online maximum margin algorithm", Machine
+    Learning 46, 2002.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import AggressiveROMMA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = AggressiveROMMA().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
     """
 
     def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
@@ -172,19 +410,52 @@ class AggressiveROMMA(FirstOrder):
 
 
 @final
-class ALMA(FirstOrder):
-    """Approximate maximal-margin learner (Gentile 2001), for two classes.
+class ALMA(LinearClassifier):
+    """Approximate maximal-margin learner, for two classes.
 
     Parameters
     ----------
     C : float, default=√2
         Size of the steps.
     alpha : float, default=0.9
-        Share of the largest margin aimed at.
+        Share of the largest margin that is aimed at, from 0 to 1.
     power : float, default=2.0
-        p of the norm.
-    form, libol
-        As in `Perceptron`.
+        p of the norm, at least 2.
+    form : {"auto", "two_class"}, default="auto"
+        This learner has the two-class form only: exactly two classes must be declared
+        on the first call, by `fit` or by `classes`.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    C. Gentile, "A new approximate maximal margin classification algorithm", JMLR 2,
+    2001.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from rpnb.baselines import ALMA
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> predicted = ALMA().predict_then_learn(X, y, classes=[0, 1])
+    >>> bool((predicted == y).mean() > 0.9)
+    True
     """
 
     def __init__(

@@ -1,10 +1,9 @@
-"""What the linear learners share as estimators: their two forms, their state, sparsity.
+"""What the linear learners share as estimators: their two forms, state and sparsity.
 
-They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. What each
-does stands above its step in `rpnb.core.linear.steps` and `linear_confidence`.
+They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
+of each is beside its step, in `rpnb.core.linear.steps` and `.confidence`.
 """
 
-from abc import abstractmethod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +11,13 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import as_rows
-from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, LinearAlgorithm, rule
+from rpnb.core.linear.algorithms import (
+    ALGORITHMS,
+    MULTICLASS,
+    LinearAlgorithm,
+    keeps_covariance,
+    rule,
+)
 from rpnb.core.linear.kernel import linear_pass, linear_scores
 from rpnb.core.linear.state import (
     ROUNDS,
@@ -25,7 +30,7 @@ from rpnb.estimators.blocks import blocks
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_real
 from rpnb.estimators.posteriors import decisions
-from rpnb.estimators.saving.files import take_array
+from rpnb.estimators.saving.files import checked_array
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 Form = Literal["auto", "two_class", "multiclass"]
@@ -44,32 +49,51 @@ class LinearLearner(NamedTuple):
 class LinearClassifier(StreamClassifier[LinearLearner]):
     """Abstract: a linear learner of LIBOL.
 
-    The two-class form has one weight vector, the multi-class form one a class. With
+    The two-class form has one weight vector, the multi-class form one per class. With
     form="auto" it is the two-class form if exactly two classes are declared on the
     first call (`fit` declares those in y), as LIBOL does with data of two classes, and
     the multi-class form otherwise, which lets classes join at any time.
     """
 
-    _takes_unlabelled = True
+    _accepts_unlabelled = True
 
     form: Form
     libol: bool
+    a: float
+    covariance: Covariance
 
-    @abstractmethod
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        # A step along a covariance moves all weights, whatever the row holds.
+        return not self._keeps_covariance()
+
+    def _keeps_covariance(self) -> bool:
+        """Return whether the learner is of second order: whether it keeps Σ."""
+        return keeps_covariance(ALGORITHMS[type(self).__name__])
+
     def _algorithm(self) -> str:
-        """Return the name of the rule in `rpnb.core.linear.algorithms.ALGORITHMS`."""
+        """Return the learner's name in `rpnb.core.linear.algorithms.ALGORITHMS`."""
+        return type(self).__name__
 
-    @abstractmethod
     def _rule_parameters(self) -> dict[str, Any]:
-        """Check and return the parameters of the rule."""
-
-    def _state_parameters(self) -> dict[str, Any]:
-        """Check and return what a second-order learner's state starts from."""
+        """Check and return the parameters of the learner's steps."""
         return {}
 
-    # What a Learner says
+    def _state_parameters(self) -> dict[str, Any]:
+        """Check and return the parameters of the state: how Σ starts, if it is kept."""
+        if not self._keeps_covariance():
+            return {}
+        check_choice("covariance", self.covariance, ("full", "diagonal"))
+        return {
+            "a": check_real("a", self.a, 0.0, above=True, high=1e100),
+            "diagonal": self.covariance == "diagonal",
+        }
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> LinearLearner:
+    # Functions of a StreamLearner
+
+    def _new_state(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> LinearLearner:
         check_choice("form", self.form, ("auto", "two_class", "multiclass"))
         if not isinstance(self.libol, bool):
             raise TypeError(f"libol must be True or False, got {self.libol!r}")
@@ -89,14 +113,14 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 + self._how_to_start_with_more()
             )
         two_class = only_two or (two and self.form == "auto")
-        learner = self._blank(two_class, classes.shape[0], p)
+        learner = self._new_learner(two_class, classes.shape[0], p)
         learner.state.eligible[declared] = True
         return learner
 
     def _has_multiclass(self) -> bool:
         return ALGORITHMS[self._algorithm()] in MULTICLASS
 
-    def _blank(self, two_class: bool, M: int, p: int) -> LinearLearner:
+    def _new_learner(self, two_class: bool, M: int, p: int) -> LinearLearner:
         """Return the learner that has seen nothing."""
         chosen = rule(
             ALGORITHMS[self._algorithm()],
@@ -107,7 +131,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         state = blank_state(chosen, M, p, **self._state_parameters())
         return LinearLearner(chosen, state)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: LinearLearner,
         source: IntArray,
@@ -119,7 +143,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 f"{type(self).__name__} was started with two classes and cannot take "
                 f"in another: {classes.tolist()}; " + self._how_to_start_with_more()
             )
-        linear = _rearranged(state.state, source)
+        linear = _rearrange_weights(state.state, source)
         linear.eligible[declared] = True
         return LinearLearner(state.rule, linear)
 
@@ -159,23 +183,23 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
             )
 
-    def _tally(self, state: LinearLearner) -> tuple[int, int]:
+    def _row_counts(self, state: LinearLearner) -> tuple[int, int]:
         return int(state.state.counts[ROUNDS]), int(state.state.counts[UPDATES])
 
     def _copy(self, state: LinearLearner) -> LinearLearner:
         return LinearLearner(state.rule, copy_state(state.state))
 
-    def _dump(
+    def _export_state(
         self, state: LinearLearner
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"two_class": state.rule.two_class}, state.state._asdict()
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> LinearLearner:
-        learner = self._blank(bool(metadata["two_class"]), M, p)
+        learner = self._new_learner(bool(metadata["two_class"]), M, p)
         for name, part in learner.state._asdict().items():
-            part[...] = take_array(arrays, name, part.dtype.type, part.shape)
+            part[...] = checked_array(arrays, name, part.dtype.type, part.shape)
         return learner
 
     def __sklearn_tags__(self) -> Any:
@@ -209,45 +233,13 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         return decisions(out)
 
 
-def _rearranged(state: LinearState, source: IntArray) -> LinearState:
+def _rearrange_weights(state: LinearState, source: IntArray) -> LinearState:
     old = source >= 0
     W = np.zeros((source.shape[0], state.W.shape[1]))
     eligible = np.zeros(source.shape[0], np.bool_)
     W[old] = state.W[source[old]]
     eligible[old] = state.eligible[source[old]]
     return copy_state(state)._replace(W=W, eligible=eligible)
-
-
-class FirstOrder(LinearClassifier):
-    """Abstract: a learner that keeps weights only; takes sparse rows as they are."""
-
-    _takes_sparse = True
-
-    def _rule_parameters(self) -> dict[str, Any]:
-        return {}
-
-    def _algorithm(self) -> str:
-        return type(self).__name__
-
-
-class SecondOrder(LinearClassifier):
-    """Abstract: a learner that keeps a covariance Σ beside the weights."""
-
-    a: float
-    covariance: Covariance
-
-    def _rule_parameters(self) -> dict[str, Any]:
-        return {}
-
-    def _state_parameters(self) -> dict[str, Any]:
-        check_choice("covariance", self.covariance, ("full", "diagonal"))
-        return {
-            "a": check_real("a", self.a, 0.0, above=True, high=1e100),
-            "diagonal": self.covariance == "diagonal",
-        }
-
-    def _algorithm(self) -> str:
-        return type(self).__name__
 
 
 def check_C(C: Any) -> float:

@@ -36,7 +36,7 @@ from rpnb.estimators.checks.parameters import (
     draw_seed,
 )
 from rpnb.estimators.checks.weights import weight_of
-from rpnb.estimators.saving.files import ModelFileError, take_array
+from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 Base = Literal["hoeffding_tree", "gaussian_nb"]
@@ -87,7 +87,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
     n_split_points: int
     random_state: Any
 
-    _class_by_class = True
+    _requires_seen_classes = True
 
     @abstractmethod
     def _run(
@@ -126,7 +126,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             self._run(state, block, _NO_LABELS, _ONE, False, votes[rows])
         return votes
 
-    # What a Learner says
+    # Functions of a StreamLearner
 
     def _rules(self) -> TreeParameters:
         base = check_choice("base", self.base, ("hoeffding_tree", "gaussian_nb"))
@@ -145,14 +145,16 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             check_integer("n_split_points", self.n_split_points, 1),
         )
 
-    def _begin(self, p: int, classes: LabelArray, declared: IntArray) -> EnsembleState:
+    def _new_state(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> EnsembleState:
         K = check_integer("n_estimators", self.n_estimators, 1)
         rules = self._rules()
         seed = draw_seed(self.random_state)
         forest = new_forest(K, classes.shape[0], p)
         return EnsembleState(forest, rules, new_record(K), seed)
 
-    def _arrange(
+    def _rearrange_classes(
         self,
         state: EnsembleState,
         source: IntArray,
@@ -187,7 +189,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         fill_labels(self._votes(state, X), labels)
         return labels
 
-    def _tally(self, state: EnsembleState) -> tuple[int, int]:
+    def _row_counts(self, state: EnsembleState) -> tuple[int, int]:
         return state.seen, state.seen
 
     def _copy(self, state: EnsembleState) -> EnsembleState:
@@ -196,7 +198,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         forest = Forest(splits.copy(), _copied(nodes), leaves)
         return replace(state, forest=forest, record=_copied(state.record))
 
-    def _dump(
+    def _export_state(
         self, state: EnsembleState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays = {"splits": state.forest.splits}
@@ -205,26 +207,26 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
                 arrays[f"{_NAMES_IN_FILES[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
-    def _restore(
+    def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> EnsembleState:
-        state = self._begin(p, np.zeros(M), np.zeros(0, np.int64))
+        state = self._new_state(p, np.zeros(M), np.zeros(0, np.int64))
         K = state.forest.splits.shape[0]
         # Each tree has as many places as the file gives it.
         L = arrays.get("Nodes.attribute", np.zeros(K)).shape[0]
         leaves = state.forest.leaves
         state.forest = Forest(
-            take_array(arrays, "splits", np.int64, (K,)),
-            Nodes(*_take(arrays, state.forest.nodes, L)),
+            checked_array(arrays, "splits", np.int64, (K,)),
+            Nodes(*_record_arrays(arrays, state.forest.nodes, L)),
             Leaves(
-                LeafCounts(*_take(arrays, leaves.counts, L)),
-                LeafMoments(*_take(arrays, leaves.observed, L)),
-                LeafDensities(*_take(arrays, leaves.laws, L)),
+                LeafCounts(*_record_arrays(arrays, leaves.counts, L)),
+                LeafMoments(*_record_arrays(arrays, leaves.observed, L)),
+                LeafDensities(*_record_arrays(arrays, leaves.laws, L)),
             ),
         )
         if L % K != 0 or (state.forest.splits >= L // K).any():
             raise ModelFileError("the model file is damaged: its trees do not fit")
-        state.record = MemberAccuracy(*_take(arrays, state.record, None))
+        state.record = MemberAccuracy(*_record_arrays(arrays, state.record, None))
         state.seed, state.seen = int(metadata["seed"]), int(metadata["seen"])
         return state
 
@@ -233,13 +235,13 @@ def _copied(record: Any) -> Any:
     return type(record)(*(part.copy() for part in record))
 
 
-def _take(
+def _record_arrays(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
     """Return the arrays of a file that belong to a record like this, with L rows."""
     group = _NAMES_IN_FILES[type(like)]
     return [
-        take_array(
+        checked_array(
             arrays,
             f"{group}.{name}",
             part.dtype.type,

@@ -1,128 +1,94 @@
-"""Estimators that can be written to a file and read again."""
+"""What a model file holds of an estimator, and how parameters become JSON."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Real
 from os import PathLike
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from rpnb._version import __version__
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.files import ModelFileError, read_model, write_model
 
-State = TypeVar("State")
+
+class SavedEstimator(NamedTuple):
+    """An estimator as a model file holds it."""
+
+    estimator: str
+    """name of its class"""
+    parameters: dict[str, Any]
+    """values that JSON has"""
+    classes: LabelArray
+    """(M,)"""
+    n_features: int
+    feature_names: NDArray[Any] | None
+    state: dict[str, Any]
+    """the part of its state that is JSON"""
+    arrays: Mapping[str, NDArray[Any]]
+    """the part of its state that is arrays"""
 
 
-class SavedEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]
-    """Abstract: an estimator whose state can be taken apart and put together."""
+def write_estimator(path: str | PathLike[str], saved: SavedEstimator) -> None:
+    """Write a model file, whole or not at all."""
+    names = saved.feature_names
+    metadata = {
+        "rpnb_version": __version__,
+        "estimator": saved.estimator,
+        "parameters": saved.parameters,
+        "classes": saved.classes.tolist(),
+        "classes_dtype": saved.classes.dtype.str,
+        "n_features_in": saved.n_features,
+        "feature_names_in": None if names is None else names.tolist(),
+        "state": saved.state,
+    }
+    write_model(path, metadata, saved.arrays)
 
-    classes_: LabelArray
-    """(M,) the classes known so far, sorted."""
-    n_features_in_: int
-    """Number of features."""
-    _state: State
 
-    @abstractmethod
-    def _dump(self, state: State) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must hold besides parameters and classes."""
-
-    @abstractmethod
-    def _restore(
-        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> State:
-        """Return the state that `_dump` took apart."""
-
-    @abstractmethod
-    def _set_classes(self, classes: LabelArray) -> None:
-        """Take note of the classes."""
-
-    @abstractmethod
-    def _note_parameters(self) -> None:
-        """Take note of the parameters that shaped the state."""
-
-    @abstractmethod
-    def _check_unchanged(self) -> None:
-        """Refuse parameters that were changed since."""
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all.
-
-        The file holds arrays and JSON, no pickle. Projections are not in it: they
-        follow from the seed.
-        """
-        if "_state" not in self.__dict__:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance has nothing to save: it is not "
-                "fitted yet."
-            )
-        self._check_unchanged()
-        metadata, arrays = self._dump(self._state)
-        names = getattr(self, "feature_names_in_", None)
-        write_model(
-            path,
-            {
-                "rpnb_version": __version__,
-                "estimator": type(self).__name__,
-                "parameters": self._parameters_to_json(),
-                "classes": self.classes_.tolist(),
-                "classes_dtype": self.classes_.dtype.str,
-                "n_features_in": self.n_features_in_,
-                "feature_names_in": None if names is None else names.tolist(),
-                "state": metadata,
-            },
+def read_estimator(path: str | PathLike[str], estimator: str) -> SavedEstimator:
+    """Read a model file, which must hold an estimator of this class."""
+    metadata, arrays = read_model(path)
+    written_by = metadata.get("estimator")
+    if written_by != estimator:
+        raise ModelFileError(
+            f"{path} holds a {written_by}, not a {estimator}: load it with "
+            f"{written_by}.load"
+        )
+    with report_damage(path):
+        names = metadata["feature_names_in"]
+        return SavedEstimator(
+            estimator,
+            metadata["parameters"],
+            np.array(metadata["classes"], dtype=np.dtype(metadata["classes_dtype"])),
+            int(metadata["n_features_in"]),
+            None if names is None else np.array(names, dtype=object),
+            metadata["state"],
             arrays,
         )
 
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
-        metadata, arrays = read_model(path)
-        written_by = metadata.get("estimator")
-        if written_by != cls.__name__:
-            raise ModelFileError(
-                f"{path} holds a {written_by}, not a {cls.__name__}: load it with "
-                f"{written_by}.load"
-            )
-        try:
-            model = cls(**cls._parameters_from_json(metadata["parameters"]))
-            model._set_classes(
-                np.array(metadata["classes"], dtype=np.dtype(metadata["classes_dtype"]))
-            )
-            model.n_features_in_ = int(metadata["n_features_in"])
-            if metadata["feature_names_in"] is not None:
-                model.feature_names_in_ = np.array(
-                    metadata["feature_names_in"], dtype=object
-                )
-            model._state = model._restore(
-                metadata["state"],
-                arrays,
-                model.classes_.shape[0],
-                model.n_features_in_,
-            )
-            model._note_parameters()
-        except ModelFileError:
-            raise
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{path} is damaged: {type(error).__name__}: {error}"
-            ) from error
-        return model
 
-    def _parameters_to_json(self) -> dict[str, Any]:
-        """Return the parameters as JSON values; a generator becomes None."""
-        return {
-            name: _as_json(value)
-            for name, value in self.get_params(deep=False).items()
-            if name != "random_state" or isinstance(value, int | np.integer)
-        }
+@contextmanager
+def report_damage(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn errors that wrong content of a model file leads to into ModelFileError."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"{path} is damaged: {type(error).__name__}: {error}"
+        ) from error
 
-    @classmethod
-    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        return parameters
+
+def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters as JSON values; a seed that is no integer is left out."""
+    return {
+        name: _as_json(value)
+        for name, value in parameters.items()
+        if name != "random_state" or isinstance(value, int | np.integer)
+    }
 
 
 def _as_json(value: Any) -> Any:

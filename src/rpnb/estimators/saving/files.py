@@ -136,7 +136,7 @@ def _check_header(source: Path, metadata: Any) -> None:
         )
 
 
-def take_array(
+def checked_array(
     arrays: Mapping[str, NDArray[Any]],
     name: str,
     dtype: type[np.generic],

@@ -11,14 +11,14 @@ from rpnb.core.projection.hadamard import Hadamard
 from rpnb.core.projection.matrices import draw
 from rpnb.core.projection.record import make_projection
 from rpnb.core.projection.very_sparse import VerySparse
-from rpnb.estimators.saving.files import ModelFileError, take_array
+from rpnb.estimators.saving.files import ModelFileError, checked_array
 
 # Rows of a matrix that is not kept which go into its checksum.
 _SAMPLE = 64
 
 
-def take_apart(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the numbers and the arrays that a model can be made from again."""
+def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return a model's state as JSON values and arrays."""
     metadata = {
         "seed": state.projection.seed,
         "q": state.projection.q,
@@ -36,24 +36,24 @@ def take_apart(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return metadata, arrays
 
 
-def put_together(
-    unborn: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
+def model_from_arrays(
+    template: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
 ) -> Model:
-    """Return the model of M classes that `take_apart` took apart.
+    """Return the model of M classes that `model_to_arrays` made arrays of.
 
-    `unborn` has the parameters of the model and no class.
+    `template` has the parameters of the model and no class.
     """
-    recipe = unborn.projection
-    unborn.projection = make_projection(
+    recipe = template.projection
+    template.projection = make_projection(
         recipe.law, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
     )
-    state = arrange_classes(unborn, np.full(M, -1))
+    state = arrange_classes(template, np.full(M, -1))
     F = state.F
-    state.moments.weight[:] = take_array(arrays, "weight", np.float64, (M,))
-    state.moments.mean[:] = take_array(arrays, "mean", np.float64, (M, F))
-    state.moments.scatter[:] = take_array(arrays, "scatter", np.float64, (M, F))
-    state.classes.eligible[:] = take_array(arrays, "eligible", np.bool_, (M,))
-    state.classes.seen[:] = take_array(arrays, "seen", np.float64, (M,))
+    state.moments.weight[:] = checked_array(arrays, "weight", np.float64, (M,))
+    state.moments.mean[:] = checked_array(arrays, "mean", np.float64, (M, F))
+    state.moments.scatter[:] = checked_array(arrays, "scatter", np.float64, (M, F))
+    state.classes.eligible[:] = checked_array(arrays, "eligible", np.bool_, (M,))
+    state.classes.seen[:] = checked_array(arrays, "seen", np.float64, (M,))
     state.n_seen = int(metadata["n_seen"])
     state.n_updates = int(metadata["n_updates"])
     if _fingerprint(state) != metadata["fingerprint"]:

@@ -1,14 +1,18 @@
 """What every classifier of this package does with rows and labels that users give it.
 
-It checks the input, gives labels their numbers, lets new classes in, and changes the
+It checks the input, gives labels their numbers, adds new classes, and changes the
 learner's state only when nothing can fail any more.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import (
@@ -19,25 +23,34 @@ from rpnb.estimators.checks.labels import (
     number_labels,
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
-from rpnb.estimators.saving.estimator import State
-from rpnb.estimators.stream.late_classes import classes_before, learn_class_by_class
-from rpnb.estimators.stream.learner import StreamLearner
-from rpnb.estimators.stream.lessons import check_lesson
+from rpnb.estimators.saving.estimator import (
+    SavedEstimator,
+    parameters_to_json,
+    read_estimator,
+    report_damage,
+    write_estimator,
+)
+from rpnb.estimators.stream.labelled_rows import check_labelled_rows
+from rpnb.estimators.stream.learner import State, StreamLearner
+from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
 from rpnb.labels import LabelIndex
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
 
 
-class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[misc]
+class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  # type: ignore[misc]
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
+
+    _changeable_parameters: tuple[str, ...] = ()
+    """Parameters that may be changed between calls; the others shape the state."""
 
     # Learning
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything and learn from the rows of X, in their order, once.
 
-        All classes in `y` take part from the first row on, as in the paper.
+        All classes in `y` may be predicted from the first row on, as in the paper.
 
         Parameters
         ----------
@@ -50,7 +63,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
         -------
         self
         """
-        self._take(X, y, y, first=True)
+        self._learn_batch(X, y, y, first=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> Self:
@@ -63,15 +76,15 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
         y : array-like of shape (n,)
             Their labels. A label never seen before joins the classes.
         classes : array-like, optional
-            Classes that take part from now on, seen or not. Welcome on any call and
-            never needed.
+            Classes that may be predicted from now on, seen or not. Allowed on any
+            call, never required.
 
         Returns
         -------
         self
         """
         first = not self.__sklearn_is_fitted__()
-        self._take(X, y, classes, first=first)
+        self._learn_batch(X, y, classes, first=first)
         return self
 
     def predict_then_learn(
@@ -88,10 +101,10 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
         X : array-like of shape (n, p)
             Observations, in the order of their arrival.
         y : array-like of shape (n,)
-            Their labels. A label that was not declared takes part from the row after
-            its first.
+            Their labels. A label that was not declared may be predicted from the row
+            after its first.
         classes : array-like, optional
-            Classes that take part from the first of these rows on.
+            Classes that may be predicted from the first of these rows on.
 
         Returns
         -------
@@ -101,10 +114,10 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
             happen where `classes` are declared on the first call.
         """
         first = not self.__sklearn_is_fitted__()
-        numbers = self._take(X, y, classes, first=first, predict=True)
+        numbers = self._learn_batch(X, y, classes, first=first, predict=True)
         return decode(numbers, self.classes_)
 
-    def _take(
+    def _learn_batch(
         self,
         X: Any,
         y: Any,
@@ -114,32 +127,37 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
         first: bool,
         predict: bool = False,
     ) -> IntArray:
-        """Check everything, then commit, then learn; return the predictions."""
+        """Check all arguments, update classes, then learn; return the predictions.
+
+        Without `predict`, the numbers returned mean nothing.
+        """
         if sample_weight is not None:
-            self._check_weights_matter()
+            self._check_uses_weights()
         if not first:
             self._check_unchanged()
-        lesson = check_lesson(self, X, y, sample_weight, sparse=self._takes_sparse)
+        labelled = check_labelled_rows(
+            self, X, y, sample_weight, sparse=self._accepts_sparse
+        )
         declared = None if classes is None else as_labels(classes, "classes")
         known = _NO_CLASSES if first else self.classes_
         index = LabelIndex() if first else self._index
-        joined, numbers = number_labels(lesson.labels, known, index, declared)
-        by_and_by = self._class_by_class and joined is not known
-        if by_and_by:
-            joined = classes_before(lesson.labels, known, declared)
-        state = self._state_for(lesson.rows.shape[1], joined, declared, first=first)
+        joined, numbers = number_labels(labelled.labels, known, index, declared)
+        add_at_first_row = self._requires_seen_classes and joined is not known
+        if add_at_first_row:
+            joined = initial_classes(labelled.labels, known, declared)
+        state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
         self._commit(X, joined, state, first=first)
-        if by_and_by:
-            predicted = learn_class_by_class(self, lesson)
+        if add_at_first_row:
+            found = learn_adding_classes(self, labelled)
             if first and declared is None:
-                predicted[0] = -1  # no class was known yet
-            return predicted
-        answers = np.empty(lesson.labels.shape[0], np.int64) if predict else None
-        self._learn(state, lesson.rows, numbers, lesson.weight, answers)
-        return numbers if answers is None else answers
+                found[0] = -1  # no class was known yet
+            return found
+        predicted = np.empty_like(numbers) if predict else None
+        self._learn(state, labelled.rows, numbers, labelled.weight, predicted)
+        return numbers if predicted is None else predicted
 
-    def _check_weights_matter(self) -> None:
-        """Refuse weights where they would be of no use."""
+    def _check_uses_weights(self) -> None:
+        """Refuse weights that would have no effect."""
 
     def _state_for(
         self, p: int, classes: LabelArray, declared: LabelArray | None, *, first: bool
@@ -147,18 +165,21 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
         """Return the state to learn with: a first one, one of more classes, or this."""
         if not first and classes is self.classes_:
             return self._state
-        part = _NONE_DECLARED
+        active = _NONE_DECLARED
         if declared is not None:
-            part = np.unique(encode(declared, classes, LabelIndex(classes.tolist())))
-        return self._begin(p, classes, part) if first else self._joined(classes, part)
+            index = LabelIndex(classes.tolist())
+            active = np.unique(encode(declared, classes, index))
+        if first:
+            return self._new_state(p, classes, active)
+        return self._state_with_classes(classes, active)
 
     def _commit(
         self, X: Any, classes: LabelArray, state: State, *, first: bool
     ) -> None:
-        """Take note of all that is new; the last check is the first line."""
+        """Set the attributes that are new; the last check is the first line."""
         accept_rows(self, X, first=first)
         if first:
-            self._note_parameters()
+            self._record_parameters()
         if first or classes is not self.classes_:
             self._set_classes(classes)
         self._state = state
@@ -172,23 +193,134 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State]):  # type: ignore[m
 
     def _rows_to_predict(self, X: Any) -> NDArray[Any]:
         self._require_fitted()
-        rows = check_rows(self, X, sparse=self._takes_sparse)
+        rows = check_rows(self, X, sparse=self._accepts_sparse)
         accept_rows(self, X, first=False)
         return rows
 
-    # Looking
+    # Attributes
 
     @property
     def n_seen_(self) -> int:
         """Number of rows seen since the start."""
-        return self._tally(self._fitted_state("n_seen_"))[0]
+        return self._row_counts(self._fitted_state("n_seen_"))[0]
 
     @property
     def n_updates_(self) -> int:
         """Number of rows that changed the model."""
-        return self._tally(self._fitted_state("n_updates_"))[1]
+        return self._row_counts(self._fitted_state("n_updates_"))[1]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+    # Parameters
+
+    def _record_parameters(self) -> None:
+        """Keep the parameters that the state was made with."""
+        self._recorded_parameters = {
+            name: getattr(self, name) for name in _parameter_names(type(self))
+        }
+
+    def _check_unchanged(self) -> None:
+        """Refuse parameters that were changed since, unless they are changeable."""
+        for name, value in self._recorded_parameters.items():
+            now = getattr(self, name)
+            if now is value or _same(now, value):
+                continue
+            if name not in self._changeable_parameters:
+                raise ValueError(
+                    f"{name} was {value!r} when learning began and is {now!r} now: "
+                    "use fit, or a clone, to start anew with other parameters"
+                )
+            self._check_changeable_parameters()
+
+    def _check_changeable_parameters(self) -> None:
+        """Check the parameters that may be changed between calls."""
+
+    # Whether there is a state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_state" in self.__dict__
+
+    def _require_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call fit, "
+                "partial_fit or predict_then_learn first."
+            )
+
+    def _fitted_state(self, attribute: str) -> State:
+        """Return the state; without one, say that there is no such attribute."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(
+                f"{type(self).__name__} has no {attribute} before it has seen data"
+            )
+        return self._state
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        super().__setstate__(attributes)
+        if self.__sklearn_is_fitted__():
+            # joblib may have handed out arrays mapped from a file, for reading only.
+            self._state = self._copy(self._state)
+
+    # Files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all.
+
+        The file holds arrays and JSON, no pickle. Projections are not in it: they
+        follow from the seed.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance has nothing to save: it is not "
+                "fitted yet."
+            )
+        self._check_unchanged()
+        metadata, arrays = self._export_state(self._state)
+        saved = SavedEstimator(
+            type(self).__name__,
+            self._parameters_to_json(),
+            self.classes_,
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            metadata,
+            arrays,
+        )
+        write_estimator(path, saved)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
+        saved = read_estimator(path, cls.__name__)
+        with report_damage(path):
+            model = cls(**cls._parameters_from_json(saved.parameters))
+            model._set_classes(saved.classes)
+            model.n_features_in_ = saved.n_features
+            if saved.feature_names is not None:
+                model.feature_names_in_ = saved.feature_names
+            M, p = saved.classes.shape[0], saved.n_features
+            model._state = model._import_state(saved.state, dict(saved.arrays), M, p)
+            model._record_parameters()
+        return model
+
+    def _parameters_to_json(self) -> dict[str, Any]:
+        return parameters_to_json(self.get_params(deep=False))
+
+    @classmethod
+    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return parameters
+
+
+@cache
+def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
+    # A seed is used once: what becomes of it afterwards does not matter.
+    names = estimator._get_param_names()
+    return tuple(name for name in names if name != "random_state")
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        return bool(a == b)
+    return bool(np.array_equal(a, b))

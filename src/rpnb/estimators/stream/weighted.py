@@ -4,8 +4,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from rpnb.estimators.saving.estimator import State
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import State
 
 
 class WeightedStreamClassifier(StreamClassifier[State]):
@@ -14,7 +14,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything and learn from the rows of X, in their order, once.
 
-        All classes in `y` take part from the first row on, as in the paper.
+        All classes in `y` may be predicted from the first row on, as in the paper.
 
         Parameters
         ----------
@@ -30,7 +30,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         -------
         self
         """
-        self._take(X, y, y, sample_weight, first=True)
+        self._learn_batch(X, y, y, sample_weight, first=True)
         return self
 
     def partial_fit(
@@ -49,8 +49,8 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         y : array-like of shape (n,)
             Their labels. A label never seen before joins the classes.
         classes : array-like, optional
-            Classes that take part from now on, seen or not. Welcome on any call and
-            never needed.
+            Classes that may be predicted from now on, seen or not. Allowed on any
+            call, never required.
         sample_weight : array-like of shape (n,), optional
             A row of weight w is learnt as w equal rows in one update. Rows of weight 0
             are left out.
@@ -60,5 +60,5 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         self
         """
         first = not self.__sklearn_is_fitted__()
-        self._take(X, y, classes, sample_weight, first=first)
+        self._learn_batch(X, y, classes, sample_weight, first=first)
         return self

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
-from rpnb.estimators.stream.checked_rows import CheckedRows
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.validated_rows import ValidatedRows
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
@@ -114,7 +114,7 @@ class NativeDriver(Driver):
         if numbers is None or numbers.min() < 0:
             labels = self.model.predict_then_learn(block.X, block.y, self._declared())
             return Predictions(self.labels.of(labels), None)
-        rows = CheckedRows(self.model, block.X, checked=block.checked)
+        rows = ValidatedRows(self.model, block.X, checked=block.checked)
         return Predictions(self._numbers_of(rows.predict_then_learn(numbers)), None)
 
     def process(self, block: Block, events: Events) -> Predictions:
@@ -148,9 +148,9 @@ class NativeDriver(Driver):
         n = int(new[0]) if new.shape[0] > 0 else len(events)
         if n == 0:
             return 0, numbers[:0]
-        rows = CheckedRows(self.model, block.X, checked=block.checked)
+        rows = ValidatedRows(self.model, block.X, checked=block.checked)
         learnt = np.where(events.learn, numbers, -1)[:n]
-        predicted = rows.play(events.rows[:n], learnt)[events.predict[:n]]
+        predicted = rows.predict_and_learn(events.rows[:n], learnt)[events.predict[:n]]
         return n, self._numbers_of(predicted)
 
     def _model_numbers(self, block: Block) -> IntArray:

@@ -26,7 +26,7 @@ def make(name: str) -> StreamClassifier[Any]:
 
 
 def knowledge(model: StreamClassifier[Any]) -> Any:
-    _metadata, arrays = model._dump(model._state)
+    _metadata, arrays = model._export_state(model._state)
     return frozen(arrays), model.classes_.tolist(), model.n_seen_, model.n_updates_
 
 

@@ -1,8 +1,8 @@
-"""Rows that are checked once, and then predicted and learnt in an order of their own.
+"""Rows that are checked once, and then predicted and learnt in any order.
 
-Where labels come late, predictions and lessons alternate row by row. They are one call
-of a learner that can tell them apart; and where they are many calls, checking each of
-them would take longer than the work itself.
+Where labels arrive late, rows to predict and rows to learn alternate. They are one call
+for a learner that accepts rows without labels; for the others they are many calls, and
+checking the rows in each of them would take longer than the work itself.
 """
 
 from itertools import pairwise
@@ -18,21 +18,21 @@ _EQUAL_WEIGHTS = np.ones(1)
 
 
 @final
-class CheckedRows:
-    """Rows for one learner that has begun to learn.
+class ValidatedRows:
+    """Rows for one fitted learner, checked when this is made.
 
-    Answers and state are those of `predict`, `partial_fit` and `predict_then_learn`
-    with the same rows. The learner must not be given other parameters meanwhile, and
-    must know the classes of all rows that it is to learn.
+    Predictions and state are those of `predict`, `partial_fit` and `predict_then_learn`
+    with the same rows. The learner's parameters must not change meanwhile, and it must
+    know the classes of all rows that it is to learn.
 
     Parameters
     ----------
     model
         The learner.
     X : array-like of shape (n, p)
-        Observations; what is wrong with them is said here.
+        Observations.
     checked
-        Whether X is known to be an array of numbers that `check_rows` would let pass.
+        Whether X is known to be an array of numbers that `check_rows` accepts.
     """
 
     def __init__(
@@ -41,23 +41,25 @@ class CheckedRows:
         model._require_fitted()
         model._check_unchanged()
         self._model = model
-        self._rows = X if checked else check_rows(model, X, sparse=model._takes_sparse)
+        self._rows = (
+            X if checked else check_rows(model, X, sparse=model._accepts_sparse)
+        )
         accept_rows(model, X, first=False)
 
     def predict_then_learn(self, numbers: IntArray) -> IntArray:
-        """Predict, then learn, all rows, of classes with these numbers."""
+        """Predict, then learn, each row, whose classes have these numbers."""
         labels = np.empty(numbers.shape[0], np.int64)
         model = self._model
         model._learn(model._state, self._rows, numbers, _EQUAL_WEIGHTS, labels)
         return labels
 
-    def play(self, rows: IntArray, numbers: IntArray) -> IntArray:
-        """Predict rows, and learn those whose class has a number.
+    def predict_and_learn(self, rows: IntArray, numbers: IntArray) -> IntArray:
+        """Predict rows in the given order, and learn those whose class is given.
 
         Parameters
         ----------
         rows : (e,)
-            Places of the rows in the order in which they come; one may come again.
+            Indices of the rows, in the order in which they come; one may come again.
         numbers : (e,)
             Numbers of their classes, −1 for a row that is only predicted.
 
@@ -69,19 +71,19 @@ class CheckedRows:
         model, n = self._model, numbers.shape[0]
         labels = np.empty(n, np.int64)
         edges = [0, n]
-        if not model._takes_unlabelled:
+        if not model._accepts_unlabelled:
             learn = numbers >= 0
             inner = np.flatnonzero(learn[1:] != learn[:-1]) + 1
             edges = [0, *inner.tolist(), n]
         for begin, end in pairwise(edges):
             part = slice(begin, end)
-            self._play_alike(rows[part], numbers[part], labels[part])
+            self._run_part(rows[part], numbers[part], labels[part])
         return labels
 
-    def _play_alike(self, rows: IntArray, numbers: IntArray, labels: IntArray) -> None:
-        """Play rows that are all to be learnt, or none, or that need no telling."""
+    def _run_part(self, rows: IntArray, numbers: IntArray, labels: IntArray) -> None:
+        """Predict rows; learn all or none of them, or any where that is accepted."""
         model, X = self._model, self._rows[rows]
-        if numbers[0] < 0 and not model._takes_unlabelled:
+        if numbers[0] < 0 and not model._accepts_unlabelled:
             labels[:] = model._classify(model._state, X)
         else:
             model._learn(model._state, X, numbers, _EQUAL_WEIGHTS, labels)

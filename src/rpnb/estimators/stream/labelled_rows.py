@@ -14,7 +14,7 @@ _EQUAL_WEIGHTS = np.ones(1)
 
 
 class LabelledRows(NamedTuple):
-    """What a learner is given in one call."""
+    """Rows, labels and weights of one call."""
 
     rows: Any
     """(n, p) observations, dense or sparse"""
@@ -24,12 +24,12 @@ class LabelledRows(NamedTuple):
     """(n,) or, for all rows alike, (1,)"""
 
 
-def check_lesson(
+def check_labelled_rows(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, sparse: bool
 ) -> LabelledRows:
-    """Return rows of positive weight, or say what is wrong with what was given.
+    """Return the rows of positive weight, or say what is wrong with the arguments.
 
-    Nothing is compared with what the estimator knows.
+    Nothing is compared with the estimator's classes and features.
     """
     rows = check_rows(estimator, X, sparse=sparse)
     labels = as_labels(y)

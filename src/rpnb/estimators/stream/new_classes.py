@@ -1,7 +1,7 @@
-"""Classes that join at their first row, for learners that must not know them before.
+"""New classes, for learners whose predictions depend on how many classes there are.
 
-The answers of some learners depend on how many classes there are. Rows that bring new
-classes are learnt up to each of them, the class joins, and its row is learnt.
+They must not know a class before its first row. Rows are learnt up to the first row of
+a new class, the class is added to the state, and its row is learnt.
 """
 
 from typing import Any
@@ -11,31 +11,33 @@ import numpy as np
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, encode, join_classes
 from rpnb.estimators.checks.weights import weight_of
+from rpnb.estimators.stream.labelled_rows import LabelledRows
 from rpnb.estimators.stream.learner import StreamLearner
-from rpnb.estimators.stream.lessons import LabelledRows
 
 _NONE_DECLARED = np.zeros(0, np.int64)
 
 
-def classes_before(
+def initial_classes(
     labels: LabelArray, known: LabelArray, declared: LabelArray | None
 ) -> LabelArray:
-    """Return the classes that are there before the first row.
+    """Return the classes before the first row: those known and those declared.
 
-    A learner cannot do without any: if there is none, that of the first row.
+    A state has at least one class: if there is none, that of the first row.
     """
     if declared is not None:
         return join_classes(known, declared, "classes")
     return known if known.shape[0] > 0 else labels[:1]
 
 
-def learn_class_by_class(learner: StreamLearner[Any], lesson: LabelledRows) -> IntArray:
-    """Let a learner predict and learn all rows, and take new classes in on the way.
+def learn_adding_classes(
+    learner: StreamLearner[Any], labelled: LabelledRows
+) -> IntArray:
+    """Predict and learn all rows, adding each new class at its first row.
 
-    A row of a new class is predicted before the class joins. Returns the numbers of the
-    predicted classes, among those known in the end.
+    A row of a new class is predicted before the class is added. Returns the numbers of
+    the predicted classes, among those known in the end.
     """
-    rows, labels, weight = lesson
+    rows, labels, weight = labelled
     n = labels.shape[0]
     predicted = np.full(n, -1)
     done = 0
@@ -55,7 +57,7 @@ def learn_class_by_class(learner: StreamLearner[Any], lesson: LabelledRows) -> I
         if stop < n:
             row = slice(stop, stop + 1)
             predicted[row] = learner._classify(learner._state, rows[row])
-            _join(learner, labels[row], predicted)
+            _add_class(learner, labels[row], predicted)
             number = encode(labels[row], learner.classes_, learner._index)
             w = weight_of(weight, row)
             learner._learn(learner._state, rows[row], number, w, None)
@@ -63,12 +65,14 @@ def learn_class_by_class(learner: StreamLearner[Any], lesson: LabelledRows) -> I
     return predicted
 
 
-def _join(learner: StreamLearner[Any], label: LabelArray, predicted: IntArray) -> None:
-    """Let one more class in; give classes predicted so far their new numbers."""
+def _add_class(
+    learner: StreamLearner[Any], label: LabelArray, predicted: IntArray
+) -> None:
+    """Add a class to the state; give classes predicted so far their new numbers."""
     before = learner.classes_
     classes = join_classes(before, label, "y")
-    learner._state = learner._joined(classes, _NONE_DECLARED)
+    learner._state = learner._state_with_classes(classes, _NONE_DECLARED)
     learner._set_classes(classes)
-    moved = np.searchsorted(classes, before)
-    answered = predicted >= 0
-    predicted[answered] = moved[predicted[answered]]
+    new_number = np.searchsorted(classes, before)
+    done = predicted >= 0
+    predicted[done] = new_number[predicted[done]]

@@ -1,0 +1,64 @@
+"""RPNB's parameters, checked, and the model that they make before it has classes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpnb.core.bayes.combining import COMBINERS
+from rpnb.core.bayes.densities import Prior
+from rpnb.core.bayes.model import Model, new_model
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.projection.matrices import DISTRIBUTIONS, down_space_dimension
+from rpnb.core.projection.record import make_projection
+from rpnb.estimators.checks.jobs import check_jobs
+from rpnb.estimators.checks.parameters import (
+    check_choice,
+    check_integer,
+    check_real,
+    draw_seed,
+)
+from rpnb.estimators.class_prior import fixed_prior, follows_counts
+
+if TYPE_CHECKING:
+    from rpnb.estimators.classifier import RPNBClassifier
+
+#: The parameter `update`, and the kernels' code for it.
+UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
+
+
+def empty_model(given: "RPNBClassifier", p: int) -> Model:
+    """Check the parameters and return a model of p features without classes."""
+    K = check_integer("n_estimators", given.n_estimators, 1)
+    distribution = check_choice("projection", given.projection, DISTRIBUTIONS)
+    combiner = check_choice("combiner", given.combiner, COMBINERS)
+    if isinstance(given.n_components, str):
+        check_choice("n_components", given.n_components, ("auto",))
+        q = down_space_dimension(p)
+    else:
+        q = check_integer("n_components", given.n_components, 1)
+    prior = Prior(
+        check_real("prior_mean", given.prior_mean, -1e150, high=1e150),
+        check_real("prior_variance", given.prior_variance, 0, above=True, high=1e300),
+        check_real("prior_weight", given.prior_weight, 0.0),
+        check_real("var_floor", given.var_floor, 1e-300, high=1e300),
+    )
+    keep = 1.0
+    if given.forgetting is not None:
+        keep -= 1.0 / check_real("forgetting", given.forgetting, 1.0, above=True)
+    check_changeable_parameters(given)
+    fixed_prior(given.class_prior, None)
+    features = np.arange(p, dtype=np.uint64)
+    seed = draw_seed(given.random_state)
+    projection = make_projection(distribution, seed, features, K, q)  # type: ignore[arg-type]
+    follow_counts = follows_counts(given.class_prior)
+    return new_model(projection, combiner, prior, follow_counts, keep)  # type: ignore[arg-type]
+
+
+def check_changeable_parameters(given: "RPNBClassifier") -> None:
+    """Check the parameters that may be changed between calls."""
+    check_choice("update", given.update, tuple(UPDATES))
+    if given.batch_size is not None:
+        check_integer("batch_size", given.batch_size, 1)
+    if given.temperature is not None:
+        check_real("temperature", given.temperature, 0.0, above=True)
+    check_jobs(given.n_jobs)

@@ -1,0 +1,239 @@
+"""The confidence-weighted learners: each margin with a required confidence."""
+
+from typing import Any, final
+
+from rpnb.estimators.checks.parameters import check_real
+from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier, check_C
+
+__all__ = ["CW", "SCW1", "SCW2"]
+
+
+def _check_eta(eta: Any) -> float | None:
+    if eta is None:
+        return None
+    return check_real("eta", eta, 0.5, above=True, high=1.0 - 1e-9)
+
+
+@final
+class CW(LinearClassifier):
+    """Confidence-weighted learner, in the variance form (CW-var).
+
+    The weights have a normal distribution with covariance Σ; a step is the smallest
+    change of it that classifies the row with the required confidence.
+
+    Parameters
+    ----------
+    eta : float or None, default=None
+        Confidence required of the margin, from 0.5 to 1; None is 0.70 in the two-class
+        form and 0.75 in the multi-class form, as in LIBOL.
+    a : float, default=1.0
+        Σ starts as a·I.
+    covariance : {"full", "diagonal"}, default="full"
+        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    M. Dredze, K. Crammer and F. Pereira, "Confidence-weighted linear classification",
+    ICML 2008.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import CW
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = CW().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        eta: float | None = None,
+        a: float = 1.0,
+        covariance: Covariance = "full",
+        form: Form = "auto",
+        libol: bool = False,
+    ) -> None:
+        self.eta = eta
+        self.a = a
+        self.covariance = covariance
+        self.form = form
+        self.libol = libol
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        return {"eta": _check_eta(self.eta)}
+
+
+@final
+class SCW1(LinearClassifier):
+    """Soft confidence-weighted learner with steps of at most C (SCW-I).
+
+    The weights have a normal distribution with covariance Σ.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Largest step.
+    eta : float or None, default=None
+        Confidence required of the margin, from 0.5 to 1; None is 0.75, as in LIBOL.
+    a : float, default=1.0
+        Σ starts as a·I.
+    covariance : {"full", "diagonal"}, default="full"
+        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    References
+    ----------
+    J. Wang, P. Zhao and S. C. H. Hoi, "Exact soft confidence-weighted learning", ICML
+    2012.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import SCW1
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = SCW1().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        eta: float | None = None,
+        a: float = 1.0,
+        covariance: Covariance = "full",
+        form: Form = "auto",
+        libol: bool = False,
+    ) -> None:
+        self.C = C
+        self.eta = eta
+        self.a = a
+        self.covariance = covariance
+        self.form = form
+        self.libol = libol
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        return {"C": check_C(self.C), "eta": _check_eta(self.eta)}
+
+
+@final
+class SCW2(LinearClassifier):
+    """Soft confidence-weighted learner with damped steps (SCW-II).
+
+    The weights have a normal distribution with covariance Σ.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The smaller, the more a step is damped.
+    eta : float or None, default=None
+        Confidence required of the margin, from 0.5 to 1; None is 0.90 in the two-class
+        form and 0.75 in the multi-class form, as in LIBOL.
+    a : float, default=1.0
+        Σ starts as a·I.
+    covariance : {"full", "diagonal"}, default="full"
+        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
+    form : {"auto", "two_class", "multiclass"}, default="auto"
+        One weight vector for two classes, or one per class. "auto" is "two_class" if
+        exactly two classes are declared on the first call (`fit` declares those in y),
+        and "multiclass" otherwise, which lets new classes appear at any time.
+    libol : bool, default=False
+        Whether to follow the library LIBOL also where its steps are not finite or not
+        numerically sound; otherwise such steps are bounded or left out.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the model.
+
+    Notes
+    -----
+    LIBOL's two-class step differs from the published one; libol=True takes LIBOL's.
+
+    References
+    ----------
+    J. Wang, P. Zhao and S. C. H. Hoi, "Exact soft confidence-weighted learning", ICML
+    2012.
+
+    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
+    algorithms", JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb.baselines import SCW2
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predicted = SCW2().predict_then_learn(X / 16.0, y, classes=range(10))
+    >>> bool((predicted == y).mean() > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        eta: float | None = None,
+        a: float = 1.0,
+        covariance: Covariance = "full",
+        form: Form = "auto",
+        libol: bool = False,
+    ) -> None:
+        self.C = C
+        self.eta = eta
+        self.a = a
+        self.covariance = covariance
+        self.form = form
+        self.libol = libol
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        return {"C": check_C(self.C), "eta": _check_eta(self.eta)}

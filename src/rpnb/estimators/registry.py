@@ -1,0 +1,83 @@
+"""The learners of this package by name: one list for baselines, studies and commands.
+
+A learner is any class that a module of `rpnb.estimators.learners` exports in its
+`__all__`; there is nothing to register. Its description is the first sentence of its
+docstring.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Literal
+
+from rpnb.estimators.stream.classifier import StreamClassifier
+
+Family = Literal[
+    "rpnb", "first order", "second order", "ensemble", "Bayes", "reference"
+]
+
+#: The name of `RPNBClassifier` among the learners.
+RPNB = "RPNB"
+#: Other names of learners.
+ALIASES: Mapping[str, str] = {"SCW": "SCW1", "RPNBClassifier": RPNB}
+#: The learners that `rpnb compare` compares if none are named.
+COMPARED = (RPNB, "AROW", "SCW", "PA", "GaussianNB")
+
+# The order of these modules, and of the classes in them, is that of the names.
+_MODULES: tuple[tuple[str, Family], ...] = (
+    ("learners.first_order", "first order"),
+    ("learners.confidence_weighted", "second order"),
+    ("learners.second_order", "second order"),
+    ("learners.ensembles", "ensemble"),
+    ("learners.online_bayes", "Bayes"),
+    ("learners.gaussian_nb", "Bayes"),
+    ("learners.references", "reference"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredLearner:
+    """A learner that can be found by name."""
+
+    name: str
+    estimator: type[StreamClassifier[Any]]
+    family: Family
+
+    @property
+    def description(self) -> str:
+        """What it is, in a sentence."""
+        paragraph = (inspect.getdoc(self.estimator) or "").split("\n\n")[0]
+        return " ".join(paragraph.split())
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it draws random numbers, and has a `random_state`."""
+        return "random_state" in inspect.signature(self.estimator).parameters
+
+
+@cache
+def learners() -> Mapping[str, RegisteredLearner]:
+    """Return all learners by name, RPNB first.
+
+    >>> learners()["AROW"].family
+    'second order'
+    >>> [name for name, learner in learners().items() if learner.seeded]
+    ['RPNB', 'OnlineBagging', 'OnlineBoosting']
+    """
+    from rpnb.estimators.classifier import RPNBClassifier
+
+    found = {RPNB: RegisteredLearner(RPNB, RPNBClassifier, "rpnb")}
+    for module_name, family in _MODULES:
+        module = import_module(f"rpnb.estimators.{module_name}")
+        for name, value in vars(module).items():
+            if name in module.__all__:
+                found[name] = RegisteredLearner(name, value, family)
+    return MappingProxyType(found)
+
+
+def find_learner(name: str) -> RegisteredLearner | None:
+    """Return a learner by its name or another name of it, None if there is none."""
+    return learners().get(ALIASES.get(name, name))
