@@ -159,7 +159,7 @@ def test_faded_moments_are_those_of_lighter_rows(
     fade(faded, 0, factor, 1.0)
     for found, expected in zip(faded, lighter, strict=True):
         assert_allclose(found, expected, atol=1e-12)
-    # Theorem 1 goes on holding: join with others and compare once more.
+    # Theorem 1 still holds: merge with others and compare once more.
     other = empty_moments(1, 3)
     add_observation(other, 0, Z[0] + 1.0, 3.0)
     merge(faded, 0, other, 0)

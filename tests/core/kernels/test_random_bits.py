@@ -8,7 +8,7 @@ from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal, philo
 
 # Test vectors published with the generator (Random123, kat_vectors, philox4x32 10).
 @pytest.mark.parametrize(
-    ("counter", "key", "answer"),
+    ("counter", "key", "expected"),
     [
         ([0, 0, 0, 0], 0, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
         (
@@ -24,11 +24,11 @@ from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal, philo
     ],
 )
 def test_philox_gives_the_published_numbers(
-    counter: list[int], key: int, answer: list[int]
+    counter: list[int], key: int, expected: list[int]
 ) -> None:
     counters = np.array(counter, np.uint64).reshape(4, 1)
     philox(counters, np.uint64(key))
-    assert_array_equal(counters[:, 0], np.array(answer, np.uint64))
+    assert_array_equal(counters[:, 0], np.array(expected, np.uint64))
 
 
 def words(seed: int, feature: int, K: int, q: int) -> np.ndarray:
