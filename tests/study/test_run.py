@@ -250,9 +250,8 @@ def test_a_method_that_is_not_there_is_reported_and_left_out(
     from rpnb.estimators.registry import learners
     from rpnb.study import methods
 
-    fewer = {name: each for name, each in learners().items() if name != "OGD"}
-    methods.methods()  # all names are known, one learner is missing
-    monkeypatch.setattr(methods, "learners", lambda: fewer)
+    kept = {name: each for name, each in learners().items() if name != "OGD"}
+    monkeypatch.setattr(methods, "learners", lambda: kept)
     outcome = here(small_plan(permutations=1), tmp_path / "r.jsonl")
     assert outcome.unavailable == (("OGD", "not available in this version"),)
     assert not outcome.failures
