@@ -47,4 +47,5 @@ if len(sys.argv) > 1:
     ]
     title = "Error over the last 1,000 rows of a stream that drifts three times"
     picture = standalone(curve_panel(title, curves, "window", list(learners)))
+    picture = picture.replace("error of a part", "error, last 1,000 rows")
     Path(sys.argv[1]).write_text(picture, encoding="utf-8")
