@@ -153,8 +153,10 @@ def test_the_thread_ahead_uses_the_callers_handling_of_overflow() -> None:
 
 def test_a_child_removes_the_limit_of_threads_that_it_does_not_have() -> None:
     before = blas_threads()
-    for others in ([], [threads._controller().limit(limits=1, user_api="blas")]):
-        threads._limits.extend(others)
+    for other_threads in (0, 1):
+        for _ in range(other_threads):
+            limit = threads._controller().limit(limits=1, user_api="blas")
+            threads._limits.append(limit)
         threads._before_fork()
         assert threads._lock.locked()
         threads._after_fork_in_child()
