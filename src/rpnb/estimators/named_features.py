@@ -163,7 +163,7 @@ def _numbers(names: tuple[Hashable, ...], values: tuple[Any, ...]) -> FloatArray
 
 
 def _column(name: Hashable, values: NDArray[Any]) -> FloatArray:
-    """Return a column as numbers, or say what in it is none."""
+    """Return a column as numbers, or raise an error that names a bad value."""
     if values.dtype.kind not in "fiub":
         raise TypeError(
             f"the feature {name!r} must hold numbers, got a column of dtype "

@@ -18,7 +18,7 @@ _FEW = 32
 
 
 def as_labels(y: Any, name: str = "y") -> LabelArray:
-    """Return y as a one-dimensional array of labels, or say why it is none.
+    """Return y as a one-dimensional array of labels, or raise ValueError.
 
     Labels are text, integers, booleans, or floats with integer values.
     """

@@ -52,7 +52,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     The two-class form has one weight vector, the multi-class form one per class. With
     form="auto" it is the two-class form if exactly two classes are declared on the
     first call (`fit` declares those in y), as LIBOL does with data of two classes, and
-    the multi-class form otherwise, which lets classes join at any time.
+    the multi-class form otherwise, which lets new classes appear at any time.
     """
 
     _accepts_unlabelled = True

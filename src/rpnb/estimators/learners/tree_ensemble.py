@@ -238,7 +238,7 @@ def _copied(record: Any) -> Any:
 def _record_arrays(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
-    """Return the arrays of a file that belong to a record like this, with L rows."""
+    """Return a model file's arrays for the fields of a record, each with L rows."""
     group = _NAMES_IN_FILES[type(like)]
     return [
         checked_array(

@@ -83,7 +83,7 @@ def read_attached(path: str | os.PathLike[str], name: str) -> Any:
 def read_model(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the metadata and the arrays of a model file, or say why it is none."""
+    """Return the metadata and the arrays of a model file, or raise ModelFileError."""
     source = Path(path)
     with source.open("rb") as file:
         if not zipfile.is_zipfile(file):
