@@ -21,6 +21,7 @@ from rpnb.estimators.saving.estimator import (
     write_estimator,
 )
 from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.saving.migrations import migrate
 
 
 @final
@@ -68,6 +69,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
+    _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -140,6 +142,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             getattr(self, "feature_names_in_", None),
             {"temperature": self.temperature_},
             self._state._asdict(),
+            self._state_version,
         )
         write_estimator(path, saved)
 
@@ -148,6 +151,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Read a classifier that `save` wrote; it behaves as the saved one."""
         saved = read_estimator(path, cls.__name__)
         with report_damage(path):
+            saved = migrate(saved, cls._state_version)
             frozen = cls(**saved.parameters)
             frozen.classes_ = saved.classes
             frozen.n_features_in_ = saved.n_features

@@ -30,6 +30,7 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
+from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.learner import State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
@@ -42,6 +43,8 @@ _NONE_DECLARED = np.zeros(0, np.int64)
 class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  # type: ignore[misc]
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
 
+    _state_version = 1
+    """Version of what `save` writes: see `rpnb.estimators.saving.migrations`."""
     _changeable_parameters: tuple[str, ...] = ()
     """Parameters that may be changed between calls; the others shape the state."""
 
@@ -287,6 +290,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             getattr(self, "feature_names_in_", None),
             metadata,
             arrays,
+            self._state_version,
         )
         write_estimator(path, saved)
 
@@ -295,6 +299,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
         saved = read_estimator(path, cls.__name__)
         with report_damage(path):
+            saved = migrate(saved, cls._state_version)
             model = cls(**cls._parameters_from_json(saved.parameters))
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
