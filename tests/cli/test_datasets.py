@@ -29,7 +29,7 @@ def test_all_33_are_listed_with_shape_source_and_licence(
     lines = listed(capsys)
     assert list(lines) == list(datasets.names())
     assert lines["Letter"].split()[1:4] == ["16", "20000", "26"]
-    assert "generated, the very rows" in lines["Iris"]
+    assert "generated, exact rows" in lines["Iris"]
     assert "generated, a fresh draw" in lines["GM"]
     assert "download from OpenML" in lines["Letter"]
     assert all("UCI" in lines[name] for name in ("Letter", "Zoo", "Iris"))
@@ -52,7 +52,7 @@ def test_a_file_comes_before_a_draw_and_a_download(
         lines = listed(capsys, "--data", str(tmp_path))
     assert "  file  " in lines["Letter"]
     assert "  file  " in lines["Twonorm"]
-    assert "generated, the very rows" in lines["Iris"]
+    assert "generated, exact rows" in lines["Iris"]
     assert "download" in lines["Optdigits"]
 
 

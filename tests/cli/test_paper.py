@@ -84,12 +84,12 @@ def test_a_wrong_data_file_is_named_and_the_other_datasets_go_on(
     assert any(row[:2] == ("Iris", "ours") and row[2] != "—" for row in lines)
 
 
-def test_a_study_of_which_nothing_can_be_had_says_so(
+def test_a_study_without_available_data_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["paper", "--datasets", "Zoo", "--offline"]) == 2
     out, err = capsys.readouterr()
-    assert "failed: Zoo: Zoo cannot be had offline" in err
+    assert "failed: Zoo: Zoo is not available offline" in err
     assert out == ""
 
 
@@ -205,7 +205,7 @@ def test_a_terminal_shows_one_line_that_is_renewed_and_fits(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setattr(progress, "RENEW_EVERY", 0.0)
+    monkeypatch.setattr(progress, "UPDATE_EVERY", 0.0)
     stream = Terminal()
     display = Display(stream)
     for done in range(3):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rpnb.datasets import DatasetError, UnknownDatasetError, describe, names, paper
 from rpnb.datasets.catalogue import entries
-from rpnb.datasets.paper_versions import PAPER_READINGS
+from rpnb.datasets.paper_versions import PAPER_VERSIONS
 
 
 def test_the_catalogue_is_table_1() -> None:
@@ -30,7 +30,7 @@ def test_every_dataset_but_gm_can_be_known_again() -> None:
 
 def test_datasets_that_a_paper_reading_changes_say_so() -> None:
     described = {e.slug for e in entries().values() if e.paper_reading is not None}
-    assert described == set(PAPER_READINGS)
+    assert described == set(PAPER_VERSIONS)
 
 
 def test_a_draw_says_what_it_stands_for() -> None:

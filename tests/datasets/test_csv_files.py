@@ -125,10 +125,10 @@ def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="cut short"):
         read_rows(path, ENTRY)
     path.write_bytes(GOOD.encode())
-    with pytest.raises(DataFileError, match="not a sound gzip file"):
+    with pytest.raises(DataFileError, match="not a valid gzip file"):
         read_rows(path, ENTRY)
     path.write_bytes(whole[:40] + bytes(40) + whole[80:])
-    with pytest.raises(DataFileError, match="not a sound gzip file"):
+    with pytest.raises(DataFileError, match="not a valid gzip file"):
         read_rows(path, ENTRY)
     path.unlink()
     with pytest.raises(DataFileError, match="cannot be read"):

@@ -90,7 +90,7 @@ def test_a_folder_that_does_not_exist_is_refused(
     assert load("iris").X.shape == (150, 4)
 
 
-def test_what_cannot_be_had_says_how_to_get_it(tmp_path: Path) -> None:
+def test_an_unavailable_dataset_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DatasetUnavailableError, match=r"put marketing\.csv\.gz.*KEEL"):
         load("Marketing")
     with pytest.raises(DatasetUnavailableError, match=r"there is no .*marketing"):
@@ -99,9 +99,9 @@ def test_what_cannot_be_had_says_how_to_get_it(tmp_path: Path) -> None:
         load("Zoo", source="file")
     with pytest.raises(DatasetUnavailableError, match="GM has no file"):
         load("GM", source="file", data=tmp_path)
-    with pytest.raises(DatasetUnavailableError, match="had with source='generated'"):
+    with pytest.raises(DatasetUnavailableError, match="with source='generated'"):
         load("Zoo", source="generated")
-    with pytest.raises(DatasetUnavailableError, match="had with source='openml'"):
+    with pytest.raises(DatasetUnavailableError, match="available with source='openml'"):
         load("GM", source="openml")
 
 

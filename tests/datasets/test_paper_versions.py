@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from rpnb.datasets import load
 from rpnb.datasets.catalogue import entries
 from rpnb.datasets.paper_versions import (
-    PAPER_READINGS,
+    PAPER_VERSIONS,
     with_codes_from_one,
     with_modes,
     without_decimal_points,
@@ -48,7 +48,7 @@ def test_codes_from_one_start_at_one() -> None:
 
 
 def test_other_datasets_are_read_as_they_are(data_folder: Path) -> None:
-    for slug in sorted(set(entries()) - set(PAPER_READINGS)):
+    for slug in sorted(set(entries()) - set(PAPER_VERSIONS)):
         if entries()[slug].n < 5000:
             true = load(slug, data=data_folder)
             read = load(slug, reading="paper", data=data_folder)

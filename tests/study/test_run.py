@@ -228,7 +228,7 @@ def test_offline_nothing_is_fetched(tmp_path: Path) -> None:
     plan = make_plan(["Isolet", "Iris"], ["OGD"], permutations=1, offline=True)
     outcome = here(plan, tmp_path / "r.jsonl")
     assert [f.dataset for f in outcome.failures] == ["Isolet"]
-    assert "cannot be had offline" in outcome.failures[0].message
+    assert "is not available offline" in outcome.failures[0].message
     assert {record.dataset for record in outcome.records} == {"Iris"}
 
 
@@ -261,7 +261,7 @@ def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with path.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another run is writing"):
+        with pytest.raises(ResultsBusyError, match=r"r\.jsonl: another process"):
             here(small_plan(), path)
     assert here(small_plan(permutations=1), path).computed == 8
 

@@ -28,7 +28,7 @@ def test_where_rows_would_come_from_is_where_they_come_from(name: str) -> None:
         pytest.skip("needs the data files in ../shared/data")
     for folder in (None, SHARED):
         kind = kind_now(datasets.describe(name), folder)
-        if kind == "OpenML" or kind == "nowhere":
+        if kind == "OpenML" or kind == "unavailable":
             continue  # would need the network
         dataset, source = load(DatasetRequest(name, data=folder))
         assert source.startswith(kind)

@@ -16,21 +16,21 @@ def run(cell: Cell, seconds: float) -> RunRecord:
 
 
 def test_what_is_not_known_is_judged_by_what_is_like_it() -> None:
-    clock = RemainingTime(lambda cell: COST[cell])
-    assert clock.seconds_of(("Iris", "RPNB")) == 10.0
-    clock.see(run(("Iris", "RPNB"), 1.0))
-    clock.see(run(("Iris", "RPNB"), 3.0))
-    assert clock.seconds_of(("Iris", "RPNB")) == 2.0
+    timing = RemainingTime(lambda cell: COST[cell])
+    assert timing.seconds_of(("Iris", "RPNB")) == 10.0
+    timing.add(run(("Iris", "RPNB"), 1.0))
+    timing.add(run(("Iris", "RPNB"), 3.0))
+    assert timing.seconds_of(("Iris", "RPNB")) == 2.0
     # the method's runs took 4 seconds where 20 were expected
-    assert clock.seconds_of(("Zoo", "RPNB")) == pytest.approx(4.0)
+    assert timing.seconds_of(("Zoo", "RPNB")) == pytest.approx(4.0)
     # no run of the method: likewise of all methods
-    assert clock.seconds_of(("Zoo", "OGD")) == pytest.approx(0.8)
+    assert timing.seconds_of(("Zoo", "OGD")) == pytest.approx(0.8)
 
 
 def test_what_is_left_is_shared_by_the_processes() -> None:
-    clock = RemainingTime(lambda cell: COST[cell])
-    clock.see(run(("Iris", "RPNB"), 2.0))
+    timing = RemainingTime(lambda cell: COST[cell])
+    timing.add(run(("Iris", "RPNB"), 2.0))
     pending = Counter({("Iris", "RPNB"): 3, ("Zoo", "RPNB"): 1})
-    assert clock.seconds_left(pending, 1) == pytest.approx(10.0, abs=0.1)
-    assert clock.seconds_left(pending, 2) == pytest.approx(5.0, abs=0.1)
-    assert clock.seconds_left(Counter(), 2) == 0.0
+    assert timing.seconds_left(pending, 1) == pytest.approx(10.0, abs=0.1)
+    assert timing.seconds_left(pending, 2) == pytest.approx(5.0, abs=0.1)
+    assert timing.seconds_left(Counter(), 2) == 0.0

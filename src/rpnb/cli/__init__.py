@@ -1,8 +1,8 @@
-"""The command line: `rpnb COMMAND`. One file a command.
+"""The command line: `rpnb COMMAND`, one module per command.
 
 A command's module has `add_parser(commands)`, which declares its arguments, and
-`run(arguments)`, which does the work and returns the exit code. What is slow to import
-is imported there.
+`run(arguments)`, which executes it and returns the exit code. Modules that are slow to
+import are imported there.
 """
 
 import argparse
@@ -18,16 +18,16 @@ COMMANDS = ("run.command", "run.compare", "paper", "datasets")
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
-#: As a shell says that a program ended by Ctrl-C.
+#: The exit code of a program ended by Ctrl-C, as shells report it.
 INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """A command cannot do as asked; the message says why."""
+    """A command failed; the message says why."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 if all went well.
+    """Run a command and return its exit code, 0 on success.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # A terminal that has no arrow or dash gets a question mark.
+            # Characters that a terminal lacks, such as arrows, become question marks.
             stream.reconfigure(errors="replace")
     return execute(_parser(), argv)
 
 
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
-    """Parse arguments, run what they ask for, and return the exit code."""
+    """Parse arguments, run their command, and return the exit code."""
     try:
         arguments = parser.parse_args(argv)
-    except SystemExit as end:  # argparse has said what is wrong, or given help
+    except SystemExit as end:  # argparse has printed the error, or the help
         return int(end.code or 0)
     words = sys.argv[1:] if argv is None else argv
     arguments.command_line = shlex.join([*shlex.split(parser.prog), *words])
@@ -60,7 +60,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
         sys.stderr.write("\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; so be it.
+        # The reader of our output has closed it, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code

@@ -1,4 +1,4 @@
-"""`rpnb datasets`: the 33 datasets of the paper, and where each would come from now."""
+"""`rpnb datasets`: the 33 datasets of the paper, and where their rows come from."""
 
 import argparse
 import sys
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 _FROM = {
-    "by rule": "generated, the very rows",
+    "by rule": "generated, exact rows",
     "file": "file",
     "drawn": "generated, a fresh draw",
     "OpenML": "download from OpenML",
-    "nowhere": "not to be had: needs a file",
+    "unavailable": "not available: needs a file",
 }
 
 
@@ -18,9 +18,9 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "datasets",
-        help="list the paper's datasets, and where each would come from now",
+        help="list the paper's datasets, and where their rows come from",
         description="List the 33 datasets of the paper's Table 1: features p, rows n, "
-        "classes M, where the rows would come from now, and their licence.",
+        "classes M, where the rows come from, and their licence.",
     )
     parser.add_argument(
         "--data",
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows, missing = [], []
     for entry in entries().values():
         kind = kind_now(entry, folder)
-        if kind == "nowhere":
+        if kind == "unavailable":
             missing.append(f"{entry.slug}.csv.gz")
         numbers = (str(entry.p), str(entry.n), str(entry.M))
         rows.append((entry.name, *numbers, _FROM[kind], entry.licence))
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         else "No folder of data files is named, by --data or RPNB_DATA."
     ]
     if missing:
-        notes.append("Without a file there is no " + ", ".join(missing) + ".")
+        notes.append("Available only with a file: " + ", ".join(missing) + ".")
     table = TextTable(
         f"The {len(rows)} datasets of the paper's Table 1",
         ("dataset", "p", "n", "M", "comes from", "licence"),

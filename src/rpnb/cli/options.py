@@ -1,4 +1,4 @@
-"""Numbers on the command line, refused with the rule that they break."""
+"""Types of numeric options; errors name the rule."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""How far a study has come: a line that renews itself, or a line now and then."""
+"""Progress on the terminal: one line that is updated, or a line every few seconds."""
 
 import os
 import shutil
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 if TYPE_CHECKING:
     from rpnb.study.run import StudyProgress
 
-# Seconds between two lines where there is no terminal, and between two renewals.
+# Seconds between two lines without a terminal, and between two updates on one.
 LINE_EVERY = 10.0
-RENEW_EVERY = 0.1
+UPDATE_EVERY = 0.1
 _BAR = 20
 
 
 class Phased(Protocol):
-    """What is to be shown: a state in one of a few phases."""
+    """A progress report that belongs to a phase."""
 
     @property
     def phase(self) -> str:
@@ -24,14 +24,14 @@ class Phased(Protocol):
 
 
 class Display:
-    """Shows the progress of a study on a stream, as the stream can.
+    """Writes progress reports to a stream, at most every few seconds.
 
     Parameters
     ----------
     stream
-        Where to. If it is a terminal, one line is renewed; if not, lines follow.
+        Where to write. On a terminal, one line is updated; else lines are added.
     say
-        Returns the line of a state, with or without a bar; that of a study by default.
+        Returns the line of a report, with or without a bar; by default `line`.
     """
 
     def __init__(self, stream: TextIO, say: Callable[..., str] | None = None) -> None:
@@ -42,15 +42,15 @@ class Display:
         self._phase = ""
 
     def __call__(self, progress: Phased) -> None:
-        """Show where the study stands, if it is time to."""
+        """Write a progress report, unless the last one is too recent."""
         now = time.monotonic()
-        # The first sign of a phase is welcome at once where it replaces another.
+        # The first report of a phase is shown at once if it replaces another.
         new = self._live and progress.phase != self._phase
-        every = RENEW_EVERY if self._live else LINE_EVERY
+        every = UPDATE_EVERY if self._live else LINE_EVERY
         if not new and now - self._shown_at < every:
             return
         if not self._live and self._shown_at == float("-inf"):
-            self._shown_at = now  # nothing to say yet
+            self._shown_at = now  # the first line comes later
             return
         self._shown_at, self._phase = now, progress.phase
         if self._live:
@@ -61,14 +61,14 @@ class Display:
         self._stream.flush()
 
     def close(self) -> None:
-        """Leave the stream at the beginning of an empty line."""
+        """Clear the line that is being updated, if any."""
         if self._live and self._phase:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
 
 def line(progress: "StudyProgress", *, bar: bool) -> str:
-    """Return one line on how far a study has come."""
+    """Return one line on the progress of a study."""
     done, total = progress.done, progress.total
     share = done / total if total else 1.0
     parts = [gauge(share)] if bar else []
@@ -92,7 +92,7 @@ def line(progress: "StudyProgress", *, bar: bool) -> str:
 
 
 def gauge(share: float) -> str:
-    """Return a bar that is filled to a share.
+    """Return a progress bar that is filled to a share.
 
     >>> gauge(0.25)
     '[#####...............]'
@@ -102,7 +102,7 @@ def gauge(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a duration in words.
 
     >>> duration(7.2), duration(125), duration(3 * 3600 + 61)
     ('7 s', '2 min 5 s', '3 h 1 min')

@@ -1,7 +1,7 @@
-"""The datasets of the paper, its printed figures, and streams that drift.
+"""The datasets of the paper, its printed results, and generators of streams.
 
-`load` gives one of the 33 datasets of Table 1 of Nguyen et al. (2017) by name;
-`rpnb.datasets.paper` holds the figures printed there; `rpnb.datasets.streams` draws
+`load` returns one of the 33 datasets of Table 1 of Nguyen et al. (2017) by name;
+`rpnb.datasets.paper` has the results printed there; `rpnb.datasets.streams` generates
 streams of any length in chunks.
 """
 

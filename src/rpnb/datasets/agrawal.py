@@ -1,4 +1,4 @@
-"""The loan applications of Agrawal, Imielinski & Swami (1993), drawn in chunks.
+"""The loan applications of Agrawal, Imielinski & Swami (1993), generated in chunks.
 
 "Database mining: a performance perspective", IEEE TKDE 5(6): nine attributes of a
 person and ten functions that decide between group A and group B.
@@ -40,11 +40,12 @@ def agrawal(
     chunk: int = 1000,
     seed: int = 0,
 ) -> Iterator[Chunk]:
-    """Draw applications for a loan, group A (label 1) against group B (label 0).
+    """Generate loan applications, group A (label 1) against group B (label 0).
 
-    The stream has as many equal blocks as there are `functions` (numbers 1 .. 10), so
-    several of them make an abrupt drift. After the label is decided, a continuous
-    attribute moves by up to half of `perturbation` times the width of its range.
+    The stream has one block of equal length for each of `functions` (numbers 1 .. 10),
+    so that several of them make an abrupt drift. After the label is decided, each
+    continuous attribute is changed by up to half of `perturbation` times the width of
+    its range.
     """
     for number in functions:
         require(number in FUNCTIONS, "functions", number, "numbers from 1 to 10")
@@ -60,7 +61,7 @@ def agrawal(
             y[block == part] = FUNCTIONS[number](person)[block == part]
         X = np.column_stack([person[name] for name in ATTRIBUTES])
         move = moves.random((len(rows), 9)) - 0.5
-        # Who has no commission has none after perturbation either.
+        # No commission stays no commission.
         move[:, 1] *= person["commission"] > 0.0
         return X + perturbation * _WIDTHS * move, y
 
@@ -68,10 +69,10 @@ def agrawal(
 
 
 def _people(u: FloatArray) -> Person:
-    """Turn uniform numbers (rows, 9) into the paper's attributes.
+    """Return the paper's attributes from uniform random numbers (rows, 9).
 
-    The paper lets a house's value depend on the zip code and leaves open how; here it
-    is about 100,000 times 9 minus the code, as in MOA.
+    The paper does not say how the value of a house depends on the zip code; here it is
+    about 100,000 times 9 minus the code, as in MOA.
     """
     salary = 20e3 + 130e3 * u[:, 0]
     zipcode = np.floor(9.0 * u[:, 5])
@@ -91,7 +92,7 @@ def _people(u: FloatArray) -> Person:
 def _by_age(
     person: Person, young: BoolArray, middle: BoolArray, old: BoolArray
 ) -> BoolArray:
-    """Take the condition for ages below 40, from 40 to 60, and from 60 on."""
+    """Return `young` for ages below 40, `middle` below 60, and `old` from 60 on."""
     age = person["age"]
     chosen: BoolArray = np.where(age < 40.0, young, np.where(age < 60.0, middle, old))
     return chosen
@@ -177,7 +178,7 @@ def _function_10(person: Person) -> BoolArray:
     return _two_thirds(person) - 5e3 * person["elevel"] + 0.2 * equity - 10e3 > 0.0
 
 
-#: Group A by number: which persons belong to it.
+#: By number: the function that says which persons belong to group A.
 FUNCTIONS: MappingProxyType[int, Callable[[Person], BoolArray]] = MappingProxyType(
     {
         1: _function_1,

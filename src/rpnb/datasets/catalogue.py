@@ -1,4 +1,4 @@
-"""The catalogue: the 33 datasets of the paper's Table 1 and how to know them again."""
+"""The catalogue: the 33 datasets of the paper's Table 1, with their checksums."""
 
 import difflib
 import re
@@ -17,26 +17,26 @@ Generator: TypeAlias = Literal["exact", "drawn"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenMLSource:
-    """How OpenML's columns become the catalogue's.
+    """How OpenML's columns are converted into the catalogue's.
 
     Attributes
     ----------
     ids
-        OpenML's datasets, joined side by side.
+        OpenML's datasets, whose columns are put side by side.
     leading
-        Columns in front of the features (names of things) that are left out.
+        Columns before the features (such as names) that are left out.
     rows
-        Only so many of the first rows belong to the dataset, or None for all.
+        Number of rows from the start that belong to the dataset, or None for all.
     decimals
-        Features are rounded so, as in the catalogue, or None for not at all.
+        Number of decimals to which features are rounded, or None.
     missing
         "drop" leaves out rows with a missing value; a number replaces it; None
         means that there is none.
     labels
-        Renamings of the labels. The one that makes the rows equal to the catalogue's
-        is taken; without such a one, the first. Empty: labels stay.
+        Candidate renamings of the labels. The one that makes the rows equal to the
+        catalogue's is used; if none does, the first. Empty: labels are kept.
     labels_by_count
-        Labels are known by their class counts, which are all different.
+        Whether labels are identified by their class counts, which all differ.
     """
 
     ids: tuple[int, ...]
@@ -61,18 +61,19 @@ class Entry:
     origin, licence, encoding, order
         In words.
     generator
-        "exact" where a rule gives the very rows, "drawn" where it gives others of the
-        same law, None where there is no rule.
+        "exact" if the package generates exactly these rows, "drawn" if it draws others
+        from the same distribution, None if it generates none.
     stands_for
-        What a fresh draw is not, or None.
+        How a fresh draw differs from the original rows, or None.
     paper_reading
-        What the paper's file must have looked like, or None where it is the true one.
+        How the version of the data that the paper used differs from the published one,
+        or None if it does not.
     sha256
-        Of the decompressed bytes of the file, or None where there is no file.
+        Of the decompressed bytes of the file, or None if there is no file.
     rows
-        `rpnb.datasets.records.fingerprint` of the rows, or None likewise.
+        `rpnb.datasets.records.fingerprint` of the rows, or None.
     openml
-        How to have it from OpenML, or None.
+        How to download it from OpenML, or None.
     """
 
     name: str
@@ -93,7 +94,7 @@ class Entry:
 
     @property
     def M(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return len(self.class_counts)
 
 
@@ -111,13 +112,13 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> Entry:
-    """Return what the catalogue knows of a dataset, without loading it.
+    """Return the catalogue's entry of a dataset, without loading it.
 
     Parameters
     ----------
     name
-        The paper's spelling or the slug; case, blanks, hyphens and underscores do
-        not matter.
+        The paper's spelling or the slug; case, blanks, hyphens and underscores are
+        ignored.
     """
     by_key = {_key(entry.slug): entry for entry in entries().values()}
     by_key |= {_key(entry.name): entry for entry in entries().values()}

@@ -1,4 +1,4 @@
-"""Streams in chunks: rows by number, so that the chunk's size changes nothing."""
+"""Streams in chunks: the size of the chunks has no effect on the rows."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
@@ -25,8 +25,8 @@ def in_chunks(n: int, chunk: int, draw: Callable[[IntArray], Chunk]) -> Iterator
 def children(seed: int, count: int) -> list[np.random.Generator]:
     """Return independent random generators, one for each quantity of a stream.
 
-    A quantity with its own generator is drawn in the order of the rows, so its values
-    do not depend on how the rows are cut into chunks.
+    A quantity with its own generator is drawn in the order of the rows, so that its
+    values do not depend on the size of the chunks.
     """
     require(seed >= 0, "seed", seed, "at least 0")
     return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(count)]
@@ -41,7 +41,7 @@ def block_of(rows: IntArray, n: int, blocks: int) -> IntArray:
 
 def flip(y: IntArray, M: int, noise: float, rng: np.random.Generator) -> IntArray:
     """Replace labels by another of the M, each with probability `noise`."""
-    # Two numbers a row, whether used or not, keep rows and numbers in step.
+    # Two numbers per row, whether used or not, so that chunks do not matter.
     draws = rng.random((len(y), 2))
     shift = 1 + (draws[:, 1] * (M - 1)).astype(np.int64)
     noisy: IntArray = np.where(draws[:, 0] < noise, (y + shift) % M, y)
@@ -49,11 +49,11 @@ def flip(y: IntArray, M: int, noise: float, rng: np.random.Generator) -> IntArra
 
 
 def require(holds: bool, name: str, value: object, rule: str) -> None:
-    """Refuse a parameter by name."""
+    """Raise DatasetError, naming the parameter, unless the rule holds."""
     if not holds:
         raise DatasetError(f"{name} must be {rule}, got {value!r}")
 
 
 def require_probability(value: float, name: str) -> None:
-    """Refuse what is not a probability."""
+    """Raise DatasetError, naming the parameter, unless it is a probability."""
     require(0.0 <= value <= 1.0, name, value, "between 0 and 1")

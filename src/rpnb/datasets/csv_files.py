@@ -1,7 +1,7 @@
-"""Reading `<slug>.csv.gz`: a header x1..xp,label, then numbers and a label a row.
+"""Reading `<slug>.csv.gz`: a header x1..xp,label, then one row per line.
 
-A file whose decompressed bytes have the catalogue's checksum is parsed at full speed.
-Any other is refused, after a slow second look that finds the first fault to name.
+A file whose decompressed bytes have the catalogue's checksum is parsed without further
+checks. Any other is refused, after a slow check that finds the first error to name.
 """
 
 import gzip
@@ -29,7 +29,7 @@ def read_rows(path: Path, entry: Entry) -> Rows:
     Raises
     ------
     DataFileError
-        Naming the file, and the row, column and rule where there is such a fault.
+        Naming the file and, if possible, the row, the column and the rule.
     """
     content = _decompress(path)
     if hashlib.sha256(content).hexdigest() != entry.sha256:
@@ -38,7 +38,7 @@ def read_rows(path: Path, entry: Entry) -> Rows:
 
 
 def _parse(content: bytes) -> Rows:
-    """Split bytes that are known to be well formed."""
+    """Return features and labels of bytes that are known to be valid."""
     parts = [line.rpartition(",") for line in content.decode("ascii").splitlines()[1:]]
     X = np.loadtxt([cells for cells, _, _ in parts], delimiter=",", ndmin=2)
     y: LabelArray = np.array([label for _, _, label in parts], dtype=np.str_)
@@ -54,13 +54,13 @@ def _decompress(path: Path) -> bytes:
             f"{path}: the gzip file is cut short; copy it again"
         ) from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataFileError(f"{path}: not a sound gzip file ({error})") from error
+        raise DataFileError(f"{path}: not a valid gzip file ({error})") from error
     except OSError as error:
         raise DataFileError(f"{path}: cannot be read ({error})") from error
 
 
 def _refuse(content: bytes, path: Path, entry: Entry) -> NoReturn:
-    """Raise an error that names the first fault of `content`."""
+    """Raise DataFileError with the first error of `content`."""
     try:
         lines = content.decode("ascii").splitlines()
     except UnicodeDecodeError as error:
@@ -113,10 +113,10 @@ def _check_row(line: str, row: int, path: Path, entry: Entry) -> None:
         )
     for j, cell in enumerate(cells[:-1], start=1):
         try:
-            sound = math.isfinite(float(cell))
+            valid = math.isfinite(float(cell))
         except ValueError:
-            sound = False
-        if not sound:
+            valid = False
+        if not valid:
             raise DataFileError(
                 f"{path}, row {row}, column x{j}: must be a finite number, got {cell!r}"
             )

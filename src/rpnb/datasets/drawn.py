@@ -1,7 +1,7 @@
-"""Datasets drawn from a published law: GM, Twonorm, Waveform, Led7digit.
+"""Datasets drawn from a published distribution: GM, Twonorm, Waveform, Led7digit.
 
-Rows come in random order, and classes where the law says so in random number; what is
-drawn depends on the random generator alone.
+The rows are in random order; the class counts are random unless stated otherwise. The
+rows depend only on the random generator.
 """
 
 import numpy as np

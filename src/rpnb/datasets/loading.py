@@ -15,7 +15,7 @@ from rpnb.datasets.exact import rules
 from rpnb.datasets.exact.endgame import krvk_positions
 from rpnb.datasets.exact.tic_tac_toe import final_boards
 from rpnb.datasets.openml import fetch_rows, how_to_get
-from rpnb.datasets.paper_versions import PAPER_READINGS
+from rpnb.datasets.paper_versions import PAPER_VERSIONS
 from rpnb.datasets.records import (
     Dataset,
     DatasetError,
@@ -62,29 +62,29 @@ def load(
 ) -> Dataset:
     """Load one of the 33 datasets of the paper's Table 1.
 
-    By default the rows are found in this order:
+    By default the rows come from the first of these that is available:
 
-    1. by a rule that gives the very rows, on any machine (Chess-krvk, Iris, Monk-2,
+    1. a rule that generates exactly the published rows (Chess-krvk, Iris, Monk-2,
        Nursery, Tic_Tac_Toe);
-    2. in the file `<slug>.csv.gz` of a data folder;
-    3. by a law that gives other rows of the same kind (GM, Led7digit, Twonorm,
-       Waveform with and without noise);
-    4. from OpenML, through scikit-learn, which caches what it downloads.
+    2. the file `<slug>.csv.gz` of a data folder;
+    3. a fresh draw from the published distribution (GM, Led7digit, Twonorm, Waveform
+       with and without noise);
+    4. OpenML, through scikit-learn, which caches what it downloads.
 
     Parameters
     ----------
     name
-        The paper's spelling or the slug; case, blanks, hyphens and underscores do
-        not matter.
+        The paper's spelling or the slug; case, blanks, hyphens and underscores are
+        ignored.
     reading
-        "true" for the data as published; "paper" for what the paper's file must have
-        looked like (it differs for Ecoli, Nursery, Soybean and Tic_Tac_Toe).
+        Version of the data: "true", as published; "paper", as the paper must have used
+        it (different for Ecoli, Nursery, Soybean and Tic_Tac_Toe).
     data
         The data folder. By default the environment variable RPNB_DATA, if set.
     source
-        One way only: "generated", "file" or "openml".
+        To use one source only: "generated", "file" or "openml".
     seed
-        Of the rows drawn from a law; has no effect on others.
+        Of rows that are drawn at random; no effect on others.
 
     Returns
     -------
@@ -104,8 +104,8 @@ def load(
     folder = _folder(data)
     (X, y), obtained, where, checked = _obtain(entry, folder, source, seed)
     changed = None
-    if reading == "paper" and entry.slug in PAPER_READINGS:
-        X, changed = PAPER_READINGS[entry.slug](X), entry.paper_reading
+    if reading == "paper" and entry.slug in PAPER_VERSIONS:
+        X, changed = PAPER_VERSIONS[entry.slug](X), entry.paper_reading
     X = np.ascontiguousarray(X, dtype=np.float64)
     counts = count_labels(y)
     description = Description(
@@ -134,12 +134,12 @@ def load(
 def _obtain(
     entry: Entry, folder: Path | None, source: Source, seed: int
 ) -> tuple[Rows, Obtained, str, str]:
-    """Return rows, how and where they were had, and what of them was checked."""
-    slug, any_way = entry.slug, source == "any"
+    """Return rows, where they came from, and what of them was checked."""
+    slug, any_source = entry.slug, source == "any"
     if slug in _EXACT and source in ("any", "generated"):
         return _EXACT[slug](), "generated", "by rule", "equal to the file by rule"
     path = None if folder is None or entry.sha256 is None else file_of(entry, folder)
-    if source == "file" or (any_way and path is not None and path.exists()):
+    if source == "file" or (any_source and path is not None and path.exists()):
         if path is None:
             raise DatasetUnavailableError(_no_file(entry))
         return read_rows(path, entry), "file", str(path), "sha256 of the content"
@@ -151,9 +151,9 @@ def _obtain(
         numbers = ", ".join(map(str, entry.openml.ids))
         return rows, "downloaded", f"OpenML {numbers}", checked
     looked = f" (there is no {path})" if path is not None else ""
-    way = "" if any_way else f" with source={source!r}"
+    way = "" if any_source else f" with source={source!r}"
     raise DatasetUnavailableError(
-        f"{entry.name} cannot be had{way}{looked}. {how_to_get(entry)}"
+        f"{entry.name} is not available{way}{looked}. {how_to_get(entry)}"
     )
 
 

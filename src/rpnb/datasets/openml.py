@@ -1,8 +1,8 @@
-"""Fetching datasets from OpenML through scikit-learn, and bringing them to our form.
+"""Downloading datasets from OpenML through scikit-learn, and converting them.
 
 scikit-learn downloads and caches (under `SCIKIT_LEARN_DATA` or `~/scikit_learn_data`).
-Its own ARFF parser is used, so that pandas is not needed. What comes is compared with
-the catalogue: shape and class counts must agree, and the rows are if they can be.
+Its own ARFF parser is used, so that pandas is not needed. The result is compared with
+the catalogue: shape and class counts must agree; the rows are compared by checksum.
 """
 
 import math
@@ -25,12 +25,12 @@ from rpnb.datasets.records import (
 
 
 def fetch_rows(entry: Entry, source: OpenMLSource) -> tuple[Rows, str]:
-    """Return the rows of a dataset from OpenML, and what of them was checked.
+    """Download the rows of a dataset, and return them with what was checked.
 
     Raises
     ------
     DatasetUnavailableError
-        Where OpenML cannot be reached, or has something else under the number.
+        If OpenML cannot be reached, or has other data under the number.
     """
     views = [_fetch(number, entry) for number in source.ids]
     for X, y in views[1:]:
@@ -54,7 +54,7 @@ def _fetch(number: int, entry: Entry) -> Rows:
     from sklearn.datasets import fetch_openml  # slow to import, rarely needed
 
     with warnings.catch_warnings():
-        # Retries are announced one by one; the error below says it once.
+        # One warning per retry; the error below is enough.
         warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
         try:
             bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
@@ -76,7 +76,7 @@ def _fetch(number: int, entry: Entry) -> Rows:
 
 
 def how_to_get(entry: Entry) -> str:
-    """Return a sentence on how to have a dataset's file where there is no network."""
+    """Return a sentence on how to get a dataset's file without network."""
     sentence = (
         f"Without network, put {entry.slug}.csv.gz ({entry.origin}) into a folder and "
         f"name the folder in the environment variable RPNB_DATA or as data=..."
@@ -90,9 +90,9 @@ def how_to_get(entry: Entry) -> str:
 
 
 def _numbers(column: Any, categories: Sequence[str] | None) -> FloatArray:
-    """Undo scikit-learn's codes of nominal values that are numbers themselves.
+    """Return nominal values that are numbers as these instead of scikit-learn's codes.
 
-    Other nominal values keep their place in the declared list, from 0, as a code.
+    Other nominal values are coded by their position in the declared list, from 0.
     """
     numbers: FloatArray = np.array(column, dtype=np.float64)
     if categories is None:
@@ -126,7 +126,7 @@ def _without_missing(X: FloatArray, y: LabelArray, source: OpenMLSource) -> Rows
 def _relabelled(
     X: FloatArray, y: LabelArray, entry: Entry, source: OpenMLSource
 ) -> tuple[Rows, str]:
-    """Give labels the catalogue's names, and compare the rows with the catalogue."""
+    """Rename labels as in the catalogue, and compare the rows with the catalogue."""
     if source.labels_by_count:
         candidates = [_renaming_by_count(y, entry)]
     else:

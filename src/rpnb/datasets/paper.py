@@ -1,4 +1,4 @@
-"""The figures printed in Nguyen et al. (2017), for comparison; nothing is computed.
+"""The results printed in Nguyen et al. (2017), for comparison; nothing is computed.
 
 `table_1` is Table 1, `results` are Tables 2 and 3, `updates` the two numbers of model
 updates that section 3.2 gives in words.
@@ -47,7 +47,7 @@ class PrintedResult:
 
 @dataclass(frozen=True, slots=True)
 class PrintedUpdates:
-    """How often a method changed its model on a dataset, on average."""
+    """The mean number of updates of a method on a dataset."""
 
     dataset: str
     method: str
@@ -70,7 +70,7 @@ def table_1() -> tuple[PrintedShape, ...]:
 
 @cache
 def results() -> tuple[PrintedResult, ...]:
-    """Return Tables 2 and 3: a row a dataset and method, in the tables' order."""
+    """Return Tables 2 and 3: one row per dataset and method, in the tables' order."""
     return tuple(
         PrintedResult(
             row["dataset"],

@@ -1,7 +1,7 @@
-"""What the paper's files must have looked like, where they were not the true ones.
+"""The versions of data that the paper must have used, where not the published ones.
 
-Each reading was found by comparing the printed results of the linear baselines with
-runs on candidate readings; the printed results of Online Bagging then agreed too.
+Each was found by comparing the printed results of the linear baselines with runs on
+candidate versions; the printed results of Online Bagging then agreed too.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from rpnb.core.kernels.arrays import FloatArray
 
 
 def without_decimal_points(X: FloatArray) -> FloatArray:
-    """Read numbers with two decimals as if their points were lost (Ecoli).
+    """Return numbers of two decimals without their decimal points (Ecoli).
 
-    The digits behind "0." are taken as an integer once trailing zeros are dropped:
+    The digits after "0." without trailing zeros become an integer:
     0.49 becomes 49, 0.5 becomes 5, 0.07 becomes 7; 1.00 and 0.00 stay 1 and 0.
     """
     hundredths = np.rint(100.0 * X)
@@ -33,12 +33,12 @@ def with_modes(X: FloatArray, missing: float = -1.0) -> FloatArray:
 
 
 def with_codes_from_one(X: FloatArray) -> FloatArray:
-    """Count codes from 1 instead of 0 (Nursery, Tic_Tac_Toe)."""
+    """Return codes that start at 1 instead of 0 (Nursery, Tic_Tac_Toe)."""
     return X + 1.0
 
 
-#: By slug; the paper read all other files as they are.
-PAPER_READINGS: dict[str, Callable[[FloatArray], FloatArray]] = {
+#: By slug; of all other datasets the paper used the published version.
+PAPER_VERSIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "ecoli": without_decimal_points,
     "nursery": with_codes_from_one,
     "soybean": with_modes,

@@ -1,4 +1,4 @@
-"""What `load` returns, what it raises, and how rows are known again."""
+"""The types that `load` returns and raises, and the fingerprint of rows."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ Obtained: TypeAlias = Literal["generated", "file", "downloaded"]
 
 
 class DatasetError(ValueError):
-    """A dataset cannot be had as asked for."""
+    """A dataset is not available as asked for."""
 
 
 class UnknownDatasetError(DatasetError):
-    """No dataset of the catalogue has this name."""
+    """The catalogue has no dataset of this name."""
 
 
 class DataFileError(DatasetError):
@@ -30,34 +30,34 @@ class DataFileError(DatasetError):
 
 
 class DatasetUnavailableError(DatasetError):
-    """Neither a generator, nor a file, nor the network gives the dataset."""
+    """No generator, file or download provides the dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What is known of a loaded dataset.
+    """The description of a loaded dataset.
 
     Attributes
     ----------
     name, slug
         Spelling of the paper's Table 1, and the name of its file.
     n, p, M
-        Rows, features and classes of the arrays beside this record.
+        Rows, features and classes of the loaded arrays.
     class_counts
         Rows of each label, in the catalogue's order.
     origin, licence, encoding, order
-        Where the data come from, on what terms, what the columns and labels mean,
-        and in what order the rows stand.
+        Where the data come from, their licence, what columns and labels mean, and the
+        order of the rows.
     reading
-        "true", or "paper" where the paper's reading of the file was asked for.
+        Version of the data: "true", as published, or "paper", as the paper used it.
     changed
-        What the paper's reading changed, or None.
+        What the paper's version changed, or None.
     obtained, where, checked
-        How the rows were had this time, from where, and what was compared with the
-        catalogue.
+        Where the rows came from (generated, file or downloaded), the exact place, and
+        what was compared with the catalogue.
     stands_for
-        What is missing when the rows are a fresh draw, or None where they are the
-        paper's rows.
+        How a fresh draw differs from the original rows, or None if the rows are not
+        drawn.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Rows with their labels, and what is known of them.
+    """Rows with their labels and their description.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Dataset:
     y : (n,)
         Labels as text, with the tokens of the original file.
     description
-        Shape, class counts, origin, licence, encoding, and how the rows were had.
+        Shape, class counts, origin, licence, encoding, and where the rows came from.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Dataset:
 
 
 def count_labels(y: LabelArray) -> dict[str, int]:
-    """Return how often each label occurs, labels sorted as text."""
+    """Return the number of rows of each label, labels sorted as text."""
     labels, counts = np.unique(y, return_counts=True)
     return {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
 

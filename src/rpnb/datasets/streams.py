@@ -1,4 +1,4 @@
-"""Streams of any length, most of them drifting, drawn in chunks.
+"""Generators of streams of any length, most of them drifting, in chunks.
 
 Each function returns an iterator of chunks `(X, y)`: features (rows, p) as float64 and
 labels 0 .. M-1 as int64. Memory does not grow with the length `n`; the same seed gives
@@ -50,11 +50,11 @@ def mixture(
     chunk: int = 1000,
     seed: int = 0,
 ) -> Iterator[Chunk]:
-    r"""Draw a stationary stream of M equally likely Gaussian classes.
+    r"""Generate a stationary stream of M equally likely Gaussian classes.
 
     $x \sim N(\mu_y, I)$ with $\mu_{mj} \sim N(0, s^2 / 2p)$, so that two means are
     `separation` $s$ apart in the mean square, whatever p is. For scaling tests in n,
-    p and M; the law is our own.
+    p and M; the distribution is our own.
     """
     require(p >= 1, "p", p, "at least 1")
     require(M >= 1, "M", M, "at least 1")
@@ -79,7 +79,7 @@ def sea(
     chunk: int = 1000,
     seed: int = 0,
 ) -> Iterator[Chunk]:
-    """Draw SEA concepts, which change abruptly: Street & Kim (KDD 2001).
+    """Generate SEA concepts, which change abruptly: Street & Kim (KDD 2001).
 
     Three features uniform on [0, 10), the third irrelevant; label 1 where the sum of
     the first two is at most a threshold. The stream has as many equal blocks as there
@@ -110,11 +110,11 @@ def hyperplane(
     chunk: int = 1000,
     seed: int = 0,
 ) -> Iterator[Chunk]:
-    r"""Draw a rotating hyperplane: Hulten, Spencer & Domingos (KDD 2001).
+    r"""Generate a rotating hyperplane: Hulten, Spencer & Domingos (KDD 2001).
 
     Features uniform on $[0, 1)^p$; label 1 where $\sum_j w_j x_j \ge \frac12 \sum_j
     w_j$. After every row each of the first `drifting` weights moves by `speed` in its
-    direction, which turns round with probability `reversal`. A label is wrong with
+    direction, which is reversed with probability `reversal`. A label is wrong with
     probability `noise`.
     """
     require(p >= 1, "p", p, "at least 1")
@@ -149,13 +149,14 @@ def random_rbf(
     chunk: int = 1000,
     seed: int = 0,
 ) -> Iterator[Chunk]:
-    """Draw moving radial basis functions: Bifet et al. (KDD 2009), as in MOA.
+    """Generate moving radial basis functions: Bifet et al. (KDD 2009), as in MOA.
 
-    Each centroid has a place in the unit cube, a label, a weight and a spread. A row
-    picks a centroid by weight and lies from it in a random direction, at a normal
-    distance with the centroid's spread. Centroids move straight on by `speed` a row
-    and bounce off the walls of the cube. Departures: labels are dealt in turn, so
-    that every class has a centroid, and directions are uniform on the sphere.
+    Each centroid has a position in the unit cube, a label, a weight and a standard
+    deviation. A row chooses a centroid by weight and lies from it in a random
+    direction, at a normally distributed distance with the centroid's deviation.
+    Centroids move in a straight line by `speed` per row and are reflected at the
+    faces of the cube. Departures: labels are assigned in turn, so that every class has
+    a centroid, and directions are uniform on the sphere.
     """
     require(p >= 1, "p", p, "at least 1")
     require(M >= 1, "M", M, "at least 1")
@@ -168,7 +169,7 @@ def random_rbf(
     def draw(rows: IntArray) -> Chunk:
         pick = np.searchsorted(share, choice.random(len(rows)) * share[-1], "right")
         travelled = start[pick] + speed * rows[:, None] * heading[pick]
-        # Bouncing between walls is walking on along a mirrored cube.
+        # Reflection at the faces is motion through mirrored copies of the cube.
         place = 1.0 - np.abs(np.mod(travelled, 2.0) - 1.0)
         distance = distances.standard_normal(len(rows)) * spread[pick]
         way = _unit(directions.standard_normal((len(rows), p)))
@@ -187,7 +188,7 @@ def led(
     chunk: int = 1000,
     seed: int = 0,
 ) -> Iterator[Chunk]:
-    """Draw a display whose segments change places: Breiman et al. (1984), as in MOA.
+    """Generate digits of an LED display with drift: Breiman et al. (1984), as in MOA.
 
     Seven segments of a digit, each wrong with probability `noise`, and `irrelevant`
     random bits. In each of the equal `blocks` after the first, `drifting` segments
@@ -219,7 +220,7 @@ def led(
 def from_river(
     dataset: Iterable[RiverRow] | str, n: int, *, chunk: int = 1000, **options: Any
 ) -> Iterator[tuple[FloatArray, NDArray[Any]]]:
-    """Turn the first `n` rows of a River dataset into chunks.
+    """Return the first `n` rows of a River dataset in chunks.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def from_river(
         Any dataset of River with numeric features, or the name of one of
         `river.datasets.synth`, which is made with `options`.
     n, chunk
-        Rows in all (fewer where the dataset ends), and at a time.
+        Number of rows (fewer if the dataset ends), and rows per chunk.
 
     Yields
     ------

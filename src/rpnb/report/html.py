@@ -1,4 +1,4 @@
-"""HTML from Python: what is not markup already is escaped."""
+"""HTML elements from Python; text that is not markup is escaped."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ from typing import final
 
 @final
 class Html(str):
-    """Text that is markup and is not escaped again."""
+    """Text that is markup already and is not escaped."""
 
     __slots__ = ()
 
 
 def tag(name: str, *inner: str, **attributes: str | int | None) -> Html:
-    """Return an element; `class_` gives class, and None leaves an attribute out.
+    """Return an element; `class_` sets class, and attributes of None are left out.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def tag(name: str, *inner: str, **attributes: str | int | None) -> Html:
 
 
 def join(parts: Iterable[str], between: str = "") -> Html:
-    """Return parts one after the other, those that are not markup escaped."""
+    """Return parts joined into one; those that are not markup are escaped."""
     return Html(between.join(_safe(part) for part in parts))
 
 
@@ -39,7 +39,7 @@ def _safe(text: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return a name for anchors and files: small letters, digits and hyphens.
+    """Return a name for anchors and files, of lower-case letters, digits and hyphens.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def slug(name: str) -> str:
 
 
 def section(anchor: str, title: str, *inner: str) -> Html:
-    """Return a part of the page, with a heading that can be linked to."""
+    """Return a section of the page, with an anchor and a heading."""
     heading = tag("h2", title, id=f"{anchor}-title")
     return tag("section", heading, *inner, id=anchor, aria_labelledby=f"{anchor}-title")
 
@@ -63,9 +63,9 @@ def table(
     label: str,
     align: str | None = None,
 ) -> Html:
-    """Return a table in a box of its own, in which it scrolls, also by the keyboard.
+    """Return a table in an element that scrolls, also by keyboard.
 
-    `align` has a letter a column, "l" or "r"; without it, the first is left.
+    `align` has one letter per column, "l" or "r"; by default only the first is left.
     """
     letters = align or "l".ljust(len(head), "r")
     columns = join(
@@ -73,7 +73,7 @@ def table(
         for name, letter in zip(head, letters, strict=True)
     )
     inner = tag("table", tag("thead", tag("tr", columns)), *bodies, aria_label=label)
-    # A box that scrolls must be reachable by the keyboard, and say what it is.
+    # An element that scrolls must be reachable by keyboard, and have a label.
     box = tag(
         "div", inner, class_="scroll", tabindex="0", role="region", aria_label=label
     )
@@ -81,7 +81,7 @@ def table(
 
 
 def row(name: str, cells: Iterable[str]) -> Html:
-    """Return a row: its name, then cells that are elements already."""
+    """Return a table row: its name, then its cells, which are elements already."""
     return tag("tr", tag("th", name, scope="row"), *cells)
 
 

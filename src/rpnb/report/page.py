@@ -1,4 +1,4 @@
-"""The frame of a page that stands alone: title, contents, style, sections."""
+"""A self-contained HTML page: title, table of contents, style and sections."""
 
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -11,16 +11,17 @@ from rpnb.report.html import Html, join, tag
 def frame(
     title: str, lead: Html, contents: Mapping[str, str], sections: Iterable[Html]
 ) -> str:
-    """Return a page that needs nothing else.
+    """Return a self-contained HTML page.
 
     Parameters
     ----------
     title, lead
-        What stands at the top.
+        At the top of the page.
     contents
-        Anchors of the sections, the first being "summary", and their names.
+        The table of contents: anchors of the sections, the first being "summary", and
+        their names.
     sections
-        The page itself.
+        Of the page, in order.
     """
     links = (tag("a", text, href=f"#{anchor}") for anchor, text in contents.items())
     return Template(_read("page.html")).substitute(

@@ -1,4 +1,4 @@
-"""The report of one pass over a stream: curves, classes, mistakes, on one page."""
+"""The report of `rpnb run` as one HTML page: curves, classes, scores, confusion."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, join, row, section, table, tag
 from rpnb.report.page import frame
 
-#: Parts of the stream in the charts of errors and classes, and classes of a table.
+#: Parts of the stream in charts, and classes in tables, at most.
 _PARTS, _CLASSES = 40, 25
 
 _CONTENTS = {
@@ -25,12 +25,12 @@ _CONTENTS = {
     "balance": "Class balance",
     "scores": "Scores by class",
     "confusion": "Confusion",
-    "making": "How it was made",
+    "provenance": "How it was made",
 }
 
 
 def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
-    """Return the report as one HTML text that needs nothing else."""
+    """Return the report as one self-contained HTML page."""
     learners = [
         participant
         for participant in evaluation.participants
@@ -54,10 +54,10 @@ def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
         section(
             "confusion",
             "Confusion",
-            tag("p", "Rows of each class by the answer they got; shaded by the share."),
+            tag("p", "Rows of each class by predicted class; shaded by their share."),
             *(_confusion(evaluation, participant, order) for participant in learners),
         ),
-        _making(evaluation, facts, command),
+        _provenance(evaluation, facts, command),
     )
     return frame(f"rpnb: {facts.source}", lead, _CONTENTS, sections)
 
@@ -81,7 +81,7 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
     caption = (
         "Error: share of wrong predictions. Macro F1: mean over the classes. Updates: "
         "rows that changed the model. The references predict the class most frequent "
-        "so far, and the class of the row before."
+        "so far, and the class of the previous row."
     )
     body = tag("tbody", *lines)
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
@@ -91,7 +91,7 @@ def _curves(evaluation: Evaluation) -> Html:
     names = [participant.name for participant in evaluation.participants]
     panels = []
     measures: tuple[tuple[Measure, str], ...] = (
-        ("error", "Share of mistakes among all rows so far, a line a learner"),
+        ("error", "Share of mistakes among all rows so far, one line per learner"),
         ("window", f"Share of mistakes in each of up to {_PARTS} parts of the stream"),
     )
     for measure, title in measures:
@@ -118,7 +118,7 @@ def _curve(participant: Participant, measure: Measure) -> Curve:
 
 
 def _parts(places: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return where parts of the stream begin and end, and the places of the ends."""
+    """Return the edges of parts of the stream, and the indices of their ends."""
     step = -(-places.shape[0] // _PARTS)
     at = np.arange(step - 1, places.shape[0], step)
     if not at.size or at[-1] != places.shape[0] - 1:
@@ -140,7 +140,7 @@ def _balance(evaluation: Evaluation) -> Html:
         columns.append(parts[:, rest].sum(axis=1))
         names.append(f"{len(rest)} others")
     shares = np.stack(columns, axis=1) / parts.sum(axis=1, keepdims=True)
-    title = "Share of each class in parts of the stream, a band a class"
+    title = "Share of each class in parts of the stream, one band per class"
     drawing = balance_panel(title, names, edges, shares)
     shown_at_half = tag(
         "div", figure(Html(inline(drawing)), title + "."), class_="pair"
@@ -179,12 +179,14 @@ def _confusion(
         names.append("others")
     if counts[:, -1].any():
         columns.append(counts[:, -1])
-        names.append("no answer")
+        names.append("no prediction")
     lines = [
         row(str(labels[k]), _heat([int(column[k]) for column in columns]))
         for k in shown
     ]
-    caption = f"{participant.name}: a row a true class, a column an answer."
+    caption = (
+        f"{participant.name}: one row per true class, one column per predicted class."
+    )
     head = ("Class", *names)
     body = tag("tbody", *lines)
     return table(caption, head, [body], label=f"Confusion of {participant.name}")
@@ -198,7 +200,7 @@ def _heat(cells: Sequence[int]) -> Iterator[Html]:
         yield tag("td", f"{cell:,}", style=style)
 
 
-def _making(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
+def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
     order = "that of the file" if facts.order == "file" else f"random, {facts.order}"
     found = {
         "Version": f"rpnb {__version__}",
@@ -207,11 +209,11 @@ def _making(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         "Time": f"{facts.seconds:.1f} s",
     }
     if facts.loaded is not None:
-        found["Went on with"] = facts.loaded
+        found["Resumed from"] = facts.loaded
     for participant in evaluation.participants:
         model: Any = participant.model
         given = model.get_params(deep=False).items()
         text = ", ".join(f"{name}={value!r}" for name, value in given)
         found[participant.name] = tag("code", text or "no parameters")
     terms = (join((tag("dt", name), tag("dd", text))) for name, text in found.items())
-    return section("making", "How it was made", tag("dl", *terms))
+    return section("provenance", "How it was made", tag("dl", *terms))

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
-#: What is shown where there is no result.
+#: Shown where there is no result.
 DASH = "—"
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Cells as they are to be shown.
+    """A table of formatted cells.
 
     Attributes
     ----------
     title, notes
-        What stands above and below.
+        Above and below the table.
     header, rows
-        One text a column.
+        One text per column.
     align
-        A letter a column, "l" or "r"; by default the first is left, others right.
+        One letter per column, "l" or "r"; by default only the first is left.
     """
 
     title: str
@@ -31,12 +31,12 @@ class TextTable:
     align: str = ""
 
     def alignment(self) -> str:
-        """Return the letters of all columns."""
+        """Return the alignment of all columns, one letter each."""
         return self.align or "l".ljust(len(self.header), "r")
 
 
 def to_text(table: TextTable) -> str:
-    """Return a table for a terminal, in columns parted by blanks."""
+    """Return a table for a terminal, in columns separated by blanks."""
     lines = [table.header, *table.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = "─" * (sum(widths) + 2 * (len(widths) - 1))
@@ -55,7 +55,7 @@ def _padded(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
 
 
 def to_markdown(table: TextTable) -> str:
-    """Return a table as Markdown, its title in front and its notes behind."""
+    """Return a table as Markdown, with its title before and its notes after."""
     marks = ["---" if letter == "l" else "---:" for letter in table.alignment()]
     lines = [table.header, marks, *table.rows]
     body = ["| " + " | ".join(map(_escaped, cells)) + " |" for cells in lines]
@@ -68,9 +68,9 @@ def _escaped(cell: str) -> str:
 
 
 def to_csv(rows: Sequence[Any]) -> str:
-    """Return dataclasses of one kind as CSV: a column a field, numbers in full.
+    """Return dataclass instances as CSV: one column per field, numbers in full.
 
-    A field is empty where there is no result.
+    A cell is empty where there is no result.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

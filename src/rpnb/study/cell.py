@@ -1,4 +1,7 @@
-"""One run: a method on one permutation of one dataset. This is what workers do."""
+"""One run of a study: a method on one permutation of one dataset.
+
+Worker processes call `survey` and `run_task`.
+"""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -17,15 +20,15 @@ from rpnb.study.plan import content_of, learner_seed, permutation
 from rpnb.study.records import CurvePoint, RunKey, RunRecord
 from rpnb.study.sources import DatasetRequest, load
 
-# At how many places of its stream a run says where it stands.
+# Number of points of a run's learning curve.
 CHECKPOINTS = 50
-# How many datasets a worker keeps; work comes roughly dataset by dataset.
+# Datasets that a worker keeps in memory; tasks come roughly dataset by dataset.
 _KEPT = 6
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetSummary:
-    """What must be known of a dataset before its runs can be told apart."""
+    """Fingerprint and shape of a dataset."""
 
     content: str
     n: int
@@ -35,7 +38,7 @@ class DatasetSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """A run to be done."""
+    """A run that is still to be computed."""
 
     request: DatasetRequest
     method: str
@@ -46,7 +49,7 @@ class RunTask:
 
     @property
     def key(self) -> RunKey:
-        """The key that the run's record will have."""
+        """The key of the run's record."""
         return RunKey(
             dataset=self.request.dataset,
             method=self.method,
@@ -65,13 +68,13 @@ class RunFailure:
 
     dataset: str
     method: str | None
-    """None where the dataset itself cannot be had"""
+    """None if the dataset itself is not available"""
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A dataset with its classes numbered in the order of their labels as text."""
+    """A dataset whose classes are numbered in the order of their labels as text."""
 
     X: FloatArray
     y: IntArray
@@ -94,19 +97,19 @@ def _parameters(method: str) -> str:
 
 
 def survey(request: DatasetRequest) -> DatasetSummary | RunFailure:
-    """Load a dataset, to be kept for its runs, and return what it is."""
+    """Load a dataset and return its fingerprint and shape; its rows are kept."""
     try:
         rows = _rows(request)
     except DatasetError as error:
         return RunFailure(request.dataset, None, str(error))
-    except Exception as error:  # whatever it is, the other datasets go on
+    except Exception as error:  # the study continues with the other datasets
         return RunFailure(request.dataset, None, f"{type(error).__name__}: {error}")
     n, p = rows.X.shape
     return DatasetSummary(rows.content, n, p, rows.M)
 
 
 def run_task(task: RunTask) -> RunRecord | RunFailure:
-    """Do a run and return its record."""
+    """Compute a run and return its record, or why it failed."""
     dataset, method = task.request.dataset, find(task.method)
     try:
         rows = _rows(task.request)
@@ -116,7 +119,7 @@ def run_task(task: RunTask) -> RunRecord | RunFailure:
         return _record(task, method, rows)
     except DatasetError as error:
         return RunFailure(dataset, None, str(error))
-    except Exception as error:  # a learner's fault must not end the other runs
+    except Exception as error:  # the study continues with the other runs
         return RunFailure(dataset, task.method, f"{type(error).__name__}: {error}")
 
 
@@ -145,7 +148,7 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
 
 
 def stream(learner: StudyLearner, X: FloatArray, y: IntArray, M: int) -> Participant:
-    """Let a learner predict, then learn, each row; return its counts and checkpoints.
+    """Predict and then learn each row; return the confusion counts and checkpoints.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ def stream(learner: StudyLearner, X: FloatArray, y: IntArray, M: int) -> Partici
 
 @cache
 def _warm_up(method: str, two_classes: bool, p: int) -> None:
-    """Have a learner's code compiled or read before its time is taken."""
+    """Compile a learner's code, or load it, before its time is measured."""
     M = 2 if two_classes else 3
     X = np.random.default_rng(0).standard_normal((8, p))
     stream(make(find(method), seed=0), X, np.arange(8) % M, M)

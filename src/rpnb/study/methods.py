@@ -19,7 +19,7 @@ from rpnb.estimators.registry import learners
 
 #: The methods of the paper's tables, in the order of their columns.
 PAPER = paper.METHODS
-#: What every table has beside the learners.
+#: Reference methods that are part of every study.
 REFERENCES = tuple(
     name for name, each in learners().items() if each.family == "reference"
 )
@@ -30,18 +30,18 @@ class UnknownMethodError(ValueError):
 
 
 class MethodUnavailableError(ValueError):
-    """A method's learner is not part of this version."""
+    """The learner of a method does not exist in this version."""
 
 
 class StudyLearner(Protocol):
-    """What a study asks of a learner."""
+    """The methods of a learner that a study needs."""
 
     @property
     def n_updates_(self) -> int:
         """Rows that changed the model."""
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """Predict each row with what was known before it, then learn it."""
+        """Predict each row before learning it, and return the predictions."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -59,31 +59,31 @@ class Method:
     learner: str
     """its name in `rpnb.estimators.registry`"""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """where they differ from the learner's own defaults"""
+    """those that differ from the learner's defaults"""
     note: str | None = None
-    """what a reader of a table must know of the column"""
+    """shown below tables that have this column"""
 
 
-_AS_LIBOL = "PA: as in LIBOL, a row of zeros spoils the model"
+_AS_LIBOL = "PA: as in LIBOL, a row of zeros makes the model invalid"
 _AS_MOA = (
     "OnlineBagging: densities are multiplied as in MOA and underflow in high dimension "
     '(density="product"); the method OnlineBaggingLog adds logarithms'
 )
 _SOUND = (
     'OnlineBaggingLog: logarithms of densities are added (density="log"), which is '
-    "sound; the paper's figures are of densities multiplied, as in OnlineBagging"
+    "numerically stable; the paper multiplied densities, as OnlineBagging does"
 )
 
 _TABLE = (
     Method("RPNB", "RPNB", {"n_estimators": 200}),
     Method("AROW", "AROW"),
     Method("OGD", "OGD"),
-    # The library of the paper spoils its model at a row of zeros; its figure on
-    # Led7digit, which has one such row, cannot be had otherwise.
+    # The paper's library divides by zero at a row of zeros; its result on Led7digit,
+    # which has one such row, cannot be reproduced otherwise.
     Method("PA", "PA", {"libol": True}, _AS_LIBOL),
     Method("SCW", "SCW1"),
-    # Densities multiplied without logarithms underflow in high dimension, as the
-    # paper's figures on GM, Madelon, Multiple Features and Musk do.
+    # Densities multiplied without logarithms underflow in high dimension, as in the
+    # paper's results on GM, Madelon, Multiple Features and Musk.
     Method(
         "OnlineBagging",
         "OnlineBagging",
@@ -112,14 +112,14 @@ def methods() -> Mapping[str, Method]:
 
 
 def notes_on(names: Iterable[str]) -> list[str]:
-    """Return what a reader of a table with these columns must know, a sentence each."""
+    """Return the notes on these methods, one sentence each."""
     known = methods()
     found = (known[name].note for name in names if name in known)
     return [f"{note}." for note in found if note is not None]
 
 
 def find(name: str) -> Method:
-    """Return a method by its name; case, blanks, hyphens, underscores do not matter."""
+    """Return a method by name; case, blanks, hyphens and underscores are ignored."""
     by_key = {_key(method.learner): method for method in methods().values()}
     by_key |= {_key(method.name): method for method in methods().values()}
     key = _key(name)
@@ -152,9 +152,10 @@ def make(method: Method, seed: int | None = None) -> StudyLearner:
 
 
 def parameters_of(method: Method) -> str:
-    """Return all parameters of a method's learner that tell on results, as JSON.
+    """Return the parameters of a method's learner as JSON.
 
-    The seed is the study's; how many cores work on it tells on nothing but the time.
+    Without `random_state`, which the study sets, and `n_jobs`, which has no effect on
+    results.
     """
     values = dict(make(method).get_params(deep=False))
     for name in ("random_state", "n_jobs"):
@@ -163,7 +164,7 @@ def parameters_of(method: Method) -> str:
 
 
 def order_of(name: str) -> tuple[int, str]:
-    """Return what sorts methods: as in the paper, then by name, references last."""
+    """Return the sort key of a method: as in the paper, others by name, references."""
     if name in PAPER:
         return PAPER.index(name), ""
     if name in REFERENCES:
@@ -172,7 +173,7 @@ def order_of(name: str) -> tuple[int, str]:
 
 
 def cost(method: Method, n: int, p: int, M: int) -> float:
-    """Return roughly how many seconds a run takes, to start long runs first."""
+    """Return a rough estimate of the seconds of a run, to start long runs first."""
     K = int(method.parameters.get("n_estimators", 10))
     known = learners().get(method.learner)
     match known.family if known is not None else None:

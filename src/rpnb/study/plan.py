@@ -1,10 +1,10 @@
 """What a study consists of: datasets, methods, and the permutations of the rows.
 
-Everything random follows from the study's seed: permutation r of a dataset from (seed,
-dataset, r), a learner's own seed from (seed, dataset, r, method). A cell of the study
-thus does not depend on which other cells there are. Where a dataset is drawn from a
-law, each permutation has a draw of its own: the law is what is studied, and one draw
-of it can be easy or hard for all methods.
+All randomness is derived from the study's seed: permutation r of a dataset from (seed,
+dataset, r), a learner's seed from (seed, dataset, r, method). A result thus does not
+depend on which other datasets and methods are in the study. A dataset that is drawn
+from a distribution is drawn anew for each permutation, because a single draw can be
+easy or hard for all methods.
 """
 
 import hashlib
@@ -34,7 +34,10 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Datasets × methods × permutations, and where rows come from. See `make_plan`."""
+    """Datasets, methods, permutations, seed and data source of a study.
+
+    See `make_plan` for the attributes.
+    """
 
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
@@ -46,12 +49,12 @@ class Plan:
 
     @property
     def n_cells(self) -> int:
-        """How many pairs of a dataset and a method there are."""
+        """Number of pairs of a dataset and a method."""
         return len(self.datasets) * len(self.methods)
 
     @property
     def n_runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return self.n_cells * self.permutations
 
 
@@ -66,7 +69,7 @@ def make_plan(
     quick: bool = False,
     offline: bool = False,
 ) -> Plan:
-    """Return a plan, checked.
+    """Check the parts of a study and return its plan.
 
     Parameters
     ----------
@@ -76,11 +79,12 @@ def make_plan(
         Methods; by default the paper's six. The majority class and no change are
         always added.
     permutations
-        How many permutations of each dataset; by default 10, or 3 if `quick`.
+        Number of permutations of each dataset; by default 10, or 3 if `quick`.
     seed
-        What permutations, learners' seeds and drawn datasets follow from.
+        From which permutations, learners' seeds and drawn datasets are derived.
     reading
-        "paper" for the data as the paper must have read them, "true" as published.
+        Version of the data: "paper", as the paper must have used it, or "true", as
+        published.
     data
         Folder of data files; see `rpnb.datasets.load`.
     quick
@@ -88,13 +92,13 @@ def make_plan(
         50 features.
     offline
         Without `names`, only the datasets that need no network: those that the package
-        makes itself and, if `data` is given, those with a file there. Others are not
-        fetched even if named.
+        generates and, if `data` is given, those with a file there. Others are not
+        downloaded even if named.
 
     Raises
     ------
     PlanError
-        Naming what is wrong; for an unknown name, what is close to it.
+        Naming what is wrong; for an unknown name, similar names.
     """
     folder = None if data is None else Path(data)
     try:
@@ -134,8 +138,8 @@ def make_plan(
 def permutation(seed: int, dataset: str, r: int, n: int) -> IntArray:
     """Return permutation r of the n rows of a dataset.
 
-    The rows are put in the order of n random words of 64 bits, so that the result
-    depends on NumPy's PCG64 alone, whose bits are the same in every version.
+    The rows are sorted by n random 64-bit words, so that the result depends only on
+    NumPy's PCG64, whose bits are the same in every version.
     """
     words = PCG64(_entropy(seed, dataset, r)).random_raw(n)
     order: IntArray = np.argsort(words, kind="stable").astype(np.int64)
@@ -143,17 +147,17 @@ def permutation(seed: int, dataset: str, r: int, n: int) -> IntArray:
 
 
 def learner_seed(seed: int, dataset: str, r: int, method: str) -> int:
-    """Return the seed of a method's own randomness on permutation r of a dataset."""
+    """Return the seed of a method's learner on permutation r of a dataset."""
     return int(_entropy(seed, dataset, r, method).generate_state(1)[0])
 
 
 def draw_seed(seed: int, dataset: str, r: int) -> int:
-    """Return the seed of the rows of permutation r, for a dataset drawn from a law."""
+    """Return the seed from which a drawn dataset gets its rows for permutation r."""
     return int(_entropy(seed, dataset, r, "rows").generate_state(1)[0])
 
 
 def _entropy(seed: int, dataset: str, r: int, use: str = "") -> SeedSequence:
-    # As one text: lists of numbers that differ by trailing zeros would be the same.
+    # As one text, since SeedSequence ignores trailing zeros of a list of numbers.
     text = "\n".join([str(seed), dataset, str(r), use])
     digest = hashlib.sha256(text.encode()).digest()
     return SeedSequence(int.from_bytes(digest[:16], "little"))
@@ -162,8 +166,8 @@ def _entropy(seed: int, dataset: str, r: int, use: str = "") -> SeedSequence:
 def content_of(X: FloatArray, y: NDArray[np.str_]) -> str:
     """Return a fingerprint of labelled rows in their order.
 
-    Unlike `rpnb.datasets.records.fingerprint` it depends on the order, since a
-    permutation of other rows is another stream.
+    Unlike `rpnb.datasets.records.fingerprint` it depends on the order, because a
+    permutation of reordered rows is another stream.
     """
     digest = hashlib.sha256(repr(X.shape).encode())
     digest.update(np.ascontiguousarray(X + 0.0, dtype="<f8").tobytes())

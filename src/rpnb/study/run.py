@@ -1,8 +1,8 @@
-"""Running a plan: what is missing is computed, and each result is kept as it comes.
+"""Running a plan: runs without a record are computed, and saved when they end.
 
-A results file holds one record a line. A run that ends early, by Ctrl-C, by a power
-cut, by SIGKILL, loses no more than the runs that were being computed; started again,
-it goes on from there. Only this process writes to the file.
+A results file has one record per line. If the process is stopped by Ctrl-C, a power
+cut or SIGKILL, only the runs being computed are lost; started again, it resumes with
+those that have no record. Only this process writes to the file.
 """
 
 import os
@@ -24,56 +24,57 @@ from rpnb.study.workers import Interrupted, Workers
 
 try:
     import fcntl
-except ImportError:  # Windows: two runs on one file are not kept apart there
+except ImportError:  # Windows: no lock against two studies that write to one file
     fcntl = None  # type: ignore[assignment]
 
 
-# Seconds of a run that is over before it matters when it started.
+# Runs of fewer seconds are ordered by dataset instead of by length.
 _SHORT = 1.0
-# Numbers in datasets that are looked at sooner than another process has started.
+# Datasets with fewer values in all are loaded in this process: starting another takes
+# longer.
 _SMALL = 500_000
 
 
 class ResultsBusyError(RuntimeError):
-    """Another run is writing to the results file."""
+    """Another process is writing to the results file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """How far a run has come."""
+    """How much of a study is done."""
 
     phase: str
-    """"reading" while datasets are looked at, then "running\""""
+    """"reading" while datasets are loaded, then "running\""""
     done: int
-    """datasets looked at, or runs whose result is at hand, those of before included"""
+    """datasets loaded, or runs with a record, including those of earlier sessions"""
     total: int
     cells_done: int
-    """pairs of a dataset and a method with all their runs at hand"""
+    """pairs of a dataset and a method of which all runs have a record"""
     cells: int
     computed: int
-    """runs that were computed now"""
+    """runs computed in this session"""
     failed: int
     seconds: float
     """since the start of this phase"""
     seconds_left: float | None
     latest: str
-    """what finished last"""
+    """dataset and method of the run that finished last"""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """What there is after a run.
+    """The result of running a plan.
 
     Attributes
     ----------
     records
         All records of the plan, in its order, whenever they were computed.
     failures
-        Datasets that could not be had, and methods that failed on a dataset.
+        Datasets that are not available, and methods that failed on a dataset.
     unavailable
-        Methods that this version does not have or cannot make, and why.
+        Methods that cannot be constructed in this version, and why.
     computed
-        How many records were computed now.
+        Number of records computed in this session.
     interrupted
         Whether the user stopped the run.
     """
@@ -92,7 +93,7 @@ def run(
     jobs: int | None = None,
     watch: Callable[[StudyProgress], None] = lambda _: None,
 ) -> StudyOutcome:
-    """Compute what is missing of a plan, and return all its records.
+    """Compute the runs of a plan that have no record, and return all its records.
 
     Parameters
     ----------
@@ -101,24 +102,24 @@ def run(
     path
         The results file. Records in it are not computed again; new ones are appended.
     jobs
-        How many processes share the work; by default one a core, 0 for this process
-        alone.
+        Number of worker processes; by default one per core, 0 to compute in this
+        process.
     watch
-        Is told of the progress, several times a second.
+        Called with the progress several times a second.
 
     Raises
     ------
     ResultsBusyError
-        If another run is writing to the file.
+        If another process is writing to the file.
     WorkersLostError
-        If a worker process died; what finished before is in the file.
+        If a worker process died; runs that finished before are in the file.
     """
     if jobs is None:
         jobs = os.cpu_count() or 1
     methods, unavailable = _split_by_availability(plan.methods)
     study = _Study(plan, path, methods, watch)
     interrupted = False
-    with _alone(path):
+    with _locked(path):
         try:
             study.run(jobs)
         except Interrupted:
@@ -149,7 +150,7 @@ def _split_by_availability(
 
 
 class _Study:
-    """A plan while it is being run."""
+    """A plan that is being run."""
 
     def __init__(
         self,
@@ -169,22 +170,22 @@ class _Study:
         self.known: dict[RunKey, RunRecord] = {}
         self.failures: list[RunFailure] = []
         self.computed = 0
-        self.clock = RemainingTime(self._cost)
+        self.timing = RemainingTime(self._cost)
 
     def run(self, jobs: int) -> None:
-        """Do all that there is to do."""
+        """Load the datasets and compute all missing runs."""
         size = sum(entry.n * entry.p for entry in map(describe, self.plan.datasets))
         small = size <= _SMALL
         if small:
             with Workers(0) as here:
-                self.look_at_datasets(here)
+                self.survey_datasets(here)
         with Workers(jobs) as workers:
             if not small:
-                self.look_at_datasets(workers)
+                self.survey_datasets(workers)
             self.compute(workers)
 
-    def look_at_datasets(self, workers: Workers) -> None:
-        """Find out what the datasets hold; it tells which records are theirs."""
+    def survey_datasets(self, workers: Workers) -> None:
+        """Load each dataset once; its fingerprint tells which records are of it."""
         start, latest = time.monotonic(), ""
         plan = self.plan
         every = [(name, r) for name in plan.datasets for r in range(plan.permutations)]
@@ -200,16 +201,16 @@ class _Study:
                     self.contents[request] = result.content
             pending.subtract(request.dataset for request, _ in batch)
             done, total = len(plan.datasets) - len(+pending), len(plan.datasets)
-            self._tell("reading", done, total, Counter(), start, None, latest)
+            self._report("reading", done, total, Counter(), start, None, latest)
 
     def compute(self, workers: Workers) -> None:
-        """Do the runs that have no record yet, the longest first."""
+        """Compute the runs without a record, the longest first."""
         keys = {task.key: task for task in self._tasks()}
         self.known = {r.key: r for r in read(self.path) if r.key in keys}
         for record in self.known.values():
-            self.clock.see(record)
+            self.timing.add(record)
         tasks = [task for key, task in keys.items() if key not in self.known]
-        tasks.sort(key=self._turn, reverse=True)
+        tasks.sort(key=self._sort_key, reverse=True)
         pending = Counter(_cell(task) for task in tasks)
         start, total, latest = time.monotonic(), len(keys), ""
         for batch in workers.each(run_task, tasks):
@@ -219,19 +220,19 @@ class _Study:
                 append(self.path, records)
             for record in records:
                 self.known[record.key] = record
-                self.clock.see(record)
+                self.timing.add(record)
             self.computed += len(records)
             self.failures += [r for r in results if isinstance(r, RunFailure)]
             pending.subtract(_cell(task) for task, _ in batch)
             pending = +pending
             if batch:
                 latest = " · ".join(_cell(batch[-1][0]))
-            left = self.clock.seconds_left(pending, workers.jobs)
+            left = self.timing.seconds_left(pending, workers.jobs)
             done = total - pending.total()
-            self._tell("running", done, total, pending, start, left, latest)
+            self._report("running", done, total, pending, start, left, latest)
 
     def records(self) -> tuple[RunRecord, ...]:
-        """Return the records of the plan that there are, in its order."""
+        """Return the records of the plan, in its order."""
         found = [self.known.get(task.key) for task in self._tasks()]
         return tuple(record for record in found if record is not None)
 
@@ -250,11 +251,10 @@ class _Study:
         seed = draw_seed(plan.seed, name, r) if name in self.drawn else 0
         return DatasetRequest(name, plan.reading, plan.data, seed, plan.offline)
 
-    def _turn(self, task: RunTask) -> tuple[float, float]:
-        """Return what sorts runs: long ones by length, short ones by dataset.
+    def _sort_key(self, task: RunTask) -> tuple[float, float]:
+        """Return the sort key of a run: long runs by length, short ones by dataset.
 
-        Short runs of many datasets in turn would have workers read these again and
-        again.
+        Otherwise workers would load the same datasets again and again.
         """
         seconds, about = self._cost(_cell(task)), self.surveys[task.request.dataset]
         return (seconds if seconds > _SHORT else 0.0), float(about.n * about.p)
@@ -263,7 +263,7 @@ class _Study:
         about = self.surveys[cell[0]]
         return cost(find(cell[1]), about.n, about.p, about.M)
 
-    def _tell(
+    def _report(
         self,
         phase: str,
         done: int,
@@ -295,8 +295,8 @@ def _cell(task: RunTask) -> Cell:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other runs off a results file; the lock ends with this process."""
+def _locked(path: Path) -> Iterator[None]:
+    """Lock a results file against other processes; the lock ends with this one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         if fcntl is not None:
@@ -304,8 +304,8 @@ def _alone(path: Path) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ResultsBusyError(
-                    f"{path}: another run is writing to this file; wait for its end, "
-                    "or name another file"
+                    f"{path}: another process is writing to this file; wait until it "
+                    "ends, or name another file"
                 ) from error
             except OSError:
                 pass  # a file system without locks

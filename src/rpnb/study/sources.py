@@ -1,4 +1,4 @@
-"""Where a dataset's rows would come from now, known without loading them."""
+"""Where the rows of a dataset come from, known without loading them."""
 
 import os
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from rpnb.datasets.loading import DATA_VARIABLE
 from rpnb.datasets.openml import how_to_get
 from rpnb.datasets.records import Reading
 
-Kind: TypeAlias = Literal["by rule", "file", "drawn", "OpenML", "nowhere"]
+Kind: TypeAlias = Literal["by rule", "file", "drawn", "OpenML", "unavailable"]
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetRequest:
-    """All that loading a dataset for a study depends on."""
+    """The arguments for loading a dataset in a study."""
 
     dataset: str
     reading: Reading = "paper"
     data: Path | None = None
     seed: int = 0
-    """what the rows are drawn with, where they are drawn from a law"""
+    """of the rows, if they are drawn at random"""
     offline: bool = False
 
 
 def data_folder(data: Path | None) -> Path | None:
-    """Return the folder of data files: as given, or as the environment says."""
+    """Return the folder of data files: as given, or from the environment."""
     if data is not None:
         return data
     named = os.environ.get(DATA_VARIABLE)
@@ -36,7 +36,7 @@ def data_folder(data: Path | None) -> Path | None:
 
 
 def require_folder(data: Path | None) -> None:
-    """Refuse a folder of data files that is not there."""
+    """Raise DatasetError if the folder of data files does not exist."""
     folder = data_folder(data)
     if folder is not None and not folder.is_dir():
         name = "data" if data is not None else DATA_VARIABLE
@@ -46,44 +46,44 @@ def require_folder(data: Path | None) -> None:
 
 
 def kind_now(entry: Entry, folder: Path | None) -> Kind:
-    """Return what `rpnb.datasets.load` would take the rows from, in its order."""
+    """Return where `rpnb.datasets.load` would take the rows from."""
     if entry.generator == "exact":
         return "by rule"
     if has_file(entry, folder):
         return "file"
     if entry.generator == "drawn":
         return "drawn"
-    return "nowhere" if entry.openml is None else "OpenML"
+    return "unavailable" if entry.openml is None else "OpenML"
 
 
 def has_file(entry: Entry, folder: Path | None) -> bool:
-    """Return whether a folder holds a file by the dataset's name."""
+    """Return whether a folder has the file of a dataset."""
     if folder is None or entry.sha256 is None:
         return False
     return file_of(entry, folder).exists()
 
 
 def is_offline(entry: Entry, data: Path | None) -> bool:
-    """Return whether a dataset can be had without network.
+    """Return whether a dataset is available without network.
 
-    A folder counts only if it is given; one that the environment names does not, so
-    that an offline study is the same on any machine.
+    A folder counts only if it is given, not if the environment names it, so that an
+    offline study is the same on any machine.
     """
     return entry.generator is not None or has_file(entry, data)
 
 
 def is_drawn(entry: Entry, data: Path | None, offline: bool) -> bool:
-    """Return whether `load` would draw a dataset's rows from a law."""
+    """Return whether `load` would draw the rows of a dataset at random."""
     folder = None if offline and data is None else data_folder(data)
     return kind_now(entry, folder) == "drawn"
 
 
 def load(request: DatasetRequest) -> tuple[datasets.Dataset, str]:
-    """Load a dataset, and say in a few words how its rows were had."""
+    """Return a dataset, and in a few words where its rows came from."""
     entry = datasets.describe(request.dataset)
     if request.offline and not is_offline(entry, request.data):
         raise datasets.DatasetUnavailableError(
-            f"{entry.name} cannot be had offline. {how_to_get(entry)}"
+            f"{entry.name} is not available offline. {how_to_get(entry)}"
         )
     alone = request.offline and request.data is None
     dataset = datasets.load(

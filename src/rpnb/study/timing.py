@@ -1,4 +1,4 @@
-"""How long the runs that are left may take, judged by those that are done."""
+"""An estimate of the remaining time of a study, from the runs that are done."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
@@ -8,8 +8,8 @@ from rpnb.study.records import RunRecord
 
 Cell = tuple[str, str]
 
-# Seconds that go into a run's permutation, its measures and the way to and fro.
-_AROUND = 0.01
+# Seconds per run for permuting, evaluating and transferring results.
+_OVERHEAD = 0.01
 
 
 @dataclass(slots=True)
@@ -27,15 +27,15 @@ class _Mean:
 
 @dataclass(slots=True)
 class RemainingTime:
-    """Seconds to expect of a run.
+    """An estimate of the seconds that runs take.
 
-    The mean of runs of the same method on the same dataset; without one, the rough cost
-    corrected by the method's runs on other datasets; without these, by all runs.
+    The mean over runs of the same method on the same dataset; without any, the rough
+    cost scaled by the method's runs on other datasets; without these, by all runs.
 
     Parameters
     ----------
     cost
-        Roughly how many seconds a run of a dataset and a method takes.
+        Rough estimate of the seconds of a run, from its dataset and method.
     """
 
     cost: Callable[[Cell], float]
@@ -43,15 +43,15 @@ class RemainingTime:
         default_factory=lambda: defaultdict(_Mean)
     )
 
-    def see(self, record: RunRecord) -> None:
-        """Learn from a run that is done."""
+    def add(self, record: RunRecord) -> None:
+        """Take the time of a finished run into account."""
         cell = (record.dataset, record.method)
         self._means[cell].add(record.seconds)
         for group in (record.method, None):
             self._means[group].add(record.seconds, self.cost(cell))
 
     def seconds_of(self, cell: Cell) -> float:
-        """Return the seconds to expect of one run."""
+        """Return the expected seconds of one run."""
         if cell in self._means:
             return self._means[cell].value()
         for group in (cell[1], None):
@@ -60,8 +60,9 @@ class RemainingTime:
         return self.cost(cell)
 
     def seconds_left(self, pending: Counter[Cell], jobs: int) -> float:
-        """Return the seconds that pending runs take in so many processes."""
+        """Return the expected seconds of all pending runs in `jobs` processes."""
         total = sum(
-            (self.seconds_of(cell) + _AROUND) * count for cell, count in pending.items()
+            (self.seconds_of(cell) + _OVERHEAD) * count
+            for cell, count in pending.items()
         )
         return total / max(jobs, 1)

@@ -1,4 +1,4 @@
-"""Processes that do a study's work, and that end when nobody needs them any more."""
+"""A pool of worker processes that ends with the process that started it."""
 
 import multiprocessing
 import os
@@ -19,28 +19,28 @@ from threadpoolctl import threadpool_limits
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Seconds between two signs of life where nothing has finished.
+# Seconds between two results of `Workers.each` if no task has finished.
 TICK = 0.25
 
 
 class WorkersLostError(RuntimeError):
-    """A worker process ended without having been asked to."""
+    """A worker process ended unexpectedly."""
 
 
 class Interrupted(Exception):
-    """The user asked for an end; what has finished was handed over before."""
+    """The user pressed Ctrl-C; all finished results have been yielded."""
 
 
 class Workers:
-    """Processes with one thread each for linear algebra; use as a context.
+    """Worker processes, each with one thread for linear algebra; a context manager.
 
-    Workers hold one end of a pipe and watch it. When this process closes the other
-    end, or dies in whatever way, they exit at once: no work is left running.
+    Workers watch one end of a pipe. When this process closes the other end, or dies,
+    they exit at once, so that none is left running.
 
     Parameters
     ----------
     jobs
-        How many processes; 0 for none, so that work is done in this process.
+        Number of processes; 0 to compute in this process.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -53,7 +53,7 @@ class Workers:
             return self
         context = multiprocessing.get_context("spawn")
         watched, self._lifeline = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(self.jobs, context, _begin, (watched,))
+        self._pool = ProcessPoolExecutor(self.jobs, context, _initialise, (watched,))
         self._before = _handle_interrupts(self._on_interrupt)
         return self
 
@@ -73,33 +73,33 @@ class Workers:
     def each(
         self, function: Callable[[Item], Result], items: Sequence[Item]
     ) -> Iterator[list[tuple[Item, Result]]]:
-        """Yield items with their results as they finish, some at a time.
+        """Yield lists of items with their results, as they finish.
 
-        From time to time an empty list comes, so that the caller can show a sign of
-        life. Work starts in the order of the items.
+        An empty list is yielded if nothing has finished for `TICK` seconds, so that the
+        caller can show progress. Items are started in their order.
 
         Raises
         ------
         Interrupted
-            After Ctrl-C, when all that finished was yielded.
+            After Ctrl-C, once all finished results are yielded.
         WorkersLostError
             Likewise, if a process has died.
         """
         if self.jobs == 0:
-            yield from _each_here(function, items)
+            yield from _each_in_this_process(function, items)
             return
         finished: SimpleQueue[tuple[Item, Future[Result]]] = SimpleQueue()
         with _interrupts_blocked():
             for item in items:
                 future = self._pool.submit(function, item)
-                future.add_done_callback(partial(_hand_over, finished, item))
+                future.add_done_callback(partial(_enqueue, finished, item))
         left = len(items)
         while left:
             stopping = self._stop.is_set()
             batch = _drain(finished)
             left -= len(batch)
-            whole = [(item, done) for item, done in batch if not done.exception()]
-            yield [(item, done.result()) for item, done in whole]
+            succeeded = [(item, done) for item, done in batch if not done.exception()]
+            yield [(item, done.result()) for item, done in succeeded]
             if stopping:
                 raise Interrupted
             for _, done in batch:
@@ -110,12 +110,12 @@ class Workers:
             done.result()
         except BrokenProcessPool as error:
             raise WorkersLostError(
-                "a worker process ended suddenly; is there enough memory for "
+                "a worker process died; is there enough memory for "
                 f"{self.jobs} of them?"
             ) from error
 
 
-def _hand_over(
+def _enqueue(
     finished: SimpleQueue[tuple[Item, Future[Result]]],
     item: Item,
     done: Future[Result],
@@ -123,7 +123,7 @@ def _hand_over(
     finished.put((item, done))
 
 
-def _each_here(
+def _each_in_this_process(
     function: Callable[[Item], Result], items: Sequence[Item]
 ) -> Iterator[list[tuple[Item, Result]]]:
     for item in items:
@@ -135,7 +135,7 @@ def _each_here(
 
 
 def _drain(queue: SimpleQueue[Item]) -> list[Item]:
-    """Return all that is in a queue, after waiting a little for the first."""
+    """Return all items of a queue, waiting up to `TICK` seconds for the first."""
     batch = []
     try:
         batch.append(queue.get(timeout=TICK))
@@ -145,8 +145,8 @@ def _drain(queue: SimpleQueue[Item]) -> list[Item]:
         return batch
 
 
-def _begin(lifeline: Connection) -> None:
-    """Make a new process a worker."""
+def _initialise(lifeline: Connection) -> None:
+    """Initialise a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threadpool_limits(1)
 
@@ -161,7 +161,7 @@ def _begin(lifeline: Connection) -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Let processes start deaf to Ctrl-C, which reaches all processes of a terminal."""
+    """Block Ctrl-C while processes start: it reaches all processes of a terminal."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -173,7 +173,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _handle_interrupts(handler: Any) -> Any:
-    """Set what Ctrl-C does, and return what it did; only the main thread can."""
+    """Set the handler of Ctrl-C and return the one before; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return None
     return signal.signal(signal.SIGINT, handler)

@@ -5,10 +5,19 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 from numba.core import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, is_jitted, overload
+
+from rpnb.core.kernels.disk_cache import keep_on_disk
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if is_jitted(dispatcher):  # else NUMBA_DISABLE_JIT is set
+        keep_on_disk(dispatcher)
+    return cast(Callable[P, R], dispatcher)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -18,8 +27,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     never reorders a sum, so a result does not depend on who calls, on how many rows
     are handled at once, or on the width of the machine's vectors.
     """
-    jit = numba.njit(cache=True, nogil=True, error_model="numpy")
-    return cast(Callable[P, R], jit(function))
+    return _compile(function)
 
 
 def compiled_inline(function: Callable[P, R]) -> Callable[P, R]:
@@ -28,8 +36,7 @@ def compiled_inline(function: Callable[P, R]) -> Callable[P, R]:
     For what is short and gets many arrays: a call hands over seven words for each, and
     a model has twenty.
     """
-    jit = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-    return cast(Callable[P, R], jit(function))
+    return _compile(function, forceinline=True)
 
 
 def compiled_approximate(function: Callable[P, R]) -> Callable[P, R]:
@@ -38,13 +45,7 @@ def compiled_approximate(function: Callable[P, R]) -> Callable[P, R]:
     Only for results that carry an error bound and are recomputed where it matters.
     NaN and infinities keep their meaning: a comparison with NaN is false.
     """
-    jit = numba.njit(
-        cache=True,
-        nogil=True,
-        error_model="numpy",
-        fastmath={"reassoc", "contract", "nsz", "arcp"},
-    )
-    return cast(Callable[P, R], jit(function))
+    return _compile(function, fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 
 def fused_multiply_add(a: float, b: float, c: float) -> float:

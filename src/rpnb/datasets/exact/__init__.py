@@ -1,1 +1,1 @@
-"""Datasets that a rule generates exactly as published."""
+"""Datasets that are generated exactly as published."""

@@ -1,4 +1,4 @@
-"""Chess-krvk: king and rook against king, black to move, solved backwards from mate.
+"""Chess-krvk: king and rook against king, black to move, by retrograde analysis.
 
 Positions are arrays with six axes of length 8: file and rank of the white king, of the
 white rook, and of the black king. UCI's dataset (Bain & Hoff, 1994) has one position of
@@ -53,9 +53,8 @@ def krvk_positions() -> Rows:
 def moves_to_mate() -> Depths:
     """Return white's moves to mate with black to move, `NO_MATE` where there is none.
 
-    Depth 0 is mate. Black picks the move after which white needs longest, white the
-    one after which black holds out shortest; each round of the loop adds the
-    positions that are one move deeper.
+    Depth 0 is mate. Black maximises and white minimises the number of moves; each
+    iteration adds the positions that are one move deeper.
     """
     legal, attacked = _legal(), _attacked()
     safe = ~attacked & ~_kings_touch()  # where black may stand, the rook's square too
@@ -77,7 +76,10 @@ def moves_to_mate() -> Depths:
 
 
 def _best_for_white(depth: Depths) -> Depths:
-    """Least depth that white, to move, can reach; `NO_MATE` once the rook is taken."""
+    """Return the least depth that white can reach by a move.
+
+    `NO_MATE` if the rook has been taken.
+    """
     best: Depths = np.full(_SHAPE, NO_MATE, dtype=np.int16)
     for way in _EVERY_WAY:
         best = np.minimum(best, _neighbour(depth, _KING, way, outside=NO_MATE))
@@ -98,7 +100,7 @@ def _best_for_white(depth: Depths) -> Depths:
 def _neighbour(
     values: NDArray[T], piece: int, way: tuple[int, int], outside: int
 ) -> NDArray[T]:
-    """For each position, the value with `piece` one step along `way`."""
+    """Return, for each position, the value after `piece` moves one step along `way`."""
     result = np.full(_SHAPE, outside, dtype=values.dtype)
     here: list[slice] = [slice(None)] * 6
     there: list[slice] = [slice(None)] * 6
@@ -116,7 +118,7 @@ def _kings_touch() -> BoolArray:
 
 
 def _legal() -> BoolArray:
-    """Three pieces on three squares, the kings apart."""
+    """Return whether positions are legal: distinct squares, kings not adjacent."""
     kf, kr, rf, rr, bf, br = np.ogrid[tuple(slice(8) for _ in _SHAPE)]
     apart = ~((kf == rf) & (kr == rr)) & ~((bf == rf) & (br == rr))
     legal: BoolArray = apart & ~_kings_touch()
@@ -124,7 +126,7 @@ def _legal() -> BoolArray:
 
 
 def _attacked() -> BoolArray:
-    """Whether the rook sees the black king, the white king perhaps in between."""
+    """Return whether the rook attacks the black king; the white king may block."""
     kf, kr, rf, rr, bf, br = np.ogrid[tuple(slice(8) for _ in _SHAPE)]
     on_file = (rf == bf) & (rr != br)
     on_rank = (rr == br) & (rf != bf)

@@ -21,7 +21,7 @@ Boards = NDArray[np.int8]
 def final_boards() -> Rows:
     """Return the 958 final boards (9 squares, row by row) in UCI's order.
 
-    All games are played at once: boards after each move, without repetition. A board
+    All games are played in parallel: the distinct boards after each move. A board
     that is won, or full, is final. UCI's label is "positive" where x has won.
     """
     boards: Boards = np.full((1, 9), BLANK, dtype=np.int8)
