@@ -119,6 +119,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_onnx(path, self._state, self.classes_, self.temperature_, dtype)
 
     def _scores(self, X: Any) -> FloatArray:
+        """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
         return evaluate_forms(self._state, np.asarray(rows, dtype=np.float64))
@@ -180,7 +181,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def freeze(
     model: Model, classes: LabelArray, names: Any, temperature: float
 ) -> FrozenRPNB:
-    """Return the active classes of `model` as polynomials."""
+    """Return a FrozenRPNB that predicts the active classes of `model`."""
     if model.rule not in ("log_sum", "product"):
         raise ValueError(
             "only the combiners 'log_sum' and 'product' make scores that are "

@@ -40,7 +40,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 class LinearLearner(NamedTuple):
-    """A rule and its state."""
+    """A linear algorithm with its parameters, and its state."""
 
     rule: LinearAlgorithm
     state: LinearState
@@ -75,7 +75,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         """Return the learner's name in `rpnb.core.linear.algorithms.ALGORITHMS`."""
         return type(self).__name__
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the learner's steps."""
         return {}
 
@@ -118,6 +118,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         return learner
 
     def _has_multiclass(self) -> bool:
+        """Return whether the learner has a multi-class form."""
         return ALGORITHMS[self._algorithm()] in MULTICLASS
 
     def _new_learner(self, two_class: bool, M: int, p: int) -> LinearLearner:
@@ -126,7 +127,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             ALGORITHMS[self._algorithm()],
             two_class=two_class,
             libol=self.libol,
-            **self._rule_parameters(),
+            **self._step_parameters(),
         )
         state = blank_state(chosen, M, p, **self._state_parameters())
         return LinearLearner(chosen, state)
@@ -148,6 +149,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         return LinearLearner(state.rule, linear)
 
     def _how_to_start_with_more(self) -> str:
+        """Return advice, for messages, on learning more than two classes."""
         if self._has_multiclass():
             return "declare all classes, or use form='multiclass'."
         return "Only binary classification is supported."
@@ -177,6 +179,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         learn: bool,
         labels: IntArray,
     ) -> None:
+        """Predict rows into `labels`, and learn each after its prediction if asked."""
         for rows in blocks(X.shape[0]):
             target = y[rows] if learn else _NO_LABELS
             linear_pass(
@@ -234,6 +237,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
 
 
 def _rearrange_weights(state: LinearState, source: IntArray) -> LinearState:
+    """Return a copy whose row m of the weights is row source[m], or zero if −1."""
     old = source >= 0
     W = np.zeros((source.shape[0], state.W.shape[1]))
     eligible = np.zeros(source.shape[0], np.bool_)

@@ -107,6 +107,7 @@ def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
+    """Return a NumPy scalar, or a number such as a fraction, as Python's own."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Real) and not isinstance(value, int | float):

@@ -22,12 +22,12 @@ def migrate(
     version: int,
     migrations: Mapping[tuple[str, int], Migration] = MIGRATIONS,
 ) -> SavedEstimator:
-    """Return what a file holds as `version`, the class's present one, would hold it.
+    """Run the migrations that bring the content of a file up to `version`, in order.
 
     Raises
     ------
     ModelFileError
-        If the file is of a later version than this.
+        If the file is of a later version.
     """
     if saved.state_version > version:
         raise ModelFileError(

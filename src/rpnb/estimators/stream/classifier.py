@@ -195,6 +195,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         return decode(self._classify(self._state, rows), self.classes_)
 
     def _rows_to_predict(self, X: Any) -> NDArray[Any]:
+        """Check that the model is fitted and X fits it; return X as an array."""
         self._require_fitted()
         rows = check_rows(self, X, sparse=self._accepts_sparse)
         accept_rows(self, X, first=False)
@@ -247,6 +248,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         return "_state" in self.__dict__
 
     def _require_fitted(self) -> None:
+        """Raise NotFittedError if nothing has been learnt."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: call fit, "
@@ -311,21 +313,25 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         return model
 
     def _parameters_to_json(self) -> dict[str, Any]:
+        """Return the parameters as JSON values, for a model file."""
         return parameters_to_json(self.get_params(deep=False))
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that `_parameters_to_json` made JSON values of."""
         return parameters
 
 
 @cache
 def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
+    """Return the names of the parameters that must not change, but for the seed."""
     # A seed is used once: what becomes of it afterwards does not matter.
     names = estimator._get_param_names()
     return tuple(name for name in names if name != "random_state")
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays or not."""
     if isinstance(a, Mapping) or isinstance(b, Mapping):
         return bool(a == b)
     return bool(np.array_equal(a, b))
