@@ -3,7 +3,7 @@
 The naive loop predicts each row by `predict`, and learns the row whose label has come
 by `partial_fit`. `prequential` gives the same answers; that is checked. Both are
 measured in turns, on a stream of p = 8 numbers and 3 classes; printed are the medians
-of the processor's microseconds a row, and of the ratios.
+of the processor's microseconds per row, and of the ratios.
 
     python benchmarks/bench_delay.py
 """

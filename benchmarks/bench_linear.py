@@ -2,7 +2,7 @@
 
 Both predict each row of Letter (p = 16, M = 26) before learning it. scikit-learn does
 so by a loop of `predict` and `partial_fit` of a row, ours by one `predict_then_learn`.
-Jobs are interleaved on one thread; medians of rows a second.
+Jobs are interleaved on one thread; medians of rows per second.
 
 Run: python benchmarks/bench_linear.py [--repeat 5] [--data DIR]
 """
@@ -48,7 +48,7 @@ def ours(name: str) -> Callable[[Workload], int]:
 
 
 def main() -> None:
-    """Measure and print rows a second and ratios."""
+    """Measure and print rows per second and ratios."""
     arguments = read_command_line(__doc__, repeat=5)
     work = paper_stream("Letter")
     jobs: dict[str, Callable[[Workload], int]] = {

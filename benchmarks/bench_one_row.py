@@ -23,7 +23,7 @@ ROWS = 2000
 
 
 def main() -> None:
-    """Measure and print one line a way of calling."""
+    """Measure and print one line per way of calling."""
     arguments = read_command_line(__doc__, repeat=7)
     work = paper_stream("Letter")
     trained = RPNBClassifier(random_state=0)

@@ -1,4 +1,4 @@
-"""Rows a second by columns, by quadratic forms and as the engine chooses.
+"""Rows per second by columns, by quadratic forms and as the engine chooses.
 
 Each dataset is passed over three times a turn, in turn, one thread: predict then learn
 with a new model of K = 200, or predict alone with a model that has learnt all rows.
@@ -60,7 +60,7 @@ def new_model(work: Workload) -> tuple[Model, IntArray]:
 
 
 def main() -> None:
-    """Measure and print two lines a dataset."""
+    """Measure and print two lines per dataset."""
     arguments = read_command_line(__doc__, repeat=5, names=NAMES)
     print(
         f"{'dataset':16} {'p':>3} {'M':>3} {'job':8} {'mistakes':>8} "

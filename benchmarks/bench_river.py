@@ -26,7 +26,7 @@ PEER = "River's GaussianNB"
 
 
 def main() -> None:
-    """Measure and print one line a learner."""
+    """Measure and print one line per learner."""
     arguments = read_command_line(__doc__, repeat=7)
     work = paper_stream("Letter")
     rows = list(work.X[: TRAINED + ROWS])

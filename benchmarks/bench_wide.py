@@ -2,11 +2,11 @@
 
 Three measurements, on one thread, whose processor time is what counts:
 
-transform   `predict_then_learn` of dense rows by the law "hadamard" beside the Gaussian
-            law with as many columns, by models that have begun already, in turn, and
-            beside the bare matrix product that a law with a matrix cannot avoid.
+transform   `predict_then_learn` of dense rows with projection="hadamard" and with
+            "gaussian" of as many columns, by trained models, in turn, and the matrix
+            product that a projection by a matrix cannot avoid.
 memory      peak memory of a process that learns a sparse stream from beginning to end.
-width       rows a second of sparse streams with as many non-zeros a row and ever more
+width       rows per second of sparse streams with as many non-zeros a row and ever more
             columns, in turn, for a fixed number of components and for q = ⌊2·log₂ p⌋.
 
 Run: python benchmarks/bench_wide.py [transform] [memory] [width] [--repeat 5]
@@ -80,20 +80,21 @@ def seconds(job: Callable[..., object], *arguments: object) -> float:
 
 
 def transform(repeat: int) -> None:
-    """Print what a dense row costs by either law, and by a bare matrix product."""
+    """Print the cost of a dense row by either projection, and by a matrix product."""
     p, n, F = 4096, 512, 4800
     print(f"transform: p = {p}, K = 200, q = 24, F = {F}, {n} dense rows a turn")
     print("µs a row, medians; the product is X R alone, in single precision")
     print("    M  gaussian  product  hadamard   gaussian/hadamard  product/hadamard")
     rng = np.random.default_rng(0)
     R = rng.normal(size=(p, F)).astype(np.float32)
-    laws: tuple[Distribution, ...] = ("gaussian", "hadamard")
+    projections: tuple[Distribution, ...] = ("gaussian", "hadamard")
     for M in (2, 5):
         y = rng.integers(0, M, n)
         X = rng.normal(size=(n, p)) + (2.5 / np.sqrt(p)) * rng.normal(size=(M, p))[y]
         single = X.astype(np.float32)
         slow, fast = (
-            RPNBClassifier(projection=law, random_state=0).fit(X, y) for law in laws
+            RPNBClassifier(projection=projection, random_state=0).fit(X, y)
+            for projection in projections
         )
         times = np.array(
             [
@@ -118,17 +119,17 @@ def transform(repeat: int) -> None:
         )
 
 
-def learn_and_report(law: Distribution) -> None:
+def learn_and_report(projection: Distribution) -> None:
     """Learn the sparse stream in this process, and print its peak memory."""
     before = peak_memory()
     X, y = sparse_stream(40_000, 10_000)
-    model = RPNBClassifier(projection=law, random_state=0)
+    model = RPNBClassifier(projection=projection, random_state=0)
     start = time.process_time()
     with threadpool_limits(1):
         wrong = np.mean(model.predict_then_learn(X, y, classes=[0, 1]) != y)
     took = time.process_time() - start
     print(
-        f"{law:12} {peak_memory():9.0f} {before:9.0f} {y.shape[0] / took:9.0f} "
+        f"{projection:12} {peak_memory():9.0f} {before:9.0f} {y.shape[0] / took:9.0f} "
         f"{wrong:8.3f}"
     )
 
@@ -136,14 +137,14 @@ def learn_and_report(law: Distribution) -> None:
 def memory() -> None:
     """Print the peak memory of processes that learn a sparse stream."""
     print(f"memory: 40,000 columns, 10,000 rows, {NONZEROS} non-zeros a row, K = 200")
-    print("law          peak, MiB  imported    rows/s    error", flush=True)
-    for law in ("very_sparse", "gaussian"):
-        command = [sys.executable, __file__, "--process", law]
+    print("projection   peak, MiB  imported    rows/s    error", flush=True)
+    for projection in ("very_sparse", "gaussian"):
+        command = [sys.executable, __file__, "--process", projection]
         subprocess.run(command, check=True)  # noqa: S603
 
 
 def width(repeat: int, svg: Path | None) -> None:
-    """Print, and draw, rows a second against the number of columns."""
+    """Print, and draw, rows per second against the number of columns."""
     n = 2_000
     print(f"width: very_sparse, {n} rows, {NONZEROS} non-zeros a row, K = 200")
     print("begin: drawing the projections; rows/s: median (range), drawing not counted")
@@ -181,7 +182,7 @@ def width(repeat: int, svg: Path | None) -> None:
 
 
 def chart(rates: dict[str, list[float]]) -> Drawing:
-    """Draw rows a second over the number of columns."""
+    """Draw rows per second over the number of columns."""
     x = Scale(3.0, 6.0, 56.0, 420.0)
     y = Scale(0.0, ceiling(max(map(max, rates.values())), 4), 190.0, 24.0)
     marks = [*_axes(x, y)]
@@ -194,7 +195,7 @@ def chart(rates: dict[str, list[float]]) -> Drawing:
         marks.append(Line(points, role, 2.0))
         marks.extend(Dot(*point, shape, role) for point in points)  # type: ignore[arg-type]
         marks.append(Label(points[-1][0] + 8.0, points[-1][1] + 4.0, name, role))
-    title = "Rows a second over the number of columns, 60 non-zeros a row"
+    title = "Rows per second over the number of columns, 60 non-zeros a row"
     return Drawing(540.0, 230.0, title, tuple(marks))
 
 
@@ -208,7 +209,7 @@ def _axes(x: Scale, y: Scale) -> Iterator[Mark]:
         yield Label(x(power), y.start + 17.0, f"{10**power:,}", "muted", "middle")
     yield Line(((x.start, y.start), (x.end, y.start)), "muted")
     yield Label((x.start + x.end) / 2, y.start + 34.0, "columns", "muted", "middle")
-    yield Label(0.0, 11.0, "rows a second", "muted")
+    yield Label(0.0, 11.0, "rows per second", "muted")
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from peers.asking import Worker, worker
+from peers.worker_process import Worker, worker
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
 from rpnb.core.trees.boosting import new_record, pass_boosting
@@ -62,14 +62,14 @@ class Moa:
         self.worker = worker
         self.folder = folder
 
-    def ask(
+    def request(
         self, X: FloatArray, y: IntArray, weight: FloatArray, job: str, **request: Any
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Pass rows through a learner; return the answer and the arrays with it."""
         rows = self.folder / "rows.npz"
         np.savez(rows, X=X, y=y, weight=weight)
         request.setdefault("classes", int(y.max()) + 1)
-        answer = self.worker.ask(job, rows=str(rows), **request)
+        answer = self.worker.request(job, rows=str(rows), **request)
         return answer, answer.pop("arrays")
 
 
@@ -121,7 +121,7 @@ def compare_trees(server: Moa, name: str) -> None:
     X, y, M = stream(name, 0)
     draws = np.random.default_rng(0).poisson(1.0, len(X)).astype(np.float64)
     for label, weight in (("one tree", np.ones(len(X))), ("weighted", draws)):
-        answer, arrays = server.ask(X, y, weight, job="by row", learner="tree")
+        answer, arrays = server.request(X, y, weight, job="by row", learner="tree")
         theirs = [(int(i), int(j), float(z)) for i, j, z in answer["splits"]]
         votes, ours = tree_by_row(X, y, weight, M)
         _report_votes(name, label, votes, normalised(arrays["votes"]))
@@ -136,8 +136,8 @@ def compare_bagging(server: Moa, name: str, K: int = 20) -> None:
     """Compare bagging with the weights that MOA draws."""
     X, y, M = stream(name, 0)
     ones = np.ones(len(X))
-    _, drawn = server.ask(X, y, ones, job="draw", members=K, seed=1)
-    _, arrays = server.ask(
+    _, drawn = server.request(X, y, ones, job="draw", members=K, seed=1)
+    _, arrays = server.request(
         X, y, ones, job="by row", learner="bagging", members=K, seed=1
     )
     forest = new_forest(K, M, X.shape[1])
@@ -151,7 +151,7 @@ def compare_bagging(server: Moa, name: str, K: int = 20) -> None:
 def compare_boosting(server: Moa, name: str, K: int = 10) -> None:
     """Compare boosting without draws."""
     X, y, M = stream(name, 0)
-    _, arrays = server.ask(
+    _, arrays = server.request(
         X, y, np.ones(len(X)), job="by row", learner="pure boosting", members=K, seed=1
     )
     votes = np.zeros((len(X), M))
@@ -210,7 +210,7 @@ def compare_errors(server: Moa, name: str, runs: int, K: int) -> None:
     errors = np.zeros((3, runs))
     for run in range(runs):
         X, y, M = stream(name, run)
-        _, arrays = server.ask(
+        _, arrays = server.request(
             X,
             y,
             np.ones(len(X)),
@@ -241,7 +241,7 @@ def compare_speed(server: Moa, K: int, rows: int) -> None:
     X, y, M = stream(SPEED, 0)
     X, y = X[:rows], y[:rows]
     for count in (500, len(X)):
-        answer, _ = server.ask(
+        answer, _ = server.request(
             X[:count],
             y[:count],
             np.ones(count),

@@ -67,7 +67,7 @@ def pass_by_row(library: Any, request: dict[str, Any]) -> dict[str, Any]:
             splits_of(learner.getTreeRoot(), "", found)
             splits += [(i, *found[path]) for path in found.keys() - known.keys()]
             known = found
-    np.savez(request["answer"], votes=votes)
+    np.savez(request["output"], votes=votes)
     return {"splits": splits}
 
 
@@ -91,7 +91,7 @@ def pass_at_once(library: Any, request: dict[str, Any]) -> dict[str, Any]:
     )
     wall = time.perf_counter() - wall
     seconds = (clock.getCurrentThreadCpuTime() - began) * 1e-9
-    np.savez(request["answer"], labels=np.array(result.predictions).astype(np.int64))
+    np.savez(request["output"], labels=np.array(result.predictions).astype(np.int64))
     return {"seconds": seconds, "wall": wall}
 
 
@@ -101,7 +101,7 @@ def draw_weights(library: Any, request: dict[str, Any]) -> dict[str, Any]:
     poisson = java("moa.core.MiscUtils").poisson
     shape = (len(np.load(request["rows"])["X"]), request["members"])
     weights = np.array([poisson(1.0, generator) for _ in range(shape[0] * shape[1])])
-    np.savez(request["answer"], weights=weights.reshape(shape).astype(np.float64))
+    np.savez(request["output"], weights=weights.reshape(shape).astype(np.float64))
     return {}
 
 

@@ -52,7 +52,7 @@ def independent(s: float) -> Callable[[Rng, int, int], FloatArray]:
 
 
 def very_sparse(rng: Rng, p: int, F: int) -> FloatArray:
-    """Place every entry with probability 1/√p: the law of the library."""
+    """Place every entry with probability 1/√p, as the library does."""
     return independent(sqrt(p))(rng, p, F)
 
 
@@ -152,7 +152,7 @@ def error(R: FloatArray, q: int, X: FloatArray, y: IntArray) -> float:
 
 
 def main() -> None:
-    """Run and print one line a stream and matrix."""
+    """Run and print one line per stream and matrix."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS)

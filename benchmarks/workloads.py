@@ -1,4 +1,4 @@
-"""Seeded streams to measure on: the paper's, where they can be had."""
+"""Seeded streams to measure on: the paper's, where available."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,7 @@
-"""`python -m peers`: the same work for rpnb and its peers, each in its own environment.
+"""`python -m peers`: rpnb and other libraries on the same streams, one process each.
 
-`workers` has a script a library; `environments` says where its interpreter is, `asking`
-starts it there and asks; `rounds` interleaves the runs; `figures` summarises them;
-`showing` and `charts` show them. `growth` measures how our own cost grows, beside the
-floor that `floor` measures.
+`workers` has one script per library; `environments` finds its interpreter and
+`worker_process` starts it there and sends requests; `rounds` interleaves the runs;
+`summary` summarises them; `text_tables` and `charts` present them. `growth` measures
+how our own cost grows, beside the lower bound that `floor` measures.
 """

@@ -1,4 +1,4 @@
-"""`python -m peers`: the same work for rpnb and its peers, and how cost grows."""
+"""`python -m peers`: compare rpnb with other libraries, or measure its growth."""
 
 import argparse
 import sys
@@ -24,12 +24,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m peers",
         description="Give rpnb and other libraries the same rows in the same order, "
-        "each row predicted before it is learnt, on one thread, and compare rows a "
+        "each row predicted before it is learnt, on one thread, and compare rows per "
         "second, error, size of the model and memory. Every library runs in a process "
-        "of its own, in rounds that take turns. With no option this needs neither "
+        "of its own, in interleaved rounds. Without options this needs neither "
         "network nor other libraries.",
-        epilog="Rows a second are of processor time, from making the model to the "
-        "last row learnt; rows are first put into the form that a library takes "
+        epilog="Rows per second are of processor time, from making the model to the "
+        "last row learnt; rows are converted beforehand to the form of each library "
         "(arrays, dictionaries, MOA's instances, text lines). A learner that would "
         "need longer than --seconds gets the first rows only, and the table says how "
         "many.",
@@ -47,20 +47,20 @@ def _parser() -> argparse.ArgumentParser:
         "--peers",
         metavar="LIST",
         help="libraries by commas, of sklearn, river, capymoa, vw, vw-next; or none "
-        "(default: those of sklearn and river that are here)",
+        "(default: those of sklearn and river that are installed)",
     )
     parser.add_argument(
         "--learners",
         metavar="LIST",
-        help="learners by commas, as the progress lines call them; RPNB is always one "
-        "(default: all of these libraries)",
+        help="learners by commas, named as in the progress lines; RPNB is always "
+        "included (default: all of these libraries)",
     )
     parser.add_argument(
         "--environments",
         type=Path,
         metavar="DIR",
         help="folder with a virtual environment for each library, by its name "
-        "(default: run them here)",
+        "(default: this environment)",
     )
     parser.add_argument(
         "--install",
@@ -72,20 +72,20 @@ def _parser() -> argparse.ArgumentParser:
         type=positive,
         default=5000,
         metavar="N",
-        help="of each stream, at most (default: 5000)",
+        help="maximal rows of each stream (default: 5000)",
     )
     parser.add_argument(
         "--members",
         type=positive,
         default=200,
         metavar="K",
-        help="of RPNB and of bagging (default: 200)",
+        help="members of RPNB and of bagging (default: 200)",
     )
     parser.add_argument(
         "--repeat",
         type=positive,
         metavar="N",
-        help="rounds, each another permutation or draw (default: 3)",
+        help="rounds, each with its own permutation or draw (default: 3)",
         default=3,
     )
     parser.add_argument(
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_seconds,
         default=1.0,
         metavar="S",
-        help="that a run may take (default: 1)",
+        help="time limit of a run (default: 1)",
     )
     parser.add_argument(
         "--seed", type=natural, default=0, metavar="S", help="default: 0"
@@ -101,13 +101,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale",
         action="store_true",
-        help="standardise features by the rows so far, beforehand and for everyone",
+        help="standardise features beforehand by the rows up to each, for all learners",
     )
     parser.add_argument(
         "--no-memory",
         dest="memory",
         action="store_false",
-        help="do not weigh the models, which takes a new process each",
+        help="do not measure sizes of models, which takes one new process each",
     )
     parser.add_argument(
         "--growth",
@@ -125,15 +125,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print, and write the files that are asked for."""
+    """Measure, print the tables, and write files if asked to."""
     return _run_growth(arguments) if arguments.growth else _run_peers(arguments)
 
 
 def _run_peers(arguments: argparse.Namespace) -> int:
-    from peers.asking import WorkerError
-    from peers.figures import summarise
     from peers.rounds import measure
-    from peers.showing import table, write
+    from peers.summary import summarise
+    from peers.text_tables import table, write_tables
+    from peers.worker_process import WorkerError
     from rpnb.cli import CommandError
     from rpnb.datasets import DatasetError
     from rpnb.report.tables import to_text
@@ -143,18 +143,20 @@ def _run_peers(arguments: argparse.Namespace) -> int:
         outcome = measure(plan, _say)
     except (WorkerError, DatasetError, ImportError) as error:
         raise CommandError(str(error)) from error
-    figures = summarise(outcome)
+    summaries = summarise(outcome)
     for stream in plan.streams:
-        sys.stdout.write("\n" + to_text(table(stream, figures, outcome)))
+        sys.stdout.write("\n" + to_text(table(stream, summaries, outcome)))
     if arguments.output is not None:
-        files = write(figures, outcome, arguments.output, arguments.command_line)
+        files = write_tables(
+            summaries, outcome, arguments.output, arguments.command_line
+        )
         sys.stdout.write("\n" + "".join(f"{path}\n" for path in files))
     return 1 if outcome.failures else 0
 
 
 def _plan(arguments: argparse.Namespace) -> "Plan":
     from peers.environments import MissingLibraryError, interpreter
-    from peers.peers import contestants
+    from peers.peers import select_learners
     from peers.rounds import Plan
     from peers.workloads import require_known
     from rpnb.cli import CommandError
@@ -167,17 +169,17 @@ def _plan(arguments: argparse.Namespace) -> "Plan":
             require_known(stream)
         peers = ["rpnb", *_peers(arguments.peers)]
         chosen = arguments.learners and arguments.learners.split(",")
-        who = contestants(peers, chosen)
+        learners = select_learners(peers, chosen)
         interpreters = {
             name: interpreter(name, arguments.environments, arguments.install, _say)
-            for name in dict(who)
+            for name in dict(learners)
         }
     except (MissingLibraryError, DatasetError, ValueError) as error:
         raise CommandError(str(error)) from error
     return Plan(
         streams=tuple(dict.fromkeys(arguments.streams)),
         interpreters=interpreters,
-        contestants=who,
+        learners=learners,
         n=arguments.rows,
         K=arguments.members,
         rounds=arguments.repeat,
@@ -206,7 +208,7 @@ def _peers(listed: str | None) -> list[str]:
 def _run_growth(arguments: argparse.Namespace) -> int:
     from peers.charts import growth_chart
     from peers.growth import measure_growth, panels, table
-    from peers.showing import write_growth
+    from peers.text_tables import write_growth
     from rpnb.report.tables import to_text
 
     points = measure_growth(arguments.repeat, say=_say)

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from peers.figures import Figures
 from peers.peers import PEERS
 from peers.statistics import PowerLaw
+from peers.summary import LearnerSummary
 from rpnb.report.charts.drawing import (
     Dot,
     Drawing,
@@ -24,13 +24,13 @@ from rpnb.report.charts.palette import STYLES, Style
 
 _WIDTH, _HEIGHT = 860.0, 420.0
 _LEFT, _NAMES, _TOP, _BOTTOM = 50.0, 330.0, 26.0, 44.0
-# The names: their letters, and from one to the next.
+# Size of the names' letters, and the distance between names.
 _SIZE, _STEP = 12.0, 16.0
 
 
 @dataclass(frozen=True, slots=True)
 class LogScale:
-    """From positive numbers `low` .. `high` to places, by their logarithms."""
+    """A logarithmic scale from positive numbers `low` .. `high` to positions."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ class LogScale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the place of a number."""
+        """Return the position of a number."""
         inner = Scale(math.log(self.low), math.log(self.high), self.start, self.end)
         return inner(math.log(value))
 
@@ -61,7 +61,7 @@ def around(values: Sequence[float]) -> tuple[float, float]:
 
 
 def power_of_ten(value: float) -> str:
-    """Return a power of ten as it stands at an axis.
+    """Return a power of ten as the label of a tick.
 
     >>> power_of_ten(1e-3), power_of_ten(10000.0), power_of_ten(1e6)
     ('0.001', '10\N{NARROW NO-BREAK SPACE}000', '10⁶')
@@ -72,33 +72,33 @@ def power_of_ten(value: float) -> str:
     return "10" + exponent.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def look_of(library: str) -> Style:
-    """Return the colour and the marker of a library: ours is RPNB's."""
+def style_of(library: str) -> Style:
+    """Return the colour and the marker of a library."""
     return STYLES[[peer.label for peer in PEERS.values()].index(library)]
 
 
-def speed_chart(title: str, figures: Sequence[Figures]) -> Drawing:
-    """Draw a marker a learner: error upwards, rows a second to the right.
+def speed_chart(title: str, summaries: Sequence[LearnerSummary]) -> Drawing:
+    """Draw one marker per learner: error upwards, rows per second to the right.
 
-    A line through a marker is the range of its speed over the rounds. The names stand
+    The line through a marker is the range of its speed over the rounds. The names are
     in a column beside the plot, in the order of the errors, each joined to its marker.
     """
-    speeds = [v for f in figures for v in (f.speed_low, f.speed_high)]
+    speeds = [v for f in summaries for v in (f.speed_low, f.speed_high)]
     x = LogScale(*around(speeds), _LEFT, _WIDTH - _NAMES)
-    top = min(ceiling(max(f.error for f in figures)), 1.0)
+    top = min(ceiling(max(f.error for f in summaries)), 1.0)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
     marks: list[Mark] = list(_axes(x, y))
-    if any(f.rows < f.n for f in figures):
+    if any(f.rows < f.n for f in summaries):
         note = "* on the first rows only"
         marks.append(Label(_WIDTH, 11.0, note, "muted", "end", _SIZE))
-    order = sorted(figures, key=lambda f: (-f.error, -f.speed))
+    order = sorted(summaries, key=lambda f: (-f.error, -f.speed))
     heights = [y(f.error) for f in order]
     rows = spread(heights, _STEP, _TOP, _HEIGHT - _BOTTOM)
     for f, height, row in zip(order, heights, rows, strict=True):
         joint = (x(f.speed), height), (x.end + 4.0, height), (x.end + 18.0, row)
         marks.append(Line(joint, "tie", 0.8))
     for f, height, row in zip(order, heights, rows, strict=True):
-        look = look_of(f.library)
+        look = style_of(f.library)
         ends = (x(f.speed_low), height), (x(f.speed_high), height)
         marks.append(Line(ends, look.role, 1.2))
         tip = f"{f.library}, {f.learner}: {f.speed:,.0f} rows/s, error {f.error:.4f}"
@@ -124,7 +124,7 @@ def _axes(x: LogScale, y: Scale) -> Iterator[Mark]:
         yield Label(place, y.start + 16.0, text, "muted", "middle", 12.0)
     yield Line(((x.start, y.start), (x.end, y.start)), "muted")
     middle = (x.start + x.end) / 2
-    text = "rows a second of processor time, one thread (faster →)"
+    text = "rows per second of processor time, one thread (faster →)"
     yield Label(middle, y.start + 34.0, text, "muted", "middle", 12.0)
     yield Label(0.0, 11.0, "error (better ↓)", "muted", size=12.0)
 
@@ -139,11 +139,11 @@ class Panel:
     low: tuple[float, ...]
     high: tuple[float, ...]
     floor: tuple[float, ...]
-    law: PowerLaw
+    fit: PowerLaw
 
 
 def growth_chart(title: str, panels: Sequence[Panel]) -> Drawing:
-    """Draw a panel a size: measured seconds, the fitted law, and the floor."""
+    """Draw one panel per size: measured seconds, fitted power law, and floor."""
     values = [v for p in panels for v in (*p.low, *p.high, *p.floor)]
     bounds = around(values)
     return beside(title, *(_panel(panel, bounds) for panel in panels))
@@ -163,11 +163,11 @@ def _panel(panel: Panel, bounds: tuple[float, float]) -> Drawing:
         text = power_of_ten(value)
         marks.append(Label(x(value), y.start + 16.0, text, "muted", "middle", 12.0))
     marks.append(Label(0.0, 11.0, f"seconds against {panel.name}", bold=True))
-    law = f"∝ {panel.name}^{panel.law.exponent:.2f}"
-    marks.append(Label(left, 30.0, law, STYLES[0].role, size=12.0))
+    exponent_text = f"∝ {panel.name}^{panel.fit.exponent:.2f}"
+    marks.append(Label(left, 30.0, exponent_text, STYLES[0].role, size=12.0))
     ours, floor = STYLES[:2]
     ends = panel.sizes[0], panel.sizes[-1]
-    fitted = tuple((x(size), y(panel.law(size))) for size in ends)
+    fitted = tuple((x(size), y(panel.fit(size))) for size in ends)
     marks.append(Line(fitted, "muted", 1.0, (2.0, 3.0)))
     below = tuple((x(a), y(b)) for a, b in zip(panel.sizes, panel.floor, strict=True))
     marks.append(Line(below, floor.role, floor.width, floor.dash))

@@ -1,4 +1,4 @@
-"""Where the interpreter of each library is, and making a place for it."""
+"""The interpreter and virtual environment of each library."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from peers.peers import PEERS
 
 
 class MissingLibraryError(Exception):
-    """A library cannot be run; the message says what would help."""
+    """A library is not installed; the message says how to install it."""
 
 
 def interpreter(
@@ -25,15 +25,14 @@ def interpreter(
     Parameters
     ----------
     name
-        One of `PEERS`. rpnb itself always runs here.
+        One of `PEERS`. rpnb itself always runs in this interpreter.
     folder
         Holds a virtual environment by the name of each library. Without it, the
         library must be importable here.
     install
-        Whether to make the environment, and to bring its packages to their newest
-        release.
+        Whether to create the environment and install the newest packages.
     say
-        Takes a line on what is being installed.
+        Called with a line on what is being installed.
     """
     peer = PEERS[name]
     if name == "rpnb":
@@ -59,7 +58,7 @@ def interpreter(
 
 
 def is_here(name: str) -> bool:
-    """Return whether a library can be run by the interpreter that runs us."""
+    """Return whether a library is installed for this interpreter."""
     return find_spec(PEERS[name].module) is not None
 
 

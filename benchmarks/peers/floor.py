@@ -1,4 +1,4 @@
-"""The matrix products that scoring by columns cannot avoid, as fast as BLAS does them.
+"""A lower bound of the cost of scoring by columns: its matrix products by BLAS.
 
 The projection of all rows, X (n, p) times R (p, F), and one pass of scoring, two
 products of an (n, F) and an (F, M) matrix, for Z and for Z²: in single precision, block
@@ -12,13 +12,12 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import down_space_dimension
 
-# The block that served BLAS best, of 256, 1024 and 4096 rows, on four of the paper's
-# datasets.
+# The fastest of 256, 1024 and 4096 rows on four of the paper's datasets.
 _BLOCK = 1024
 
 
 def products(X: FloatArray, M: int, K: int) -> Callable[[], None]:
-    """Return the job of these products for rows X, with its memory already at hand."""
+    """Return a function that computes these products for rows X, without allocating."""
     n, p = X.shape
     F = K * down_space_dimension(p)
     rng = np.random.default_rng(0)

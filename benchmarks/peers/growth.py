@@ -1,8 +1,8 @@
 """How the cost of RPNB grows with rows n, features p, members K and classes M.
 
 One size varies at a time, the others stay. The stream is a mixture of Gaussian classes
-(`rpnb.datasets.streams.mixture`) whose means are as far apart whatever p is. A run is a
-new model and one pass of `predict_then_learn`; the floor is `peers.floor`.
+(`rpnb.datasets.streams.mixture`) with means equally far apart for all p. A run is a new
+model and one pass of `predict_then_learn`; the floor is `peers.floor`.
 """
 
 import time
@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from peers.charts import Panel
 from peers.floor import products
-from peers.showing import three_digits
 from peers.statistics import fit_power_law, spread
+from peers.text_tables import three_digits
 from rpnb import RPNBClassifier
 from rpnb.datasets.streams import mixture
 from rpnb.report.tables import TextTable
@@ -44,7 +44,7 @@ GRID: Mapping[str, tuple[int, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Seconds of one run and of its floor: medians, and the range of the former."""
+    """Seconds of a run (median and range) and of its floor (median)."""
 
     varied: str
     n: int
@@ -65,7 +65,7 @@ def measure_growth(
     grid: Mapping[str, Sequence[int]] = GRID,
     say: Callable[[str], object] = lambda message: None,
 ) -> list[Point]:
-    """Return a point a size; run and floor take turns, `rounds` times."""
+    """Return one point per size; run and floor are measured in turn, `rounds` times."""
     found = []
     for name, values in grid.items():
         for value in values:
@@ -84,8 +84,8 @@ def _point(name: str, sizes: Sizes, rounds: int) -> Point:
     def learn() -> None:
         nonlocal error
         model = RPNBClassifier(n_estimators=sizes.K, random_state=0)
-        answers = model.predict_then_learn(X, y, classes=classes)
-        error = float(np.mean(answers != y))
+        predictions = model.predict_then_learn(X, y, classes=classes)
+        error = float(np.mean(predictions != y))
 
     with threadpool_limits(1):
         multiply = products(X, sizes.M, sizes.K)
@@ -118,7 +118,7 @@ def _seconds(job: Callable[[], object]) -> float:
 
 
 def panels(points: Sequence[Point]) -> list[Panel]:
-    """Return what is drawn: a panel a size that varies, with its law."""
+    """Return one panel per size that varies, with its fitted power law."""
     found = []
     for name in dict.fromkeys(point.varied for point in points):
         here = [point for point in points if point.varied == name]
@@ -132,14 +132,14 @@ def panels(points: Sequence[Point]) -> list[Panel]:
                 low=tuple(point.low for point in here),
                 high=tuple(point.high for point in here),
                 floor=tuple(point.floor for point in here),
-                law=fit_power_law(sizes, seconds),
+                fit=fit_power_law(sizes, seconds),
             )
         )
     return found
 
 
 def table(points: Sequence[Point]) -> TextTable:
-    """Return the table: one line a size that varies."""
+    """Return the table, one line per size that varies."""
     rows = []
     for panel in panels(points):
         here = [point for point in points if point.varied == panel.name]
@@ -151,7 +151,7 @@ def table(points: Sequence[Point]) -> TextTable:
                 panel.name,
                 f"{panel.sizes[0]:,.0f}–{panel.sizes[-1]:,.0f}",
                 f"{three_digits(micro[0])}–{three_digits(micro[-1])}",
-                f"{panel.law.exponent:.2f}",
+                f"{panel.fit.exponent:.2f}",
                 f"{floor.exponent:.2f}",
                 f"{three_digits(min(ratios))}–{three_digits(max(ratios))}",
             )
@@ -159,7 +159,7 @@ def table(points: Sequence[Point]) -> TextTable:
     base = Sizes()
     return TextTable(
         "How the seconds of a run grow",
-        ("size", "from–to", "µs a row", "exponent", "of the floor", "run / floor"),
+        ("size", "from–to", "µs per row", "exponent", "of the floor", "run / floor"),
         tuple(rows),
         (
             f"The other sizes: n = {base.n:,}, p = {base.p}, K = {base.K}, "

@@ -1,11 +1,12 @@
-"""Who takes part: libraries, how each is installed, and its learners."""
+"""The libraries that are compared, how each is installed, and their learners."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-Who: TypeAlias = tuple[tuple[str, str], ...]
+#: A library and one of its learners, by name.
+PeerLearner: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +16,16 @@ class Peer:
     Attributes
     ----------
     label
-        Its name as readers know it.
+        Its display name.
     worker
         Its script in `peers.workers`.
     packages
-        What to install: the newest releases.
+        Packages to install, in their newest releases.
     module
-        What must be importable in its environment.
+        A module that must be importable in its environment.
     learners
-        The worker's name of each learner, and what the table calls it; {K} is the
-        number of members.
+        The name of each learner in the worker's script, and its name in tables; {K} is
+        the number of members.
     """
 
     label: str
@@ -35,7 +36,7 @@ class Peer:
 
 
 #: The learner that all others are compared with.
-REFERENCE = "rpnb", "RPNB"
+REFERENCE: PeerLearner = ("rpnb", "RPNB")
 
 PEERS: Mapping[str, Peer] = MappingProxyType(
     {
@@ -107,7 +108,9 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
 )
 
 
-def contestants(peers: Iterable[str], learners: Iterable[str] | None = None) -> Who:
+def select_learners(
+    peers: Iterable[str], names: Iterable[str] | None = None
+) -> tuple[PeerLearner, ...]:
     """Return the learners of some libraries, all or those named, and RPNB.
 
     Raises
@@ -116,9 +119,9 @@ def contestants(peers: Iterable[str], learners: Iterable[str] | None = None) -> 
         If none of the libraries has a learner by one of the names.
     """
     all_of_them = tuple((peer, key) for peer in peers for key in PEERS[peer].learners)
-    if learners is None:
+    if names is None:
         return all_of_them
-    wanted = set(learners)
+    wanted = set(names)
     known = {key for _, key in all_of_them}
     for name in sorted(wanted - known):
         raise ValueError(

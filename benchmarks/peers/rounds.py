@@ -1,9 +1,9 @@
-"""The same work for everyone, in rounds: each round is one run of each learner.
+"""Interleaved measurements: each round is one run of each learner on the same rows.
 
-Each round has its own permutation or draw. What a learner is compared with in a round
-ran in the same round, and the order rotates, so that a change of the machine's mood
-meets all alike. A learner that would need longer than the limit gets the first rows of
-each stream, as many as it can do in that time.
+Each round has its own permutation or draw. Learners are compared within a round, and
+their order rotates between rounds, so that changes in the load of the machine affect
+all alike. A learner that would exceed the time limit gets only the first rows of each
+stream, as many as it can process in that time.
 """
 
 import tempfile
@@ -11,23 +11,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from peers.asking import WORKERS, Worker, WorkerError, worker
-from peers.peers import PEERS, REFERENCE
+from peers.peers import PEERS, REFERENCE, PeerLearner
+from peers.worker_process import WORKERS, Worker, WorkerError, worker
 from peers.workloads import Workload, workload
 from rpnb.core.kernels.arrays import IntArray
 
-Contestant: TypeAlias = tuple[str, str]
-"""a peer and its learner"""
-
-# Rows of the first try, and by how much the next has more.
-_FIRST_TRY, _MORE = 64, 4
-# So near to the limit is near enough.
-_NEAR = 0.25
-# A run that is shorter is repeated until so many seconds are over.
+# Rows of the first trial, and the factor from one trial to the next.
+_FIRST_TRIAL, _FACTOR = 64, 4
+# Relative difference of the number of rows that is not worth another trial.
+_TOLERANCE = 0.25
+# Shorter runs are repeated until this many seconds are spent.
 _AT_LEAST = 0.2
 
 
@@ -41,21 +38,21 @@ class Plan:
         Names for `workload`.
     interpreters
         Peer -> the interpreter that runs it.
-    contestants
-        Peers and their learners, in the order of the table.
+    learners
+        Libraries and their learners, in the order of the table.
     n, K, rounds, seed
-        Rows of a stream at most, members of the ensembles, rounds, and the first seed.
+        Maximal rows of a stream, members of the ensembles, rounds, and first seed.
     limit
         Seconds of processor time that a run may take.
     scale
-        Whether features are standardised beforehand, by the rows so far.
+        Whether features are standardised beforehand by the rows up to each.
     memory
-        Whether to weigh the models, which takes a new process each.
+        Whether to measure the sizes of models, which takes one new process each.
     """
 
     streams: tuple[str, ...]
     interpreters: dict[str, str]
-    contestants: tuple[Contestant, ...]
+    learners: tuple[PeerLearner, ...]
     n: int
     K: int
     rounds: int
@@ -69,7 +66,7 @@ class Plan:
 class Run:
     """One run: `rows` of the stream's `n` in `seconds` of processor time.
 
-    `reference_error` is what RPNB made of the very same rows.
+    `reference_error` is the error of RPNB on the same rows.
     """
 
     stream: str
@@ -86,8 +83,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
-    """The bytes of a model at the end of a run, and by how much its process grew."""
+class ModelSize:
+    """The size of a model after a run, and the growth of its process, in bytes."""
 
     stream: str
     peer: str
@@ -98,7 +95,7 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A learner that did not run, and why."""
+    """A learner that failed, and why."""
 
     stream: str
     peer: str
@@ -108,40 +105,42 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that was measured."""
+    """All measurements of a plan."""
 
     plan: Plan
     runs: tuple[Run, ...]
-    weights: tuple[Weight, ...]
+    sizes: tuple[ModelSize, ...]
     failures: tuple[Failure, ...]
 
 
 def measure(plan: Plan, say: Callable[[str], object] = lambda message: None) -> Outcome:
-    """Run everyone on every stream; `say` takes a line on what is being done."""
+    """Run all learners on all streams; `say` is called with lines on the progress."""
     runs: list[Run] = []
-    weights: list[Weight] = []
+    sizes: list[ModelSize] = []
     failures: list[Failure] = []
     with ExitStack() as stack:
         workers = {
             peer: stack.enter_context(_worker(peer, python))
             for peer, python in plan.interpreters.items()
         }
-        versions = {peer: w.ask("greet")["version"] for peer, w in workers.items()}
+        versions = {
+            peer: w.request("version")["version"] for peer, w in workers.items()
+        }
         for stream in plan.streams:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            bout = _Bout(plan, stream, workers, versions, folder, say)
-            runs += bout.run()
-            weights += bout.weigh() if plan.memory else []
-            failures += bout.failures
-    return Outcome(plan, tuple(runs), tuple(weights), tuple(failures))
+            benchmark = _StreamBenchmark(plan, stream, workers, versions, folder, say)
+            runs += benchmark.run()
+            sizes += benchmark.measure_sizes() if plan.memory else []
+            failures += benchmark.failures
+    return Outcome(plan, tuple(runs), tuple(sizes), tuple(failures))
 
 
 def _worker(peer: str, python: str) -> AbstractContextManager[Worker]:
     return worker(PEERS[peer].label, python, WORKERS / PEERS[peer].worker)
 
 
-class _Bout:
-    """One stream: warming up, the rounds, and the weighing."""
+class _StreamBenchmark:
+    """The measurements on one stream: warm-up, rounds, and sizes of models."""
 
     def __init__(
         self,
@@ -166,11 +165,11 @@ class _Bout:
             np.savez(path, X=work.X, y=work.y)
             self.works.append(work)
             self.files.append(str(path))
-        self.rows: dict[Contestant, int] = {}
+        self.rows: dict[PeerLearner, int] = {}
 
     def run(self) -> list[Run]:
-        """Return the runs of all rounds, those of one round together."""
-        for peer, learner in self.plan.contestants:
+        """Return the runs of all rounds, round by round."""
+        for peer, learner in self.plan.learners:
             self.say(f"{self.stream}: warming up {PEERS[peer].label}, {learner}")
             self._try((peer, learner), self._warm_up)
         found: list[Run] = []
@@ -179,101 +178,101 @@ class _Bout:
             found += self._round(number)
         return found
 
-    def weigh(self) -> list[Weight]:
-        """Return what each model weighs, in a new process each."""
-        found: list[Weight] = []
+    def measure_sizes(self) -> list[ModelSize]:
+        """Return the size of each model, measured in a new process each."""
+        found: list[ModelSize] = []
 
-        def weigh(contestant: Contestant) -> None:
-            peer, learner = contestant
+        def measure_size(key: PeerLearner) -> None:
+            peer, learner = key
             with _worker(peer, self.plan.interpreters[peer]) as fresh:
-                answer = fresh.ask("weigh", **self._request(contestant, 0))
-            weight = (answer["bytes"], answer["peak"])
-            found.append(Weight(self.stream, peer, learner, *weight))
+                result = fresh.request("size", **self._request(key, 0))
+            measured = (result["bytes"], result["peak"])
+            found.append(ModelSize(self.stream, peer, learner, *measured))
 
-        self.say(f"{self.stream}: weighing")
-        for contestant in list(self.rows):
-            self._try(contestant, weigh)
+        self.say(f"{self.stream}: measuring sizes of models")
+        for key in list(self.rows):
+            self._try(key, measure_size)
         return found
 
-    def _warm_up(self, contestant: Contestant) -> None:
-        """Load and compile; find out how many rows fit into the limit."""
+    def _warm_up(self, key: PeerLearner) -> None:
+        """Load and compile a learner, and find how many rows fit into the limit."""
         n, limit = len(self.works[0].X), self.plan.limit
-        rows = min(_FIRST_TRY, n)
-        self._ask(contestant, 0, rows)
+        rows = min(_FIRST_TRIAL, n)
+        self._run(key, 0, rows)
         while True:
-            seconds = self._ask(contestant, 0, rows)["seconds"]
-            if rows == n or seconds * _MORE > limit:
+            seconds = self._run(key, 0, rows)["seconds"]
+            if rows == n or seconds * _FACTOR > limit:
                 break
-            rows = min(rows * _MORE, n)
-        for _ in range(2):  # what is compiled while it runs was slow the first time
+            rows = min(rows * _FACTOR, n)
+        for _ in range(2):  # the first trial may include compilation
             wanted = max(min(int(rows * limit / seconds), n), 1)
-            if abs(wanted - rows) <= _NEAR * rows and not rows < wanted == n:
+            if abs(wanted - rows) <= _TOLERANCE * rows and not rows < wanted == n:
                 break
             rows = wanted
-            seconds = self._ask(contestant, 0, rows)["seconds"]
-        self.rows[contestant] = rows
+            seconds = self._run(key, 0, rows)["seconds"]
+        self.rows[key] = rows
 
     def _round(self, number: int) -> list[Run]:
         work = self.works[number]
         order = list(self.rows)
         order = order[number % len(order) :] + order[: number % len(order)]
-        answers = {}
+        results = {}
 
-        def one(contestant: Contestant) -> None:
-            rows = self.rows[contestant]
-            answers[contestant] = self._ask(contestant, number, rows, _AT_LEAST)
+        def run(key: PeerLearner) -> None:
+            rows = self.rows[key]
+            results[key] = self._run(key, number, rows, _AT_LEAST)
 
-        for contestant in order:
-            self._try(contestant, one)
+        for key in order:
+            self._try(key, run)
         reference: IntArray | None = None
-        if REFERENCE in answers:
-            reference = answers[REFERENCE]["arrays"]["labels"]
+        if REFERENCE in results:
+            reference = results[REFERENCE]["arrays"]["labels"]
         return [
             Run(
                 self.stream,
-                contestant[0],
-                self.versions[contestant[0]],
-                contestant[1],
+                key[0],
+                self.versions[key[0]],
+                key[1],
                 number,
                 len(work.X),
-                self.rows[contestant],
-                answer["seconds"],
-                answer["wall"],
-                _error(answer["arrays"]["labels"], work.y),
-                _error_there(reference, work.y, self.rows[contestant]),
+                self.rows[key],
+                result["seconds"],
+                result["wall"],
+                _error(result["arrays"]["labels"], work.y),
+                _error_on_first(reference, work.y, self.rows[key]),
             )
-            for contestant, answer in answers.items()
+            for key, result in results.items()
         ]
 
-    def _ask(
-        self, contestant: Contestant, number: int, rows: int, at_least: float = 0.0
+    def _run(
+        self, key: PeerLearner, number: int, rows: int, at_least: float = 0.0
     ) -> dict[str, Any]:
-        request = self._request(contestant, number) | {"n": rows}
-        return self.workers[contestant[0]].ask("run", at_least=at_least, **request)
+        request = self._request(key, number) | {"n": rows}
+        return self.workers[key[0]].request("run", at_least=at_least, **request)
 
-    def _request(self, contestant: Contestant, number: int) -> dict[str, object]:
+    def _request(self, key: PeerLearner, number: int) -> dict[str, object]:
         return {
-            "learner": contestant[1],
+            "learner": key[1],
             "rows": self.files[number],
-            "n": self.rows.get(contestant, 0),
+            "n": self.rows.get(key, 0),
             "M": max(work.M for work in self.works),
             "K": self.plan.K,
             "seed": self.plan.seed + number,
         }
 
-    def _try(self, contestant: Contestant, job: Callable[[Contestant], object]) -> None:
+    def _try(self, key: PeerLearner, job: Callable[[PeerLearner], object]) -> None:
         try:
-            job(contestant)
+            job(key)
         except WorkerError as error:
-            self.rows.pop(contestant, None)
-            self.failures.append(Failure(self.stream, *contestant, str(error)))
+            self.rows.pop(key, None)
+            self.failures.append(Failure(self.stream, *key, str(error)))
 
 
 def _error(labels: IntArray, y: IntArray) -> float:
     return float(np.mean(labels != y[: len(labels)]))
 
 
-def _error_there(labels: IntArray | None, y: IntArray, rows: int) -> float | None:
+def _error_on_first(labels: IntArray | None, y: IntArray, rows: int) -> float | None:
     if labels is None or len(labels) < rows:
         return None
     return _error(labels[:rows], y)

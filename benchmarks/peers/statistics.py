@@ -1,4 +1,4 @@
-"""Medians with their spread, and the exponent of a power law."""
+"""Medians with their range, and the fit of a power law."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The median of some numbers, the least and the greatest."""
+    """Median, minimum and maximum of some numbers."""
 
     median: float
     low: float
@@ -37,7 +37,7 @@ class PowerLaw:
 
 
 def fit_power_law(x: Sequence[float], y: Sequence[float]) -> PowerLaw:
-    """Return the power law nearest to the points: least squares between logarithms.
+    """Return the power law fitted to points by least squares of logarithms.
 
     >>> fit_power_law([1.0, 10.0, 100.0], [3.0, 300.0, 30000.0])
     PowerLaw(exponent=2.0, factor=3.0)

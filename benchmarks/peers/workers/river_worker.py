@@ -30,7 +30,7 @@ def make(learner: str, p: int, M: int, K: int, seed: int) -> Any:
 
 
 def test_then_train(learner: str, model: Any, rows: Any) -> Any:
-    """Return the labels; no answer is None."""
+    """Return the labels, -1 without a prediction."""
     labels = []
     predict, learn = model.predict_one, model.learn_one
     for x, label in rows:

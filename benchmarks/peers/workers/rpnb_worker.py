@@ -1,4 +1,4 @@
-"""Our own learners, asked as the others are; see serving.py."""
+"""The learners of rpnb; see serving.py."""
 
 import tempfile
 from importlib import import_module
@@ -14,7 +14,7 @@ def version() -> str:
 
 
 def prepare(learner: str, X: np.ndarray, y: np.ndarray, M: int) -> Any:
-    """Return the arrays, and the classes, which every learner is told beforehand."""
+    """Return the arrays, and the classes, which are declared beforehand."""
     return X, y, np.arange(M)
 
 

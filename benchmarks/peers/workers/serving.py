@@ -1,12 +1,12 @@
-"""A worker's loop: a request is a line of JSON, the answer too; rows are .npz files.
+"""The loop of a worker: requests and replies are lines of JSON, rows are .npz files.
 
 Run by the interpreter of a library's environment, which need not have rpnb::
 
     python serving.py PATH/TO/NAME_worker.py
 
-The module that is named holds what only this library can say (`Library`), and may hold
-more jobs in a dictionary `JOBS`. The process keeps to one processor, so that a library
-cannot be faster by threads.
+The script named on the command line has the functions of `Library`, and may have more
+jobs in a dictionary `JOBS`. The process is bound to one processor, so that no library
+gains by threads.
 """
 
 import contextlib
@@ -25,17 +25,17 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 Request: TypeAlias = dict[str, Any]
-Answer: TypeAlias = dict[str, Any]
+Reply: TypeAlias = dict[str, Any]
 
 
 class Library(Protocol):
-    """What a worker's module has; `learner` is a name that the module knows."""
+    """The functions of a library's script; `learner` is the name of a learner."""
 
     def version(self) -> str:
         """Return the library's release."""
 
     def prepare(self, learner: str, X: np.ndarray, y: np.ndarray, M: int) -> Any:
-        """Return rows in the form in which the library takes them, labels 0 .. M-1."""
+        """Return rows in the form that the library expects, labels 0 .. M-1."""
 
     def make(self, learner: str, p: int, M: int, K: int, seed: int) -> Any:
         """Return a new model; K members if it is an ensemble of that many."""
@@ -43,18 +43,18 @@ class Library(Protocol):
     def test_then_train(self, learner: str, model: Any, rows: Any) -> Any:
         """Return the labels (n,), each predicted before its row was learnt.
 
-        A label outside of 0 .. M-1 says that there was no answer.
+        A label outside of 0 .. M-1 means no prediction.
         """
 
     def size(self, learner: str, model: Any, rows: Any) -> int | None:
-        """Return the bytes of the model as the library would save it, if it can."""
+        """Return the bytes of the saved model, None if it cannot be saved."""
 
 
-def run(library: Library, request: Request) -> Answer:
-    """Test, then train, until `at_least` seconds are spent; answer with the median.
+def run(library: Library, request: Request) -> Reply:
+    """Test, then train, until `at_least` seconds are spent; reply with the median.
 
-    The clock runs from making the model to the last row learnt; it counts the
-    processor time of all threads of the process.
+    The time is from constructing the model to the last row learnt, and is the processor
+    time of all threads of the process.
     """
     learner, M, K = request["learner"], request["M"], request["K"]
     X, y = _rows(request)
@@ -62,16 +62,16 @@ def run(library: Library, request: Request) -> Answer:
     seconds: list[float] = []
     walls: list[float] = []
     while not seconds or sum(seconds) < request["at_least"]:
-        model = None  # the last run's goes before the next is made
+        model = None  # free the model of the last run first
         gc.collect()
-        gc.freeze()  # prepared rows are not looked through again while the clock runs
+        gc.freeze()  # keeps the garbage collector off the rows
         began, wall = time.process_time(), time.perf_counter()
         model = library.make(learner, X.shape[1], M, K, request["seed"])
         labels = library.test_then_train(learner, model, rows)
         seconds.append(time.process_time() - began)
         walls.append(time.perf_counter() - wall)
     gc.unfreeze()
-    np.savez(request["answer"], labels=np.asarray(labels, np.int64))
+    np.savez(request["output"], labels=np.asarray(labels, np.int64))
     return {
         "seconds": float(np.median(seconds)),
         "wall": float(np.median(walls)),
@@ -79,33 +79,33 @@ def run(library: Library, request: Request) -> Answer:
     }
 
 
-def weigh(library: Library, request: Request) -> Answer:
-    """Answer with the bytes of the model, and by how much the process grew for it."""
+def measure_size(library: Library, request: Request) -> Reply:
+    """Reply with the bytes of the model, and the growth of the process for it."""
     learner, M, K = request["learner"], request["M"], request["K"]
     X, y = _rows(request)
-    # The first rows load and compile what later ones need; that is not the model's.
+    # Load and compile with a few rows first: that memory is not the model's.
     model = library.make(learner, X.shape[1], M, min(K, 2), request["seed"])
     library.test_then_train(learner, model, library.prepare(learner, X[:32], y[:32], M))
     rows = library.prepare(learner, X, y, M)
     model = None
     gc.collect()
-    _give_back()
-    before = _high_water(reset=True)
+    _release_memory()
+    before = _peak_memory(reset=True)
     model = library.make(learner, X.shape[1], M, K, request["seed"])
     library.test_then_train(learner, model, rows)
-    peak = None if before is None else max((_high_water() or 0) - before, 0)
+    peak = None if before is None else max((_peak_memory() or 0) - before, 0)
     return {"bytes": library.size(learner, model, rows), "peak": peak}
 
 
-def greet(library: Library, request: Request) -> Answer:
-    """Answer with the library's release."""
+def report_version(library: Library, request: Request) -> Reply:
+    """Reply with the library's release."""
     return {"version": library.version()}
 
 
-JOBS: dict[str, Callable[[Any, Request], Answer]] = {
+JOBS: dict[str, Callable[[Any, Request], Reply]] = {
     "run": run,
-    "weigh": weigh,
-    "greet": greet,
+    "size": measure_size,
+    "version": report_version,
 }
 
 
@@ -114,10 +114,10 @@ def _rows(request: Request) -> tuple[np.ndarray, np.ndarray]:
         return arrays["X"][: request["n"]], arrays["y"][: request["n"]]
 
 
-def _high_water(reset: bool = False) -> int | None:
-    """Return the most bytes that the process had at once in memory, if it is known.
+def _peak_memory(reset: bool = False) -> int | None:
+    """Return the peak memory of the process in bytes, None if unknown.
 
-    Where the system allows, `reset` begins anew with what it has now.
+    With `reset`, the peak restarts from the present, if the system allows it.
     """
     if reset:
         with contextlib.suppress(OSError):
@@ -134,15 +134,15 @@ def _high_water(reset: bool = False) -> int | None:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def _give_back() -> None:
+def _release_memory() -> None:
     """Return freed memory to the system, so that using it again shows as growth."""
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # glibc has it
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
-    # Whatever a library prints is no answer, not even what compiled code prints.
+    """Reply to requests until the input ends."""
+    # What a library prints, also from compiled code, must not mix with replies.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     if hasattr(os, "sched_setaffinity"):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-#: One passive-aggressive step a row: what PassiveAggressiveClassifier, which 1.8
-#: deprecates, did, in the words that its warning gives.
+#: One passive-aggressive step per row: the replacement that scikit-learn 1.8 names when
+#: it deprecates PassiveAggressiveClassifier.
 PASSIVE_AGGRESSIVE = {
     "loss": "hinge",
     "penalty": None,
@@ -38,11 +38,13 @@ def make(learner: str, p: int, M: int, K: int, seed: int) -> Any:
 
 
 def test_then_train(learner: str, model: Any, rows: Any) -> Any:
-    """Return the labels; there is no answer before the first row."""
+    """Return the labels; -1 for the first row, before which there is no model."""
     pairs, classes = rows
     labels = [-1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # a line a row would be most of the time
+        warnings.simplefilter(
+            "ignore"
+        )  # one warning per row would take most of the time
         x, label = pairs[0]
         model.partial_fit(x, label, classes=classes)
         for x, label in pairs[1:]:

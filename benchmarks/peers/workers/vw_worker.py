@@ -1,9 +1,9 @@
 """Vowpal Wabbit's one-against-all from text lines; see serving.py.
 
-Two packages bring it to Python, `vowpalwabbit` and `vowpal-wabbit-next`. With either
-it is asked in two ways: a loop over text lines in which `learn` returns the prediction
-that it made before it learnt, and its own driver, which reads a file of these lines.
-The first package has a third, the loop by the calls below its Python wrapping.
+Two packages provide it, `vowpalwabbit` and `vowpal-wabbit-next`. Both are measured in
+two ways: a loop over text lines in which `learn` returns the prediction made before
+learning, and their own driver, which reads a file of these lines. The first package
+is also measured by a loop over the calls below its Python classes.
 """
 
 import tempfile
@@ -34,11 +34,11 @@ def prepare(learner: str, X: np.ndarray, y: np.ndarray, M: int) -> Any:
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / "rows.txt"
     path.write_text("\n".join(lines) + "\n")
-    return folder, path  # the folder goes when the rows go
+    return folder, path  # the folder is deleted with the rows
 
 
 def make(learner: str, p: int, M: int, K: int, seed: int) -> Any:
-    """Return a workspace; the driver makes its own, and gets the words for it."""
+    """Return a workspace, or the arguments of the driver, which makes its own."""
     words = ["--oaa", str(M), "--quiet", "--random_seed", str(seed)]
     if learner == "driver":
         return words
@@ -53,19 +53,19 @@ def test_then_train(learner: str, model: Any, rows: Any) -> Any:
         path = rows[1]
         labels = path.with_suffix(".labels")
         _drive([*model, "--data", str(path), "--predictions", str(labels)])
-        answers = np.array(labels.read_text().split(), np.int64)
+        labels_from_1 = np.array(labels.read_text().split(), np.int64)
     elif NEXT:
         parser = import_module("vowpal_wabbit_next").TextFormatParser(model)
         parse, learn = parser.parse_line, model.predict_then_learn_one
-        answers = np.array([learn(parse(line)) for line in rows])
+        labels_from_1 = np.array([learn(parse(line)) for line in rows])
     else:
         loop = _bare_loop if learner == "bare calls" else _loop
-        answers = np.array(loop(model, rows))
-    return answers - 1
+        labels_from_1 = np.array(loop(model, rows))
+    return labels_from_1 - 1
 
 
 def size(learner: str, model: Any, rows: Any) -> int:
-    """Return the bytes of the model file that it writes."""
+    """Return the bytes of the saved model file."""
     if learner != "driver" and NEXT:
         return len(model.serialize())
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def _drive(words: list[str]) -> None:
 
 
 def _loop(model: Any, lines: list[str]) -> list[int]:
-    """Return what `learn` predicted before it learnt."""
+    """Return the predictions that `learn` made before learning."""
     labels = []
     parse, learn, finish = model.parse, model.learn, model.finish_example
     for line in lines:
@@ -98,10 +98,10 @@ def _loop(model: Any, lines: list[str]) -> list[int]:
 
 
 def _bare_loop(model: Any, lines: list[str]) -> list[int]:
-    """Do the same by the calls in which those end.
+    """Return the same by private calls.
 
-    `Workspace.parse`, `learn` and `finish_example` check types and make a second
-    object around every example; that is left out, and private names are used.
+    `Workspace.parse`, `learn` and `finish_example` check types and wrap every example
+    in a second object; the private calls do not.
     """
     vw = import_module("vowpalwabbit.pyvw").pylibvw.vw
     parse, learn, finish = vw._parse, vw.learn, vw._finish_example

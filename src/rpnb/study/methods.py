@@ -1,7 +1,6 @@
-"""The methods of a study: the paper's six, two plain references, all other learners.
+"""The methods of a study: the paper's six, two references, and all other learners.
 
-A method is a learner with parameters. Learners other than RPNB are found by name in
-`rpnb.estimators.registry`.
+A method is a learner of `rpnb.estimators.registry` with parameters.
 """
 
 import difflib

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from rpnb.datasets import paper
 from rpnb.datasets.paper import Comparison
+from rpnb.estimators.registry import RPNB
 from rpnb.study.methods import REFERENCES
 from rpnb.study.records import RunRecord, Runs
 from rpnb.study.statistics import (
@@ -24,7 +25,6 @@ from rpnb.study.statistics import (
 
 Measure: TypeAlias = Literal["error", "f1"]
 
-RPNB = "RPNB"
 BETTER: Mapping[Measure, Better] = {"error": "low", "f1": "high"}
 #: The datasets of Figure 3.
 UPDATES_ON = ("GM", "Conn Bench Vowel")

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from rpnb.datasets.paper import Comparison
+from rpnb.estimators.registry import RPNB
 from rpnb.report.tables import DASH, TextTable, to_csv, to_markdown, to_text
 from rpnb.study.agreement import Agreement, Figure, Verdict, root_mean_square
 from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.methods import notes_on
 from rpnb.study.statistics import LEVEL
-from rpnb.study.tables import RPNB, Measure
+from rpnb.study.tables import Measure
 
 _FIGURES: Mapping[Figure, str] = {
     "error": MEASURES["error"],

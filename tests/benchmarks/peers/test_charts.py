@@ -15,12 +15,12 @@ from peers.charts import (
     power_of_ten,
     speed_chart,
 )
-from peers.figures import Figures
 from peers.statistics import PowerLaw
+from peers.summary import LearnerSummary
 from rpnb.report.charts.drawing import Dot, Label, Line
 from rpnb.report.charts.svg import standalone
 
-RPNB = Figures(
+RPNB = LearnerSummary(
     stream="mixture", library="rpnb", version="1", learner="RPNB, K = 200", n=1000,
     rows=1000, rounds=3, speed=1e5, speed_low=9e4, speed_high=1.2e5, speed_wall=1e5,
     error=0.2, reference_error=0.2, ratio=1.0, ratio_low=1.0, ratio_high=1.0,

@@ -39,7 +39,7 @@ def test_the_table_has_both_exponents_and_the_range_of_ratios() -> None:
     )
     (n, K) = panels(points)
     assert (n.name, n.sizes, n.floor) == ("n", (1000.0, 10_000.0), (0.005, 0.02))
-    assert K.law(50.0) == pytest.approx(0.02)
+    assert K.fit(50.0) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("n", [1, 1024, 1500])

@@ -4,18 +4,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from peers.figures import summarise
-from peers.peers import contestants
-from peers.rounds import Failure, Outcome, Plan, Run, Weight, measure
-from peers.showing import amount, table, three_digits
+from peers.peers import select_learners
+from peers.rounds import Failure, ModelSize, Outcome, Plan, Run, measure
+from peers.summary import summarise
+from peers.text_tables import amount, table, three_digits
 from peers.workloads import workload
 from rpnb import RPNBClassifier
 
-WHO = (("rpnb", "RPNB"), ("river", "GaussianNB"))
+LEARNERS = (("rpnb", "RPNB"), ("river", "GaussianNB"))
 PLAN = Plan(
     streams=("mixture",),
     interpreters={"rpnb": sys.executable, "river": sys.executable},
-    contestants=WHO,
+    learners=LEARNERS,
     n=120,
     K=4,
     rounds=2,
@@ -29,13 +29,13 @@ def outcome() -> Outcome:
     return measure(PLAN)
 
 
-def test_everyone_gets_every_round(outcome: Outcome) -> None:
+def test_every_learner_runs_in_every_round(outcome: Outcome) -> None:
     assert outcome.failures == ()
     assert {(run.peer, run.learner, run.round) for run in outcome.runs} == {
-        (*who, number) for who in WHO for number in (0, 1)
+        (*key, number) for key in LEARNERS for number in (0, 1)
     }
     assert all(run.rows == run.n == 120 for run in outcome.runs)
-    assert {(weight.peer, weight.learner) for weight in outcome.weights} == set(WHO)
+    assert {(size.peer, size.learner) for size in outcome.sizes} == set(LEARNERS)
 
 
 def test_errors_are_those_of_the_rows_of_the_round(outcome: Outcome) -> None:
@@ -54,7 +54,7 @@ def test_errors_are_those_of_the_rows_of_the_round(outcome: Outcome) -> None:
 def test_a_learner_that_is_too_slow_gets_the_first_rows() -> None:
     plan = replace(
         PLAN,
-        contestants=(WHO[0], ("sklearn", "SGDClassifier")),
+        learners=(LEARNERS[0], ("sklearn", "SGDClassifier")),
         interpreters={"rpnb": sys.executable, "sklearn": sys.executable},
         n=3000,
         rounds=1,
@@ -72,14 +72,14 @@ def test_a_learner_that_is_too_slow_gets_the_first_rows() -> None:
 
 
 def test_a_failure_is_told_and_stops_no_one_else() -> None:
-    who = (*WHO, ("river", "Bagging"))
-    plan = replace(PLAN, K=1, contestants=who, rounds=1, memory=False)
+    learners = (*LEARNERS, ("river", "Bagging"))
+    plan = replace(PLAN, K=1, learners=learners, rounds=1, memory=False)
     outcome = measure(plan)  # River's bagging wants two members
     (failure,) = outcome.failures
     assert (failure.peer, failure.learner) == ("river", "Bagging")
     assert "At least 2 models" in failure.message
     assert len(outcome.runs) == 2
-    assert outcome.weights == ()
+    assert outcome.sizes == ()
     shown = table("mixture", summarise(outcome), outcome)
     assert any("River, Bagging, failed" in note for note in shown.notes)
 
@@ -96,12 +96,12 @@ def made_up() -> Outcome:
         *(run("rpnb", "RPNB", i, s) for i, s in enumerate((0.01, 0.02, 0.04))),
         *(run("river", "GaussianNB", i, s, 500) for i, s in enumerate((1, 3, 1))),
     )
-    weights = (Weight("mixture", "rpnb", "RPNB", 181_175, 2_000_000),)
+    sizes = (ModelSize("mixture", "rpnb", "RPNB", 181_175, 2_000_000),)
     failures = (Failure("mixture", "river", "Bagging", "too large"),)
-    return Outcome(replace(PLAN, rounds=3), runs, weights, failures)
+    return Outcome(replace(PLAN, rounds=3), runs, sizes, failures)
 
 
-def test_figures_are_medians_and_ratios_within_a_round() -> None:
+def test_summaries_are_medians_and_ratios_within_a_round() -> None:
     ours, river = summarise(made_up())
     assert (ours.speed, ours.speed_low, ours.speed_high) == (50e3, 25e3, 100e3)
     assert ours.speed_wall == 25e3
@@ -162,10 +162,10 @@ def test_bytes_are_read_by_people() -> None:
 
 
 def test_learners_are_chosen_by_name_and_rpnb_stays() -> None:
-    assert contestants(["rpnb", "river"], ["Bagging"]) == (
+    assert select_learners(["rpnb", "river"], ["Bagging"]) == (
         ("rpnb", "RPNB"),
         ("river", "Bagging"),
     )
-    assert ("river", "GaussianNB") in contestants(["rpnb", "river"])
+    assert ("river", "GaussianNB") in select_learners(["rpnb", "river"])
     with pytest.raises(ValueError, match="got 'Oracle'"):
-        contestants(["rpnb"], ["Oracle"])
+        select_learners(["rpnb"], ["Oracle"])

@@ -1,4 +1,4 @@
-"""The talk with real workers, in the interpreter that runs the tests.
+"""Requests to real workers, in the interpreter that runs the tests.
 
 Libraries that are not here are tested where RPNB_ENVIRONMENTS names a folder of
 environments, as `python -m peers --environments` takes it.
@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from peers.asking import WORKERS, Worker, WorkerError, worker
 from peers.peers import PEERS
+from peers.worker_process import WORKERS, Worker, WorkerError, worker
 from rpnb import RPNBClassifier
 from rpnb.datasets.streams import mixture
 
@@ -61,8 +61,8 @@ def expected(name: str, X: np.ndarray, y: np.ndarray) -> list[int]:
     if name == "river":
         bayes = import_module("river.naive_bayes").GaussianNB()
         for x, label in zip(X.tolist(), y.tolist(), strict=True):
-            answer = bayes.predict_one(dict(enumerate(x)))
-            labels.append(-1 if answer is None else answer)
+            predicted = bayes.predict_one(dict(enumerate(x)))
+            labels.append(-1 if predicted is None else predicted)
             bayes.learn_one(dict(enumerate(x)), label)
         return labels
     classifier = GaussianNB()
@@ -78,45 +78,47 @@ def test_labels_are_those_of_the_plain_loop(
 ) -> None:
     name, running = peer
     learner = next(iter(PEERS[name].learners))
-    answer = running.ask("run", **request(file, learner))
+    reply = running.request("run", **request(file, learner))
     X, y = rows
-    assert answer["arrays"]["labels"].tolist() == expected(name, X, y)
-    assert answer["seconds"] > 0.0
-    assert answer["runs"] == 1
-    part = running.ask("run", **request(file, learner, n=7))["arrays"]["labels"]
+    assert reply["arrays"]["labels"].tolist() == expected(name, X, y)
+    assert reply["seconds"] > 0.0
+    assert reply["runs"] == 1
+    part = running.request("run", **request(file, learner, n=7))["arrays"]["labels"]
     assert part.tolist() == expected(name, X[:7], y[:7])
 
 
-def test_every_learner_answers_and_can_be_weighed(
+def test_every_learner_predicts_and_has_a_size(
     peer: tuple[str, Worker], file: str
 ) -> None:
     name, running = peer
     for learner in PEERS[name].learners:
-        labels = running.ask("run", **request(file, learner, n=20))["arrays"]["labels"]
+        labels = running.request("run", **request(file, learner, n=20))["arrays"][
+            "labels"
+        ]
         assert labels.shape == (20,)
         assert np.isin(labels[1:], range(M)).all()
-        weight = running.ask("weigh", **request(file, learner))
-        assert weight["bytes"] > 100
-        assert weight["peak"] is None or weight["peak"] >= 0
+        size = running.request("size", **request(file, learner))
+        assert size["bytes"] > 100
+        assert size["peak"] is None or size["peak"] >= 0
 
 
 def test_a_worker_says_its_release_and_survives_a_bad_request(
     peer: tuple[str, Worker], file: str
 ) -> None:
     name, running = peer
-    assert running.ask("greet")["version"][0].isdigit()
+    assert running.request("version")["version"][0].isdigit()
     with pytest.raises(WorkerError, match=f"{PEERS[name].label}: .*rows-that-are-not"):
-        running.ask("run", **request("rows-that-are-not", "GaussianNB"))
-    running.ask("run", **request(file, "GaussianNB", n=5))
+        running.request("run", **request("rows-that-are-not", "GaussianNB"))
+    running.request("run", **request(file, "GaussianNB", n=5))
 
 
 def test_short_runs_are_repeated(peer: tuple[str, Worker], file: str) -> None:
     _, running = peer
     short = request(file, "GaussianNB", n=2)
-    running.ask("run", **short)  # the first may load and compile
-    seconds = running.ask("run", **short)["seconds"]
-    answer = running.ask("run", **short | {"at_least": 5 * seconds})
-    assert answer["runs"] > 1
+    running.request("run", **short)  # the first may load and compile
+    seconds = running.request("run", **short)["seconds"]
+    reply = running.request("run", **short | {"at_least": 5 * seconds})
+    assert reply["runs"] > 1
 
 
 def test_a_worker_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
@@ -128,10 +130,10 @@ def test_a_worker_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> N
             WorkerError, match=r"Broken: its process has ended: .*no such lib"
         ),
     ):
-        running.ask("greet")
+        running.request("version")
 
 
-def test_what_a_library_prints_is_no_answer_and_a_worker_has_one_processor(
+def test_what_a_library_prints_is_no_reply_and_a_worker_has_one_processor(
     tmp_path: Path,
 ) -> None:
     module = tmp_path / "noisy_worker.py"
@@ -146,7 +148,7 @@ def test_what_a_library_prints_is_no_answer_and_a_worker_has_one_processor(
         "    return threads * len(os.sched_getaffinity(0))\n"
     )
     with worker("Noisy", sys.executable, module) as running:
-        assert running.ask("greet") == {"version": "1"}
+        assert running.request("version") == {"version": "1"}
 
 
 @pytest.mark.skipif(ELSEWHERE is None, reason="RPNB_ENVIRONMENTS names no folder")
@@ -156,14 +158,14 @@ def test_peers_in_their_own_environments(name: str, file: str) -> None:
     found = {}
     with worker(name, python, WORKERS / PEERS[name].worker) as running:
         for learner in PEERS[name].learners:
-            answer = running.ask("run", **request(file, learner))
-            found[learner] = answer["arrays"]["labels"]
+            reply = running.request("run", **request(file, learner))
+            found[learner] = reply["arrays"]["labels"]
             assert found[learner].shape == (ROWS,)
             assert np.isin(found[learner], range(M)).all()
-            weight = running.ask("weigh", **request(file, learner))["bytes"]
+            size = running.request("size", **request(file, learner))["bytes"]
             # Java cannot serialise Streaming Random Patches.
-            assert (weight is None) == (learner == "StreamingRandomPatches")
-            assert weight is None or weight > 100
+            assert (size is None) == (learner == "StreamingRandomPatches")
+            assert size is None or size > 100
     if name.startswith("vw"):  # one learner, asked in several ways
         first = found.pop("text lines")
         for labels in found.values():

@@ -1,13 +1,13 @@
-"""Figures as a table, and as files."""
+"""Summaries as text tables, and tables and charts as files."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from peers.charts import speed_chart
-from peers.figures import Figures
 from peers.peers import PEERS
 from peers.rounds import Outcome
+from peers.summary import LearnerSummary
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.files import chart_files, write_files
 from rpnb.report.html import slug
@@ -28,18 +28,19 @@ _HEADER = (
 )
 
 
-def table(stream: str, figures: Sequence[Figures], outcome: Outcome) -> TextTable:
+def table(
+    stream: str, summaries: Sequence[LearnerSummary], outcome: Outcome
+) -> TextTable:
     """Return the table of one stream."""
-    here = [f for f in figures if f.stream == stream]
+    here = [f for f in summaries if f.stream == stream]
     plan = outcome.plan
     scaled = ", features standardised by the rows so far" if plan.scale else ""
     notes = [
         "rows/s: of processor time, one thread, median of "
         f"{plan.rounds} interleaved rounds; a round is one permutation or draw.",
-        "error: share of labels that were wrong when predicted; RPNB's: on the same "
-        "rows.",
+        "error: share of wrong predictions; RPNB's: that of RPNB on the same rows.",
         "model: as saved (rpnb, VW) or serialised. memory: growth of a new process.",
-        "RPNB ×: RPNB's rows/s divided by this learner's in the same round.",
+        "RPNB ×: rows/s of RPNB divided by those of this learner in the same round.",
     ]
     if any(f.rows < f.n for f in here):
         notes.append(f"*: only the first rows, as many as take about {plan.limit:g} s.")
@@ -57,7 +58,7 @@ def table(stream: str, figures: Sequence[Figures], outcome: Outcome) -> TextTabl
     )
 
 
-def _cells(f: Figures) -> tuple[str, ...]:
+def _cells(f: LearnerSummary) -> tuple[str, ...]:
     return (
         f"{f.library} {f.version}",
         f.learner,
@@ -76,7 +77,7 @@ def _cells(f: Figures) -> tuple[str, ...]:
 
 
 def three_digits(value: float) -> str:
-    """Return a positive number with three digits that count.
+    """Return a positive number with three significant digits.
 
     >>> three_digits(123456.0), three_digits(12.345), three_digits(0.01234)
     ('123,000', '12.3', '0.0123')
@@ -88,7 +89,7 @@ def three_digits(value: float) -> str:
 
 
 def amount(count: int | None) -> str:
-    """Return bytes as people read them.
+    """Return a number of bytes with a unit.
 
     >>> amount(512), amount(181_175), amount(96_474_100), amount(None)
     ('512 B', '181 kB', '96.5 MB', '—')
@@ -101,28 +102,28 @@ def amount(count: int | None) -> str:
     return f"{count} B"
 
 
-def write(
-    figures: Sequence[Figures], outcome: Outcome, directory: Path, command: str
+def write_tables(
+    summaries: Sequence[LearnerSummary], outcome: Outcome, directory: Path, command: str
 ) -> list[Path]:
-    """Write tables as Markdown, figures and runs as CSV, a chart a stream.
+    """Write tables as Markdown, summaries and runs as CSV, and one chart per stream.
 
     Returns
     -------
     list
         The files.
     """
-    tables = [to_markdown(table(s, figures, outcome)) for s in outcome.plan.streams]
+    tables = [to_markdown(table(s, summaries, outcome)) for s in outcome.plan.streams]
     texts = {
         "bench.md": f"`{command}`\n\n" + "\n".join(tables),
-        "bench.csv": to_csv(figures),
+        "bench.csv": to_csv(summaries),
         "runs.csv": to_csv(outcome.runs),
     }
     charts = {
         f"error-speed-{slug(stream)}": speed_chart(
-            f"{stream}: error against rows a second", here
+            f"{stream}: error against rows per second", here
         )
         for stream in outcome.plan.streams
-        if (here := [f for f in figures if f.stream == stream])
+        if (here := [f for f in summaries if f.stream == stream])
     }
     return _write(texts, charts, directory)
 
@@ -134,7 +135,7 @@ def write_growth(
     directory: Path,
     command: str,
 ) -> list[Path]:
-    """Write how cost grows: the table, its points, and the chart."""
+    """Write the measurements of growth: the table, its points, and the chart."""
     texts = {
         "growth.md": f"`{command}`\n\n" + to_markdown(shown),
         "growth.csv": to_csv(points),

@@ -1,4 +1,4 @@
-"""Runs summarised: one line a learner and stream."""
+"""A summary of the runs of each learner on each stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from peers.statistics import spread
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What came of one learner on one stream.
+class LearnerSummary:
+    """Speed, error and size of one learner on one stream.
 
     Attributes
     ----------
     stream, library, version, learner
-        Who, where.
+        Names of the stream, the library, its release and the learner.
     n, rows, rounds
-        Rows of the stream, rows that this learner was given, runs that count.
+        Rows of the stream, rows given to this learner, and runs.
     speed, speed_low, speed_high
-        Rows a second of processor time: median over the rounds, and range.
+        Rows per second of processor time: median over the rounds, and range.
     speed_wall
-        Median of rows a second by the clock on the wall.
+        Median of rows per second of wall time.
     error, reference_error
-        Share of wrong labels, mean over the rounds: its own, and RPNB's on the very
-        same rows.
+        Share of wrong labels, mean over the rounds: its own, and RPNB's on the same
+        rows.
     ratio, ratio_low, ratio_high
-        RPNB's rows a second divided by its own in the same round: median and range.
+        RPNB's rows per second divided by its own in the same round: median and range.
     model_bytes, peak_bytes
-        The saved model, and the growth of a new process while it ran.
+        Size of the saved model, and growth of a new process during the run.
     is_reference
-        Whether it is the RPNB that the others are compared with.
+        Whether it is the learner that the others are compared with.
     """
 
     stream: str
@@ -56,21 +56,21 @@ class Figures:
     is_reference: bool
 
 
-def summarise(outcome: Outcome) -> list[Figures]:
-    """Return the figures of every learner that has at least one run, in order."""
+def summarise(outcome: Outcome) -> list[LearnerSummary]:
+    """Return a summary of every learner that has at least one run, in order."""
     groups: dict[tuple[str, str, str], list[Run]] = {
-        (stream, *contestant): []
+        (stream, *key): []
         for stream in outcome.plan.streams
-        for contestant in outcome.plan.contestants
+        for key in outcome.plan.learners
     }
     for run in outcome.runs:
         groups[run.stream, run.peer, run.learner].append(run)
-    weights = {(w.stream, w.peer, w.learner): w for w in outcome.weights}
+    sizes = {(s.stream, s.peer, s.learner): s for s in outcome.sizes}
     found = []
     for (stream, peer, learner), runs in groups.items():
         if not runs:
             continue
-        weight = weights.get((stream, peer, learner))
+        size = sizes.get((stream, peer, learner))
         fixed = groups.get((stream, *REFERENCE), [])
         reference = {run.round: _speed(run) for run in fixed}
         ratios = [
@@ -79,7 +79,7 @@ def summarise(outcome: Outcome) -> list[Figures]:
         ratio = spread(ratios) if ratios else None
         speed = spread([_speed(run) for run in runs])
         found.append(
-            Figures(
+            LearnerSummary(
                 stream=stream,
                 library=PEERS[peer].label,
                 version=runs[0].version,
@@ -96,8 +96,8 @@ def summarise(outcome: Outcome) -> list[Figures]:
                 ratio=ratio.median if ratio else None,
                 ratio_low=ratio.low if ratio else None,
                 ratio_high=ratio.high if ratio else None,
-                model_bytes=weight.model_bytes if weight else None,
-                peak_bytes=weight.peak_bytes if weight else None,
+                model_bytes=size.model_bytes if size else None,
+                peak_bytes=size.peak_bytes if size else None,
                 is_reference=(peer, learner) == REFERENCE,
             )
         )

@@ -1,4 +1,4 @@
-"""Our end of the talk with a worker; the other is `peers.workers.serving`."""
+"""Starting worker processes and sending them requests; see `peers.workers.serving`."""
 
 import json
 import os
@@ -14,8 +14,7 @@ import numpy as np
 
 WORKERS = Path(__file__).with_name("workers")
 
-#: One thread, whichever library does the arithmetic. Java gets a collector that has
-#: no threads of its own.
+#: One thread for every linear-algebra library, and a serial garbage collector for Java.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -26,25 +25,25 @@ ONE_THREAD = {
     "CAPYMOA_JVM_ARGS": "-Xmx4g -Xss10M -XX:+UseSerialGC",
 }
 
-# So much of what a worker wrote on its way out is repeated.
+# Number of last lines of a worker that died which are repeated in the error.
 _LAST_LINES = 5
 
 
 class WorkerError(Exception):
-    """A worker could not do as asked; the message says which, and why."""
+    """A request to a worker failed; the message says which worker, and why."""
 
 
 class Worker:
-    """A running worker, and the folder through which arrays reach us.
+    """A running worker process, and the folder through which it returns arrays.
 
     Parameters
     ----------
     name
-        What it is called in messages.
+        Its name in messages.
     process
-        The process that reads requests and writes answers.
+        The process that reads requests and writes replies.
     folder
-        Where `answer.npz` and `messages.txt`, what it wrote on the side, are.
+        Where it writes `reply.npz`, and its standard error goes to `messages.txt`.
     """
 
     def __init__(
@@ -54,33 +53,33 @@ class Worker:
         self._pipes = cast("IO[str]", process.stdin), cast("IO[str]", process.stdout)
         self._folder = folder
 
-    def ask(self, job: str, **request: object) -> dict[str, Any]:
-        """Return the answer to a request; the arrays with it, if any, under "arrays".
+    def request(self, job: str, **request: object) -> dict[str, Any]:
+        """Return the reply to a request; the arrays with it, if any, under "arrays".
 
         Raises
         ------
         WorkerError
-            If the worker refuses, or has ended.
+            If the job failed, or the process has ended.
         """
-        path = self._folder / "answer.npz"
+        path = self._folder / "reply.npz"
         path.unlink(missing_ok=True)
-        line = json.dumps({"job": job, "answer": str(path), **request})
-        requests, answers = self._pipes
+        line = json.dumps({"job": job, "output": str(path), **request})
+        requests, replies = self._pipes
         try:
             requests.write(line + "\n")
             requests.flush()
-            reply = answers.readline()
+            line_read = replies.readline()
         except BrokenPipeError:
-            reply = ""
-        if not reply:
+            line_read = ""
+        if not line_read:
             raise WorkerError(f"{self.name}: its process has ended: {self._last()}")
-        answer: dict[str, Any] = json.loads(reply)
-        if "error" in answer:
-            raise WorkerError(f"{self.name}: {answer['error']}")
+        reply: dict[str, Any] = json.loads(line_read)
+        if "error" in reply:
+            raise WorkerError(f"{self.name}: {reply['error']}")
         if path.exists():
             with np.load(path) as arrays:
-                answer["arrays"] = dict(arrays)
-        return answer
+                reply["arrays"] = dict(arrays)
+        return reply
 
     def _last(self) -> str:
         text = (self._folder / "messages.txt").read_text(errors="replace")
@@ -91,16 +90,16 @@ class Worker:
 
 @contextmanager
 def worker(name: str, python: str | Path, module: Path) -> Iterator[Worker]:
-    """Start a worker and end it.
+    """Start a worker process, and end it with the context.
 
     Parameters
     ----------
     name
-        What it is called in messages.
+        Its name in messages.
     python
         The interpreter of the library's environment.
     module
-        The file that serving.py is given.
+        The script of the library, which serving.py loads.
     """
     with tempfile.TemporaryDirectory(prefix="rpnb-bench-") as folder:
         messages = Path(folder) / "messages.txt"
@@ -112,21 +111,21 @@ def worker(name: str, python: str | Path, module: Path) -> Iterator[Worker]:
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
-                env=_surroundings(python),
+                env=_environment(python),
             ) as process,
         ):
             try:
                 yield Worker(name, process, Path(folder))
             except BaseException:
-                process.kill()  # it may be in the midst of a run nobody waits for
+                process.kill()  # it may still be running
                 raise
-            # Its input closes now, and it ends by itself.
+            # Its input is closed now, which ends it.
 
 
-def _surroundings(python: str | Path) -> dict[str, str]:
+def _environment(python: str | Path) -> dict[str, str]:
     """Return the environment variables of a worker.
 
-    Only our own interpreter is told where rpnb is; another's modules are its own.
+    Only our own interpreter gets the path of rpnb.
     """
     variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | ONE_THREAD
     if str(python) == sys.executable:

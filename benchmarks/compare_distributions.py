@@ -1,14 +1,14 @@
-"""Error rates of the laws of projection on the paper's five widest datasets.
+"""Error rates of the projection distributions on the paper's five widest datasets.
 
-Every law sees the same permutations; permutation r is run with random_state=r. Beside a
-law stands its mean error minus that of the Gaussian law, in standard errors of this
+Every distribution gets the same permutations; permutation r has random_state=r. Printed
+are its mean error minus that of the Gaussian distribution, in standard errors of this
 difference of means: √(s₁²/n + s₂²/n), and, for the same permutations taken in pairs,
 √(s²/n) of the n differences.
 
-The first line of a dataset is the control: the Gaussian law itself with other draws,
-random_state=r + 1000. There is nothing to be found, so it shows what chance does.
+The first line of a dataset is the control: the Gaussian distribution with other draws,
+random_state=r + 1000. Its differences are due to chance alone.
 
-Run: python benchmarks/compare_laws.py [--permutations 10] [--data DIR]
+Run: python benchmarks/compare_distributions.py [--permutations 10] [--data DIR]
          [--datasets NAME ...] [--standardise]
 """
 
@@ -24,7 +24,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import Distribution
 
 WIDEST = ("GM", "Isolet", "Madelon", "Multiple Features", "Musk2")
-# What is compared with the first: a name, a law, and what is added to the seeds.
+# Name, distribution, and what is added to the seeds; all are compared with the first.
 COLUMNS: tuple[tuple[str, Distribution, int], ...] = (
     ("gaussian", "gaussian", 0),
     ("other draws", "gaussian", 1000),
@@ -44,14 +44,14 @@ def errors(name: str, n: int, data: str | None, standardise: bool) -> FloatArray
     for r in range(n):
         order = np.random.default_rng(r).permutation(found.y.shape[0])
         X, y = np.ascontiguousarray(table[order]), found.y[order]
-        for i, (_, law, more) in enumerate(COLUMNS):
-            model = RPNBClassifier(projection=law, random_state=r + more)
+        for i, (_, distribution, more) in enumerate(COLUMNS):
+            model = RPNBClassifier(projection=distribution, random_state=r + more)
             out[i, r] = np.mean(model.predict_then_learn(X, y, classes=classes) != y)
     return out
 
 
 def main() -> None:
-    """Run and print one line a dataset and column."""
+    """Run and print one line per dataset and column."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--permutations", type=int, default=10)
     parser.add_argument("--datasets", nargs="+", default=list(WIDEST))
@@ -64,7 +64,7 @@ def main() -> None:
     arguments = parser.parse_args()
     n = arguments.permutations
     print(f"{n} permutations; error in per cent: mean (standard deviation)")
-    print("dataset             gaussian       law          error          ", end="")
+    print("dataset             gaussian       distribution error          ", end="")
     print("difference  s.e.  in s.e.  paired s.e.  in s.e.")
     with threadpool_limits(1):
         for name in arguments.datasets:
