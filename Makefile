@@ -54,6 +54,10 @@ fix: $(STAMP) ## format, and mend what can be mended
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+.PHONY: docs
+docs: $(STAMP) ## the documentation site, in site/; warnings are errors
+	$(BIN)/python tools/build_site.py
+
 .PHONY: bench
 bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot avoid
 	cd benchmarks && ../$(BIN)/python -m peers

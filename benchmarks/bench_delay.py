@@ -1,7 +1,7 @@
 """How much `prequential` saves where every label is late by so many rows.
 
 The naive loop predicts each row by `predict`, and learns the row whose label has come
-by `partial_fit`. `prequential` gives the same answers; that is checked. Both are
+by `partial_fit`. `prequential` gives the same predictions; that is checked. Both are
 measured in turns, on a stream of p = 8 numbers and 3 classes; printed are the medians
 of the processor's microseconds per row, and of the ratios.
 
@@ -33,13 +33,13 @@ def learners(K: int) -> dict[str, Any]:
 
 def naive(model: Any, X: Any, y: Any, delay: int) -> list[Any]:
     """Predict and learn row by row."""
-    answers: list[Any] = []
+    predictions: list[Any] = []
     for i in range(len(y)):
         late = i - delay
         if late >= 0:
             model.partial_fit(X[late : late + 1], y[late : late + 1])
-        answers.append(model.predict(X[i : i + 1])[0] if late >= 0 else None)
-    return answers
+        predictions.append(model.predict(X[i : i + 1])[0] if late >= 0 else None)
+    return predictions
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
             )
             end = time.process_time()
             if list(result[name].answers or ()) != expected:
-                raise SystemExit(f"{name}: the answers differ")
+                raise SystemExit(f"{name}: the predictions differ")
             if turn > 0:  # the first compiles, or reads what was compiled
                 figures.append((between - start, end - between))
         loop, ours = (

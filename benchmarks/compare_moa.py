@@ -29,7 +29,7 @@ import numpy as np
 from peers.worker_process import Worker, worker
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
-from rpnb.core.trees.boosting import new_record, pass_boosting
+from rpnb.core.trees.boosting import new_member_accuracy, pass_boosting
 from rpnb.core.trees.learning import pass_tree
 from rpnb.core.trees.records import (
     DENSITY_LOG,
@@ -65,12 +65,12 @@ class Moa:
     def request(
         self, X: FloatArray, y: IntArray, weight: FloatArray, job: str, **request: Any
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Pass rows through a learner; return the answer and the arrays with it."""
+        """Pass rows through a learner; return the reply and the arrays with it."""
         rows = self.folder / "rows.npz"
         np.savez(rows, X=X, y=y, weight=weight)
         request.setdefault("classes", int(y.max()) + 1)
-        answer = self.worker.request(job, rows=str(rows), **request)
-        return answer, answer.pop("arrays")
+        reply = self.worker.request(job, rows=str(rows), **request)
+        return reply, reply.pop("arrays")
 
 
 @contextmanager
@@ -121,8 +121,8 @@ def compare_trees(server: Moa, name: str) -> None:
     X, y, M = stream(name, 0)
     draws = np.random.default_rng(0).poisson(1.0, len(X)).astype(np.float64)
     for label, weight in (("one tree", np.ones(len(X))), ("weighted", draws)):
-        answer, arrays = server.request(X, y, weight, job="by row", learner="tree")
-        theirs = [(int(i), int(j), float(z)) for i, j, z in answer["splits"]]
+        reply, arrays = server.request(X, y, weight, job="by row", learner="tree")
+        theirs = [(int(i), int(j), float(z)) for i, j, z in reply["splits"]]
         votes, ours = tree_by_row(X, y, weight, M)
         _report_votes(name, label, votes, normalised(arrays["votes"]))
         same = sorted(theirs) == sorted(ours)
@@ -157,7 +157,7 @@ def compare_boosting(server: Moa, name: str, K: int = 10) -> None:
     votes = np.zeros((len(X), M))
     pass_boosting(
         new_forest(K, M, X.shape[1]),
-        new_record(K),
+        new_member_accuracy(K),
         PRODUCT,
         Draws(np.uint64(0), 0, 0),
         True,
@@ -241,7 +241,7 @@ def compare_speed(server: Moa, K: int, rows: int) -> None:
     X, y, M = stream(SPEED, 0)
     X, y = X[:rows], y[:rows]
     for count in (500, len(X)):
-        answer, _ = server.request(
+        reply, _ = server.request(
             X[:count],
             y[:count],
             np.ones(count),
@@ -252,8 +252,8 @@ def compare_speed(server: Moa, K: int, rows: int) -> None:
             classes=M,
         )
     print(f"{SPEED}, {len(X)} rows, {K} trees: rows per second of processor time")
-    theirs = len(X) / answer["seconds"]
-    print(f"  MOA          {theirs:8.0f}   (wall clock {len(X) / answer['wall']:.0f})")
+    theirs = len(X) / reply["seconds"]
+    print(f"  MOA          {theirs:8.0f}   (wall clock {len(X) / reply['wall']:.0f})")
     for label, density in (("product", DENSITY_PRODUCT), ("log", DENSITY_LOG)):
         bag(X[:500], y[:500], M, K, 1, TreeParameters(density=density))
         wall, began = time.perf_counter(), time.thread_time()

@@ -45,7 +45,7 @@ def splits_of(node: Any, path: str, found: dict[str, tuple[int, float]]) -> None
 
 
 def pass_by_row(library: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Test, then train, row by row; answer with the votes and with a tree's splits."""
+    """Test, then train, row by row; reply with the votes and with a tree's splits."""
     data = np.load(request["rows"])
     X, y, weight = data["X"], data["y"], data["weight"]
     header, rows = instances(X, y, request["classes"])
@@ -72,7 +72,7 @@ def pass_by_row(library: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def pass_at_once(library: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Test, then train, in MOA's own loop; answer with the labels and the time."""
+    """Test, then train, in MOA's own loop; reply with the labels and the time."""
     data = np.load(request["rows"])
     header, rows = instances(data["X"], data["y"], request["classes"])
     learner = learner_for(request, header)
@@ -96,7 +96,7 @@ def pass_at_once(library: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_weights(library: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Answer with the weights that MOA's bagging draws: row by row, one a member."""
+    """Reply with the weights that MOA's bagging draws: one per row and member."""
     generator = java("java.util.Random")(request["seed"])
     poisson = java("moa.core.MiscUtils").poisson
     shape = (len(np.load(request["rows"])["X"]), request["members"])

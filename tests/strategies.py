@@ -11,7 +11,11 @@ from rpnb.core.bayes.densities import Prior
 from rpnb.core.bayes.model import Model, arrange_classes, new_model
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.exact import pass_exact
-from rpnb.core.projection.matrices import DISTRIBUTIONS, MATRIX_LAWS, Distribution
+from rpnb.core.projection.matrices import (
+    DISTRIBUTIONS,
+    MATRIX_DISTRIBUTIONS,
+    Distribution,
+)
 from rpnb.core.projection.record import make_projection
 
 WEIGHT = np.ones(1)
@@ -55,15 +59,17 @@ def make_model(
     *,
     K: int = 5,
     q: int = 3,
-    law: Distribution = "gaussian",
+    distribution: Distribution = "gaussian",
     seed: int = 0,
     prior: Prior | None = None,
     keep: float = 1.0,
 ) -> Model:
     """Return a model that has seen nothing and knows all its classes."""
-    projection = make_projection(law, seed, np.arange(p, dtype=np.uint64), K, q)
+    projection = make_projection(
+        distribution, seed, np.arange(p, dtype=np.uint64), K, q
+    )
     prior = prior or Prior(0.0, 1.0, 1.0, 1e-9)
-    empty = new_model(projection, "log_sum", prior, follow_counts=False, keep=keep)
+    empty = new_model(projection, "log_sum", prior, prior_from_counts=False, keep=keep)
     model = arrange_classes(empty, np.full(M, -1))
     model.classes.eligible[:] = True
     return model
@@ -96,12 +102,14 @@ def assert_same_state(a: Model, b: Model) -> None:
     assert (a.n_seen, a.n_updates) == (b.n_seen, b.n_updates)
 
 
-def definitive(
+def exact_labels(
     model: Model, stream: Stream, learn: int, weight: FloatArray = WEIGHT
 ) -> IntArray:
     """Run the pass that defines the result; return its labels."""
     labels = np.empty(stream.y.shape[0], np.int64)
-    updates = pass_exact(model.learner(), stream.X, stream.y, weight, learn, labels)
+    updates = pass_exact(
+        model.kernel_state(), stream.X, stream.y, weight, learn, labels
+    )
     model.n_seen += stream.y.shape[0]
     model.n_updates += updates
     return labels
@@ -122,5 +130,5 @@ def mixtures(seed: int, n: int, apart: float) -> tuple[FloatArray, IntArray]:
     return centres[y, rng.integers(0, 2, n)] + rng.normal(size=(n, 3)), y
 
 
-laws = st.sampled_from(DISTRIBUTIONS)
-matrix_laws = st.sampled_from(MATRIX_LAWS)
+distributions = st.sampled_from(DISTRIBUTIONS)
+matrix_distributions = st.sampled_from(MATRIX_DISTRIBUTIONS)

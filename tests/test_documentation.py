@@ -1,20 +1,40 @@
-"""What the documentation points to is there: pages, headings, scripts, options."""
+"""What the documentation points to exists: pages, headings, scripts, options, names."""
 
+import importlib
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import oracles.paper
+from argparse_html import command_reference, find_command, subcommands
+from build_site import loaded_from_elsewhere
 from peers.__main__ import _parser as peers_parser
 from rpnb.cli import _parser
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], key=lambda page: str(page)
-)
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "src" / "rpnb"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")], key=lambda page: str(page))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$]+?)(?<!\s)\$(?!\d)", re.DOTALL)
+OBJECT = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+#: Modules whose `__all__` is public.
+PUBLIC = (
+    "rpnb",
+    "rpnb.baselines",
+    "rpnb.datasets",
+    "rpnb.datasets.streams",
+    "rpnb.drift",
+    "rpnb.evaluate",
+    "rpnb.files",
+    "rpnb.river",
+    "rpnb.capymoa",
+)
 
 
 def name_of(page: Path) -> str:
@@ -22,10 +42,11 @@ def name_of(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ +(.*)$", page.read_text(), re.MULTILINE)
+    """The anchors of a page: its headings, as GitHub and the site make them."""
+    text = page.read_text()
+    headings = re.findall(r"^#+ +(.*)$", FENCE.sub("", text), re.MULTILINE)
     bare = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
-    return {heading.replace(" ", "-") for heading in bare}
+    return {heading.replace(" ", "-") for heading in bare} | set(OBJECT.findall(text))
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -35,17 +56,44 @@ def commands(page: Path) -> list[list[str]]:
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
+def resolve(name: str) -> Any:
+    """The module, class or function of a dotted name; fails if there is none."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        path = ROOT / "src" / Path(*parts[:end])
+        if path.with_suffix(".py").exists() or (path / "__init__.py").exists():
+            break
+    else:
+        raise AssertionError(name)
+    if parts[:2] == ["rpnb", "capymoa"]:  # it cannot be imported without CapyMOA
+        source = path.with_suffix(".py").read_text()
+        assert all(re.search(rf"^class {each}\b", source, re.M) for each in parts[end:])
+        return source
+    found = importlib.import_module(".".join(parts[:end]))
+    for part in parts[end:]:
+        found = getattr(found, part)
+    return found
+
+
+def mentioned(page: Path) -> set[str]:
+    """The dotted names of the package that a page mentions, from `rpnb` on."""
+    text = page.read_text()
+    full = re.findall(r"(?<![\w./-])rpnb(?:\.[A-Za-z_]\w*)+", text)
+    inner = re.findall(r"`((?:core|estimators)(?:\.[A-Za-z_]\w*)+)`", text)
+    return {*full, *(f"rpnb.{each}" for each in inner)}
+
+
 def test_there_are_pages_links_and_commands() -> None:
     assert {"README.md", "docs/quickstart.md"} <= set(map(name_of, PAGES))
-    assert "docs/run.md" in LINK.findall((ROOT / "README.md").read_text())
+    assert "docs/guides/files.md" in LINK.findall((ROOT / "README.md").read_text())
     assert ["rpnb", "run", "rows.csv", "--target", "label"] in commands(
         ROOT / "README.md"
     )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page: Path) -> None:
-    for link in LINK.findall(page.read_text()):
+def test_links_and_images_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(FORMULA.sub("", FENCE.sub("", page.read_text()))):
         if link.startswith("https://"):
             continue
         path, _, anchor = link.partition("#")
@@ -58,6 +106,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_commands_are_understood(page: Path) -> None:
     targets = (ROOT / "Makefile").read_text()
     for words in commands(page):
+        words = words[1:] if "=" in words[0] else words
         if words[0] == "rpnb":
             _parser().parse_args(words[1:])
         elif words[0] == "make":
@@ -66,10 +115,12 @@ def test_commands_are_understood(page: Path) -> None:
             peers_parser().parse_args(words[3:])
         elif words[0].endswith("python") and words[1].endswith(".py"):
             assert (ROOT / words[1]).exists(), words
+        elif words[0].endswith("pytest"):
+            assert all((ROOT / word).exists() for word in words[1:] if "/" in word)
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    reached, ahead = set(), [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    reached, ahead = set(), [ROOT / "README.md"]
     while ahead:
         page = ahead.pop().resolve()
         if page in reached:
@@ -77,5 +128,133 @@ def test_every_page_is_reached_from_the_readme() -> None:
         reached.add(page)
         links = [link.partition("#")[0] for link in LINK.findall(page.read_text())]
         ahead += [page.parent / link for link in links if link.endswith(".md")]
-    docs = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    docs = {page for page in PAGES if page.is_relative_to(DOCS)}
     assert sorted(map(name_of, docs - reached)) == []
+
+
+def test_the_menu_of_the_site_has_every_page_once() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    pages = re.findall(r"^ +- (?:.*: )?(\S+\.md)$", menu, re.MULTILINE)
+    assert sorted(pages) == sorted(
+        str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")
+    )
+
+
+# Names of the code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_names_of_modules_and_functions_exist(page: Path) -> None:
+    for name in mentioned(page):
+        resolve(name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_paths_exist(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    kinds = "src|tests|benchmarks|docs|tools|rpnb|core"
+    for path in re.findall(rf"`((?:{kinds})/[\w./-]*)`", text):
+        homes = (ROOT, ROOT / "src", PACKAGE)
+        assert any((home / path).exists() for home in homes), path
+
+
+def test_names_are_found_only_where_they_exist() -> None:
+    assert resolve("rpnb.core.bayes.moments").__name__ == "rpnb.core.bayes.moments"
+    assert resolve("rpnb.evaluate.kappa").__name__ == "kappa"
+    for name in ("rpnb.core.moments", "rpnb.Nothing", "rpnb.capymoa.Nothing"):
+        with pytest.raises((AssertionError, AttributeError)):
+            resolve(name)
+    assert "rpnb.core.bayes.moments.add_observation" in mentioned(DOCS / "algorithm.md")
+    assert "rpnb.river.RPNBClassifier" in mentioned(DOCS / "guides" / "river.md")
+
+
+def test_every_equation_has_an_oracle() -> None:
+    text = (DOCS / "algorithm.md").read_text()
+    sentences = re.findall(r"[Oo]racle: (.*?\.)(?:\s|$)", text, re.DOTALL)
+    named = {each for line in sentences for each in re.findall(r"`(\w+)", line)}
+    assert {"project", "log_posteriors", "class_scores", "update_one", "run"} <= named
+    assert all(callable(getattr(oracles.paper, each)) for each in named)
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_reference_has_every_public_name(module: str) -> None:
+    pages = [page.read_text() for page in (DOCS / "reference").glob("*.md")]
+    documented = {name for text in pages for name in OBJECT.findall(text)}
+    # A function that has the name of its module is named with it.
+    documented |= {re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in documented}
+    if module == "rpnb.capymoa":
+        names = ["RPNBClassifier"]
+    else:
+        names = importlib.import_module(module).__all__
+    assert sorted({f"{module}.{name}" for name in names} - documented) == []
+
+
+def test_the_reference_has_every_command() -> None:
+    text = (DOCS / "reference" / "command-line.md").read_text()
+    blocks = re.findall(r"^```argparse\n(.*)\n```", text, re.MULTILINE)
+    assert blocks == ["rpnb", *(f"rpnb {name}" for name in subcommands(_parser()))]
+
+
+# What the site is made of
+
+
+def test_a_command_is_described_by_its_parser() -> None:
+    html = command_reference(find_command(_parser(), "rpnb run"))
+    assert "<code>--target</code> COLUMN" in html
+    assert "{csv, parquet, jsonl, arff, svmlight}" in html
+    assert "<code>rpnb datasets</code>" in html  # in backquotes in the help
+    assert "%(default)s" not in html
+    with pytest.raises(ValueError, match="no such program"):
+        find_command(_parser(), "other run")
+    with pytest.raises(KeyError):
+        find_command(_parser(), "rpnb nothing")
+
+
+def test_words_of_the_glossary_have_one_entry_each() -> None:
+    text = (DOCS / "glossary.md").read_text()
+    words = re.findall(r"^### (.*)\n(?=\S)", text, re.MULTILINE)
+    assert len(words) > 50
+    assert len(set(words)) == len(words) == text.count("\n### ")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<script async src="https://example.org/a.js"></script>',
+        "<link href='//example.org/a.css' rel='stylesheet'>",
+        '<img alt="" src="http://example.org/a.png">',
+        "<style>@import url('https://example.org/a.css')</style>",
+    ],
+)
+def test_pages_that_load_from_another_host_are_found(html: str, tmp_path: Path) -> None:
+    page = tmp_path / "index.html"
+    page.write_text('<a href="https://example.org">a link is fine</a>')
+    assert loaded_from_elsewhere(tmp_path) == []
+    page.write_text(html)
+    (problem,) = loaded_from_elsewhere(tmp_path)
+    assert problem.startswith("index.html loads ")
+    assert "//example.org" in problem
+
+
+def test_all_formulas_have_mathml() -> None:
+    pytest.importorskip("latex2mathml")  # of the group docs
+    from site_extension import to_mathml
+
+    found = 0
+    for page in DOCS.rglob("*.md"):
+        for block, inline in FORMULA.findall(FENCE.sub("", page.read_text())):
+            assert "<math" in to_mathml((block or inline).strip(), "inline")
+            found += 1
+    assert found > 100
+    with pytest.raises(ValueError, match="no MathML"):
+        to_mathml(r"\nosuchcommand x", "inline")
+
+
+def test_included_files_have_links_that_fit() -> None:
+    pytest.importorskip("markdown")  # of the group docs
+    from site_extension import included
+
+    lines = "\n".join(included("CONTRIBUTING.md"))
+    assert "](decisions/index.md)" in lines
+    for link in LINK.findall(lines):
+        assert (DOCS / link).exists(), link

@@ -28,6 +28,20 @@ def figures(table: str, learner: str) -> list[float]:
     return [float(cell.replace(",", "")) for cell in line.split()]
 
 
+def test_what_forgets_recovers_from_drift(tmp_path: Path) -> None:
+    picture = tmp_path / "drifting.svg"
+    table = printed("drifting", str(picture))
+    errors = {
+        name: figures(table, name)[0]
+        for name in ("DriftAware", "forgetting=50", "RPNB", "GaussianNB")
+    }
+    assert sorted(errors.values()) == list(errors.values())
+    assert "alarms at rows [50" in table
+    # The picture of the start page is the one that the script draws.
+    kept = Path(__file__).parents[1] / "docs" / "figures" / "drifting.svg"
+    assert picture.read_text() == kept.read_text()
+
+
 def test_activities_are_recognised_with_few_updates() -> None:
     table = printed("sensor_activity")
     rpnb, pa = figures(table, "RPNB"), figures(table, "PA")

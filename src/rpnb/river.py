@@ -22,7 +22,7 @@ except ImportError as error:
     raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
 
 from rpnb.core.bayes.combining import Combiner
-from rpnb.core.projection.matrices import MatrixLaw
+from rpnb.core.projection.matrices import MatrixDistribution
 from rpnb.estimators import classifier
 from rpnb.estimators.named_features import NamedFeatures
 
@@ -107,7 +107,7 @@ default="log_sum"
         self,
         n_estimators: int = 200,
         n_components: int | Literal["auto"] = "auto",
-        projection: MatrixLaw = "gaussian",
+        projection: MatrixDistribution = "gaussian",
         combiner: Combiner = "log_sum",
         update: Literal["mistakes", "all"] = "mistakes",
         batch_size: int | None = 1,

@@ -132,7 +132,7 @@ def test_it_has_the_parameters_of_the_estimator(report: Any) -> None:
 
 @in_its_environment
 def test_the_examples_in_the_documentation_run(python: Path) -> None:
-    done = run(python, "-m", "doctest", ROOT / "docs" / "capymoa.md")
+    done = run(python, "-m", "doctest", ROOT / "docs" / "guides" / "capymoa.md")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

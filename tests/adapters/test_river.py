@@ -88,7 +88,9 @@ def test_it_is_the_estimator_with_rows_drawn_by_name(
     dense = rpnb.RPNBClassifier(7, random_state=3, **parameters)
     dense._initialise(6, np.zeros(0, np.int64))
     recipe = dense._state.projection
-    dense._set_projection(make_projection(recipe.law, recipe.seed, features, 7, 4))
+    dense._set_projection(
+        make_projection(recipe.distribution, recipe.seed, features, 7, 4)
+    )
     expected = dense.predict_then_learn(rows[:, order], labels)
 
     model = small(**parameters)

@@ -35,7 +35,7 @@ class Server:
     """What the stand-in serves, and what it was asked for."""
 
     base: str = ""
-    answers: dict[str, bytes] = field(default_factory=dict)
+    replies: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def offer(
@@ -80,10 +80,10 @@ class Server:
         self._answer(
             f"{api}/qualities/{number}", {"data_qualities": {"quality": qualities}}
         )
-        self.answers[path] = arff
+        self.replies[path] = arff
 
     def _answer(self, path: str, content: dict[str, Any]) -> None:
-        self.answers[path] = json.dumps(content).encode()
+        self.replies[path] = json.dumps(content).encode()
 
 
 @contextmanager
@@ -94,14 +94,14 @@ def running() -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             server.asked.append(self.path)
-            answer = server.answers.get(self.path)
-            if answer is None:  # 412 is OpenML's word for an unknown number
+            reply = server.replies.get(self.path)
+            if reply is None:  # 412 is OpenML's word for an unknown number
                 self.send_error(412)
                 return
             self.send_response(200)
             self.send_header("Content-Encoding", "gzip")
             self.end_headers()
-            self.wfile.write(gzip.compress(answer, 1))
+            self.wfile.write(gzip.compress(reply, 1))
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass

@@ -2,7 +2,7 @@
 
 Nothing is shared with the compiled pass but the records. The formulas are written as in
 LIBOL's manual and the articles, a full covariance where there is one; steps that
-overflow are not refused here. `linear_steps` names the sources.
+overflow are not refused here. `algorithms` names the sources.
 """
 
 import numpy as np

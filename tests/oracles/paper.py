@@ -16,7 +16,7 @@ import scipy.linalg
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.projection.hadamard import Hadamard
-from rpnb.core.projection.matrices import draw
+from rpnb.core.projection.matrices import draw_matrix
 from rpnb.core.projection.record import Projection
 from rpnb.core.projection.very_sparse import VerySparse
 
@@ -57,7 +57,7 @@ class Oracle:
 
 
 def matrices(projection: Projection) -> FloatArray:
-    """Return the K projections of any law as (K, p, q), entry by entry."""
+    """Return the K projections of any distribution as (K, p, q), entry by entry."""
     p, K, q = projection.p, projection.K, projection.q
     structure = projection.structure
     if isinstance(structure, VerySparse):
@@ -78,8 +78,8 @@ def matrices(projection: Projection) -> FloatArray:
         ]
         R = structure.signs[:, None] * np.concatenate(blocks, axis=1)[:, : K * q]
     else:
-        recipe = projection.law, projection.seed, projection.features, K, q
-        R = draw(*recipe).astype(np.float64)
+        parameters = projection.distribution, projection.seed, projection.features, K, q
+        R = draw_matrix(*parameters).astype(np.float64)
     return R.reshape(p, K, q).swapaxes(0, 1)
 
 

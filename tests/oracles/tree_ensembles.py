@@ -56,9 +56,9 @@ class Boosting:
         self.seen += weight
         for k, tree in enumerate(self.trees):
             tree.learn(x, y, weight * self.draw(k, self.rows, mean))
-            tally = self.right if first_largest(tree.votes(x)) == y else self.wrong
-            tally[k] += mean
-            mean *= self.seen / (2.0 * tally[k])
+            totals = self.right if first_largest(tree.votes(x)) == y else self.wrong
+            totals[k] += mean
+            mean *= self.seen / (2.0 * totals[k])
         self.rows += 1
 
 
@@ -81,7 +81,7 @@ def uniform(seed: int, purpose: int, member: int, row: int) -> float:
 
 
 def poisson(place: float, mean: float) -> int:
-    """Return the smallest k with P(at most k) > place, for a Poisson law."""
+    """Return the smallest k with P(at most k) > place, of a Poisson distribution."""
     k = 0
     while sum(mean**i / factorial(i) for i in range(k + 1)) <= place * e**mean:
         k += 1

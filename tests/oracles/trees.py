@@ -2,7 +2,7 @@
 
 Slow and readable: what the compiled kernels are tested against. A tree is made of
 objects, a density is a number and a vote is a product, each rule stands where it is
-used, and nothing is kept that can be computed anew.
+used, and nothing is kept that can be computed again.
 """
 
 from collections.abc import Iterable, Sequence

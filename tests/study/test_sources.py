@@ -4,7 +4,8 @@ import pytest
 
 from rpnb import datasets
 from rpnb.datasets.catalogue import entries
-from rpnb.study.sources import DatasetRequest, data_folder, is_offline, kind_now, load
+from rpnb.datasets.loading import data_folder
+from rpnb.study.sources import DatasetRequest, is_offline, kind_now, load
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 

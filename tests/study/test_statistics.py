@@ -66,12 +66,12 @@ def test_differences_by_rounding_alone_are_none() -> None:
     assert signed_rank(near) == 1.0
 
 
-@pytest.mark.parametrize(("better", "answer"), [("low", "worse"), ("high", "better")])
+@pytest.mark.parametrize(("better", "expected"), [("low", "worse"), ("high", "better")])
 def test_the_means_decide_once_the_test_rejects(
-    better: statistics.Better, answer: str
+    better: statistics.Better, expected: str
 ) -> None:
     reference = np.linspace(0.10, 0.19, 10)
-    assert compare(reference + 0.01, reference, better) == answer
+    assert compare(reference + 0.01, reference, better) == expected
     assert compare(reference, reference, better) == "equal"
     mixed = reference + 0.01 * np.array([1, -1] * 5)
     assert compare(mixed, reference, better) == "equal"

@@ -143,7 +143,7 @@ def _release_memory() -> None:
 def main() -> None:
     """Reply to requests until the input ends."""
     # What a library prints, also from compiled code, must not mix with replies.
-    answers = os.fdopen(os.dup(1), "w")
+    replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -154,12 +154,12 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            answer = jobs[request["job"]](library, request)
+            reply = jobs[request["job"]](library, request)
         except Exception as error:
             traceback.print_exc()
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
 
 
 if __name__ == "__main__":

@@ -37,14 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.cli import CommandError
     from rpnb.datasets import DatasetError
     from rpnb.datasets.catalogue import entries
+    from rpnb.datasets.loading import data_folder
     from rpnb.report.tables import TextTable, to_text
-    from rpnb.study.sources import data_folder, kind_now, require_folder
+    from rpnb.study.sources import kind_now
 
     try:
-        require_folder(arguments.data)
+        folder = data_folder(arguments.data)
     except DatasetError as error:
         raise CommandError(str(error)) from error
-    folder = data_folder(arguments.data)
     rows, missing = [], []
     for entry in entries().values():
         kind = kind_now(entry, folder)

@@ -155,27 +155,28 @@ def _function_6(person: Person) -> BoolArray:
     return _by_age(person, *(_within(income, *band) for band in bands))
 
 
-def _two_thirds(person: Person) -> FloatArray:
+def _net_income(person: Person) -> FloatArray:
+    """Return 0.67 times salary plus commission."""
     income: FloatArray = 0.67 * (person["salary"] + person["commission"])
     return income
 
 
 def _function_7(person: Person) -> BoolArray:
-    return _two_thirds(person) - 0.2 * person["loan"] - 20e3 > 0.0
+    return _net_income(person) - 0.2 * person["loan"] - 20e3 > 0.0
 
 
 def _function_8(person: Person) -> BoolArray:
-    return _two_thirds(person) - 5e3 * person["elevel"] - 20e3 > 0.0
+    return _net_income(person) - 5e3 * person["elevel"] - 20e3 > 0.0
 
 
 def _function_9(person: Person) -> BoolArray:
-    left = _two_thirds(person) - 5e3 * person["elevel"] - 0.2 * person["loan"]
+    left = _net_income(person) - 5e3 * person["elevel"] - 0.2 * person["loan"]
     return left - 10e3 > 0.0
 
 
 def _function_10(person: Person) -> BoolArray:
     equity = 0.1 * person["hvalue"] * np.maximum(person["hyears"] - 20.0, 0.0)
-    return _two_thirds(person) - 5e3 * person["elevel"] + 0.2 * equity - 10e3 > 0.0
+    return _net_income(person) - 5e3 * person["elevel"] + 0.2 * equity - 10e3 > 0.0
 
 
 #: By number: the function that says which persons belong to group A.

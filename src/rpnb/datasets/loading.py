@@ -101,7 +101,7 @@ def load(
     entry = describe(name)
     _require(reading, Reading, "reading")
     _require(source, Source, "source")
-    folder = _folder(data)
+    folder = data_folder(data)
     (X, y), obtained, where, checked = _obtain(entry, folder, source, seed)
     changed = None
     if reading == "paper" and entry.slug in PAPER_VERSIONS:
@@ -166,7 +166,14 @@ def _no_file(entry: Entry) -> str:
     )
 
 
-def _folder(data: str | os.PathLike[str] | None) -> Path | None:
+def data_folder(data: str | os.PathLike[str] | None) -> Path | None:
+    """Return the folder of data files: as given, from RPNB_DATA, or None.
+
+    Raises
+    ------
+    DatasetError
+        If the folder does not exist.
+    """
     given, name = data, "data"
     if given is None:
         given, name = os.environ.get(DATA_VARIABLE) or None, DATA_VARIABLE

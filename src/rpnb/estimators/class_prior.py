@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.state import follow_counts
+from rpnb.core.bayes.state import set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice
@@ -56,8 +56,8 @@ def set_class_prior(model: Model, given: Any, classes: LabelArray) -> None:
     fixed = fixed_prior(given, classes)
     if fixed is not None:
         model.classes.bias[:] = model.projection.K * np.log(fixed)
-    elif model.classes.follow > 0.0:
-        follow_counts(model.classes)
+    elif model.classes.count_factor > 0.0:
+        set_bias_from_counts(model.classes)
 
 
 def prior_to_json(given: Any) -> Any:

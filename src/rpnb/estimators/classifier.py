@@ -11,7 +11,7 @@ from rpnb.core.bayes.model import Model, arrange_classes, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
-from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
 from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
@@ -361,7 +361,7 @@ default="log_sum"
         n = X.shape[0]
         if labels is None:
             if learn == LEARN_ALL and self.batch_size == 1:
-                absorb_all(state, X, y, weight)
+                learn_all(state, X, y, weight)
                 return
             labels = np.empty(n, np.int64)
         if self.batch_size == 1:

@@ -50,8 +50,8 @@ def empty_model(given: "RPNBClassifier", p: int) -> Model:
     features = np.arange(p, dtype=np.uint64)
     seed = draw_seed(given.random_state)
     projection = make_projection(distribution, seed, features, K, q)  # type: ignore[arg-type]
-    follow_counts = follows_counts(given.class_prior)
-    return new_model(projection, combiner, prior, follow_counts, keep)  # type: ignore[arg-type]
+    prior_from_counts = follows_counts(given.class_prior)
+    return new_model(projection, combiner, prior, prior_from_counts, keep)  # type: ignore[arg-type]
 
 
 def check_changeable_parameters(given: "RPNBClassifier") -> None:

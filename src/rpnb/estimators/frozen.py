@@ -8,7 +8,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.polynomials import ClassPolynomials, evaluate_forms, make_forms
+from rpnb.core.bayes.polynomials import (
+    ClassPolynomials,
+    evaluate_polynomials,
+    make_polynomials,
+)
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
@@ -122,7 +126,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
-        return evaluate_forms(self._state, np.asarray(rows, dtype=np.float64))
+        return evaluate_polynomials(self._state, np.asarray(rows, dtype=np.float64))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
@@ -194,7 +198,7 @@ def freeze(
             f"{model.projection.p} features as terms"
         )
     active = np.flatnonzero(model.classes.eligible)
-    forms = make_forms(model, active)
+    forms = make_polynomials(model, active)
     if not all(np.isfinite(values).all() for values in forms):
         raise ValueError(
             "the model cannot be compiled: products of its precisions and means are "

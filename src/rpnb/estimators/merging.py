@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.model import Model, arrange_classes, grew_from, pool
+from rpnb.core.bayes.model import Model, arrange_classes, may_continue, merge_statistics
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.labels import LabelIndex
 
@@ -42,12 +42,12 @@ def merge_models(
     states = [_with_classes(part, classes) for part in parts]
     origin = None if base is None else states[2]
     for part, state in zip(parts[:2], states[:2], strict=True):
-        if origin is not None and not grew_from(state, origin):
+        if origin is not None and not may_continue(state, origin):
             raise ValueError(
                 f"{part.name} holds less than base in some class: base must be the "
                 "common state from which both went on learning"
             )
-    pool(states[0], states[1], origin)
+    merge_statistics(states[0], states[1], origin)
     return states[0], classes
 
 

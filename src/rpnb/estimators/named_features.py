@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.projection.by_feature import add_rows, draw_rows, pick_rows
+from rpnb.core.projection.by_feature import add_features, draw_features, projection_of
 from rpnb.core.projection.record import make_projection
 from rpnb.estimators.checks.feature_names import feature_number
 from rpnb.estimators.checks.rows import first_bad, why_bad
@@ -46,7 +46,9 @@ class NamedFeatures:
         recipe = classifier._state.projection
         no_features = np.zeros(0, np.uint64)
         self.classifier = classifier
-        self._rows = draw_rows(recipe.law, recipe.seed, recipe.K, recipe.q, no_features)
+        self._rows = draw_features(
+            recipe.distribution, recipe.seed, recipe.K, recipe.q, no_features
+        )
         # A name's number, and the place of its row among those drawn.
         self._known: dict[Hashable, tuple[int, int]] = {}
         self._by_number: dict[int, tuple[Hashable]] = {}
@@ -106,17 +108,19 @@ class NamedFeatures:
         for name, number in numbers.items():
             self._by_number[number] = (name,)
             self._known[name] = number, len(self._known)
-        add_rows(self._rows, np.array(list(numbers.values()), np.uint64))
+        add_features(self._rows, np.array(list(numbers.values()), np.uint64))
 
     def _use_features(self, names: Iterable[Hashable]) -> None:
         """Let the classifier accept rows of these known features, ordered by number."""
         ordered = sorted(names, key=self._known.__getitem__)
         if ordered:
             places = [self._known[name][1] for name in ordered]
-            projection = pick_rows(self._rows, np.array(places))
+            projection = projection_of(self._rows, np.array(places))
         else:
             rows, number = self._rows, np.array([_ANY_NUMBER], np.uint64)
-            projection = make_projection(rows.law, rows.seed, number, rows.K, rows.q)
+            projection = make_projection(
+                rows.distribution, rows.seed, number, rows.K, rows.q
+            )
         self.classifier._set_projection(projection)
         self._names = tuple(ordered)
         self._values = _getter(self._names)

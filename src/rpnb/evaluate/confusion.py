@@ -250,7 +250,7 @@ class CountHistory:
     """How often each number had occurred, at places evenly along the stream.
 
     Places are multiples of a step that doubles whenever there would be too many, so
-    what is kept depends on the rows alone, not on how they are cut into calls.
+    what is kept depends on the rows alone, not on the chunking.
     """
 
     def __init__(self) -> None:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from rpnb import datasets
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.datasets.loading import data_folder
 from rpnb.datasets.records import Reading
 from rpnb.study import methods as table
-from rpnb.study.sources import is_offline, require_folder
+from rpnb.study.sources import is_offline
 
 PERMUTATIONS = 10
 QUICK_PERMUTATIONS = 3
@@ -102,7 +103,7 @@ def make_plan(
     """
     folder = None if data is None else Path(data)
     try:
-        require_folder(folder)
+        data_folder(folder)  # raises if it does not exist
         entries = [
             datasets.describe(name)
             for name in (datasets.names() if names is None else names)

@@ -1,6 +1,5 @@
 """Where the rows of a dataset come from, known without loading them."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -8,7 +7,7 @@ from typing import Literal, TypeAlias
 from rpnb import datasets
 from rpnb.datasets.catalogue import Entry
 from rpnb.datasets.csv_files import file_of
-from rpnb.datasets.loading import DATA_VARIABLE
+from rpnb.datasets.loading import data_folder
 from rpnb.datasets.openml import how_to_get
 from rpnb.datasets.records import Reading
 
@@ -25,24 +24,6 @@ class DatasetRequest:
     seed: int = 0
     """of the rows, if they are drawn at random"""
     offline: bool = False
-
-
-def data_folder(data: Path | None) -> Path | None:
-    """Return the folder of data files: as given, or from the environment."""
-    if data is not None:
-        return data
-    named = os.environ.get(DATA_VARIABLE)
-    return Path(named) if named else None
-
-
-def require_folder(data: Path | None) -> None:
-    """Raise DatasetError if the folder of data files does not exist."""
-    folder = data_folder(data)
-    if folder is not None and not folder.is_dir():
-        name = "data" if data is not None else DATA_VARIABLE
-        raise datasets.DatasetError(
-            f"{name} must be an existing folder, got {str(folder)!r}"
-        )
 
 
 def kind_now(entry: Entry, folder: Path | None) -> Kind:

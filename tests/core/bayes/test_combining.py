@@ -89,7 +89,7 @@ def test_the_other_rules_do_differ() -> None:
     assert len(set(winners.values())) == len(KITTLER)
 
 
-def test_posteriors_too_small_for_a_number_still_tell_classes_apart() -> None:
+def test_posteriors_that_underflow_still_distinguish_classes() -> None:
     log_posterior = np.array([[-1e-30, -70.0, -5000.0], [-1e-40, -90.0, -6000.0]])
     assert combined("max", log_posterior)[0] == -1e-40
     assert combined("sum", log_posterior)[2] == pytest.approx(-5000 - np.log(2))
@@ -123,7 +123,7 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
     run(model, X, y, np.ones(1), LEARN_ALL, np.empty(60, np.int64))
     plain.run(twin, X, y, learn_all=True)
     expected = plain.normalise(plain.log_posteriors(twin, plain.project(twin, X[:1])))
-    learner = model.learner()
+    learner = model.kernel_state()
     z = np.empty((1, model.F))
     project(X, np.zeros(1, np.int64), learner.scale, learner.R, z)
     out = np.empty((6, 3))
@@ -137,7 +137,7 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
 
 
 @pytest.mark.parametrize("rule", KITTLER)
-def test_a_class_that_takes_no_part_never_wins(rule: Combiner) -> None:
+def test_a_class_that_is_not_eligible_never_wins(rule: Combiner) -> None:
     log_posterior = np.full((3, 2), -np.inf)
     log_posterior[:, 1] = 0.0
     found = combined(rule, log_posterior)
@@ -145,7 +145,7 @@ def test_a_class_that_takes_no_part_never_wins(rule: Combiner) -> None:
     assert best_combined(found, np.array([False, False])) == -1
 
 
-def test_while_no_class_is_known_the_answer_is_none() -> None:
+def test_while_no_class_is_known_the_prediction_is_none() -> None:
     model, X, y = trained("vote")
     model.classes.eligible[:] = False
     labels = np.empty(60, np.int64)

@@ -10,17 +10,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import paper as plain
 from oracles.paper import Oracle
 from rpnb.core.bayes.model import Model, copy_model, fade_all
-from rpnb.core.bayes.moments import fade, merge, no_moments, observe
+from rpnb.core.bayes.moments import add_observation, empty_moments, fade, merge
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.passes.engine import absorb_all, run, run_batches
+from rpnb.core.passes.engine import learn_all, run, run_batches
 from rpnb.core.passes.exact import pass_combined
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     WEIGHT,
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     oracle_of,
     streams,
@@ -33,9 +33,9 @@ keeps = st.sampled_from([0.999, 0.8, 1.0 - 1.0 / 1.1])
 seeds = st.integers(0, 2**32 - 1)
 
 
-def follow(model: Model, follows: bool) -> Model:
-    if follows:
-        model.classes = model.classes._replace(follow=float(model.projection.K))
+def with_prior(model: Model, from_counts: bool) -> Model:
+    if from_counts:
+        model.classes = model.classes._replace(count_factor=float(model.projection.K))
     return model
 
 
@@ -60,20 +60,20 @@ def assert_laws_of(model: Model, twin: Oracle) -> None:
 
 
 @given(seeds, st.integers(1, 50), learning, keeps)
-def test_the_definitive_pass_weighs_the_past_as_the_plain_twin_does(
+def test_the_exact_pass_weighs_the_past_as_the_plain_twin_does(
     seed: int, n: int, learn: int, keep: float
 ) -> None:
     stream = well_behaved(seed, n)
     model = make_model(6, 3, keep=keep)
     twin = oracle_of(model)
-    labels = definitive(model, stream, learn)
+    labels = exact_labels(model, stream, learn)
     expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
     assert_laws_of(model, twin)
 
 
 @given(seeds, st.integers(1, 50), st.integers(2, 30), learning, keeps)
-def test_a_mini_batch_fades_the_past_by_all_it_brings(
+def test_a_mini_batch_fades_the_past_by_its_total_weight(
     seed: int, n: int, size: int, learn: int, keep: float
 ) -> None:
     stream = well_behaved(seed, n)
@@ -105,7 +105,7 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
     weight = np.array([1.0, 2.5, 0.25, 4.0])
     model = make_model(6, 1, keep=keep)
     twin = oracle_of(model)
-    definitive(model, stream, LEARN_ALL, weight)
+    exact_labels(model, stream, LEARN_ALL, weight)
     for i in range(4):
         plain.update_fading(twin, stream.X[i : i + 1], 0, weight[i : i + 1])
     assert_laws_of(model, twin)
@@ -116,29 +116,29 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
 def test_the_weight_tends_to_the_window() -> None:
     for window in (1.5, 10.0, 60.0):
         model = make_model(6, 1, keep=1.0 - 1.0 / window)
-        definitive(model, well_behaved(0, 1500, M=1), LEARN_ALL)
+        exact_labels(model, well_behaved(0, 1500, M=1), LEARN_ALL)
         assert_allclose(model.moments.weight, [window], rtol=1e-9)
 
 
 def test_only_the_class_that_learns_forgets() -> None:
     stream = well_behaved(1, 60)
     model = make_model(6, 3, keep=0.5)
-    definitive(model, stream, LEARN_ALL)
+    exact_labels(model, stream, LEARN_ALL)
     before = copy_model(model)
     rows = Stream(stream.X, np.zeros(60, np.int64), 3)
-    definitive(model, rows, LEARN_ALL)
+    exact_labels(model, rows, LEARN_ALL)
     for now, then in zip(model.moments, before.moments, strict=True):
         assert_array_equal(now[1:], then[1:])
         assert (now[0] != then[0]).any()
 
 
-def test_old_rows_are_as_good_as_never_seen() -> None:
+def test_old_rows_have_no_influence() -> None:
     old, new = well_behaved(1, 50, M=1), well_behaved(2, 400, M=1)
     fading, fresh, full = (make_model(6, 1, keep=k) for k in (0.9, 0.9, 1.0))
     for model in (fading, full):
-        definitive(model, old, LEARN_ALL)
+        exact_labels(model, old, LEARN_ALL)
     for model in (fading, fresh, full):
-        definitive(model, new, LEARN_ALL)
+        exact_labels(model, new, LEARN_ALL)
     assert_allclose(fading.moments.mean, fresh.moments.mean, atol=1e-12)
     assert_allclose(fading.moments.scatter, fresh.moments.scatter, rtol=1e-12)
     assert np.abs(full.moments.mean - fresh.moments.mean).max() > 0.01
@@ -152,16 +152,16 @@ def test_faded_moments_are_those_of_lighter_rows(
     seed: int, factor: float, n: int
 ) -> None:
     Z = np.random.default_rng(seed).normal(size=(n, 3))
-    faded, lighter = no_moments(1, 3), no_moments(1, 3)
+    faded, lighter = empty_moments(1, 3), empty_moments(1, 3)
     for z in Z:
-        observe(faded, 0, z, 2.0)
-        observe(lighter, 0, z, 2.0 * factor)
+        add_observation(faded, 0, z, 2.0)
+        add_observation(lighter, 0, z, 2.0 * factor)
     fade(faded, 0, factor, 1.0)
     for found, expected in zip(faded, lighter, strict=True):
         assert_allclose(found, expected, atol=1e-12)
-    # Theorem 1 goes on holding: join with others and compare once more.
-    other = no_moments(1, 3)
-    observe(other, 0, Z[0] + 1.0, 3.0)
+    # Theorem 1 still holds: merge with others and compare once more.
+    other = empty_moments(1, 3)
+    add_observation(other, 0, Z[0] + 1.0, 3.0)
     merge(faded, 0, other, 0)
     merge(lighter, 0, other, 0)
     for found, expected in zip(faded, lighter, strict=True):
@@ -170,7 +170,7 @@ def test_faded_moments_are_those_of_lighter_rows(
 
 def test_a_whole_model_fades_with_its_counts() -> None:
     stream = well_behaved(4, 80)
-    model = follow(make_model(6, 3), True)
+    model = with_prior(make_model(6, 3), True)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, np.empty(80, np.int64))
     run(model, stream.X[:1], stream.y[:1], WEIGHT, LEARN_ALL, np.empty(1, np.int64))
     before = copy_model(model)
@@ -190,11 +190,13 @@ def test_a_whole_model_fades_with_its_counts() -> None:
 
 
 @given(seeds, keeps)
-def test_counts_that_make_the_prior_fade_by_every_row(seed: int, keep: float) -> None:
+def test_counts_that_determine_the_prior_fade_with_every_row(
+    seed: int, keep: float
+) -> None:
     stream = well_behaved(seed, 30)
     weight = np.linspace(0.5, 2.0, 30)
-    model = follow(make_model(6, 3, keep=keep), True)
-    definitive(model, stream, LEARN_MISTAKES, weight)
+    model = with_prior(make_model(6, 3, keep=keep), True)
+    exact_labels(model, stream, LEARN_MISTAKES, weight)
     later = weight[::-1].cumsum()[::-1] - weight
     left = weight * keep**later
     assert_allclose(model.classes.seen, np.bincount(stream.y, left, 3), rtol=1e-9)
@@ -202,10 +204,10 @@ def test_counts_that_make_the_prior_fade_by_every_row(seed: int, keep: float) ->
     assert_array_equal(model.classes.bias, expected)
 
 
-def test_counts_that_nothing_follows_do_not_fade() -> None:
+def test_counts_that_determine_no_prior_do_not_fade() -> None:
     stream = well_behaved(0, 30)
     model = make_model(6, 3, keep=0.5)
-    definitive(model, stream, LEARN_MISTAKES)
+    exact_labels(model, stream, LEARN_MISTAKES)
     assert_array_equal(model.classes.seen, np.bincount(stream.y, minlength=3))
 
 
@@ -221,29 +223,31 @@ def test_the_screened_pass_forgets_to_the_bit(
     stream: Stream,
     learn: int,
     keep: float,
-    follows: bool,
+    from_counts: bool,
     by_step: bool,
     data: st.DataObject,
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
-    one = follow(make_model(stream.X.shape[1], stream.M, K=20, keep=keep), follows)
+    one = with_prior(
+        make_model(stream.X.shape[1], stream.M, K=20, keep=keep), from_counts
+    )
     two = copy_model(one)
-    expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
-    screener = Screener(two, stream.X, 16, 8, by_step)
-    screener.run(stream.X, stream.y, weight, learn, labels)
+    expected, labels = exact_labels(one, stream, learn, weight), labels_of(stream)
+    screened_pass = ScreenedPass(two, stream.X, 16, 8, by_step)
+    screened_pass.run(stream.X, stream.y, weight, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
 
 @given(streams(max_n=40), learning, keeps, st.booleans(), st.data())
 def test_any_cut_into_calls_forgets_to_the_bit(
-    stream: Stream, learn: int, keep: float, follows: bool, data: st.DataObject
+    stream: Stream, learn: int, keep: float, from_counts: bool, data: st.DataObject
 ) -> None:
     n = stream.y.shape[0]
     weight = data.draw(weights(n))
-    whole = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
+    whole = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     parts = copy_model(whole)
-    expected, labels = definitive(whole, stream, learn, weight), labels_of(stream)
+    expected, labels = exact_labels(whole, stream, learn, weight), labels_of(stream)
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
     for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
         rows = slice(start, stop)
@@ -256,12 +260,12 @@ def test_any_cut_into_calls_forgets_to_the_bit(
 
 @given(streams(max_n=30), learning, keeps, st.booleans(), st.data())
 def test_batches_of_one_forget_as_one_by_one_does(
-    stream: Stream, learn: int, keep: float, follows: bool, data: st.DataObject
+    stream: Stream, learn: int, keep: float, from_counts: bool, data: st.DataObject
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
-    one = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
+    one = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     two = copy_model(one)
-    expected, labels = definitive(one, stream, learn, weight), labels_of(stream)
+    expected, labels = exact_labels(one, stream, learn, weight), labels_of(stream)
     run_batches(two, stream.X, stream.y, weight, learn, 1, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -269,24 +273,26 @@ def test_batches_of_one_forget_as_one_by_one_does(
 
 @given(streams(), keeps, st.booleans(), st.data())
 def test_learning_all_without_predicting_forgets_to_the_bit(
-    stream: Stream, keep: float, follows: bool, data: st.DataObject
+    stream: Stream, keep: float, from_counts: bool, data: st.DataObject
 ) -> None:
     weight = data.draw(weights(stream.y.shape[0]))
-    one = follow(make_model(stream.X.shape[1], stream.M, keep=keep), follows)
+    one = with_prior(make_model(stream.X.shape[1], stream.M, keep=keep), from_counts)
     two = copy_model(one)
-    definitive(one, stream, LEARN_ALL, weight)
-    absorb_all(two, stream.X, stream.y, weight)
+    exact_labels(one, stream, LEARN_ALL, weight)
+    learn_all(two, stream.X, stream.y, weight)
     assert_same_state(one, two)
 
 
 @given(seeds, keeps, st.integers(1, 40))
-def test_another_rule_forgets_alike(seed: int, keep: float, n: int) -> None:
+def test_other_combining_rules_forget_in_the_same_way(
+    seed: int, keep: float, n: int
+) -> None:
     stream = well_behaved(seed, n)
     one, two = (make_model(6, 3, keep=keep) for _ in range(2))
-    definitive(one, stream, LEARN_ALL)
+    exact_labels(one, stream, LEARN_ALL)
     two.rule = "vote"
     two.n_updates = pass_combined(
-        two.learner(),
+        two.kernel_state(),
         two.rule_number,
         two.projection.K,
         stream.X,
@@ -300,18 +306,20 @@ def test_another_rule_forgets_alike(seed: int, keep: float, n: int) -> None:
 
 
 @given(streams(), learning, st.booleans())
-def test_an_endless_window_forgets_nothing(
-    stream: Stream, learn: int, follows: bool
+def test_a_very_long_window_forgets_nothing(
+    stream: Stream, learn: int, from_counts: bool
 ) -> None:
     p = stream.X.shape[1]
     window = 1e17
-    one = follow(make_model(p, stream.M), follows)
-    two = follow(make_model(p, stream.M, keep=1.0 - 1.0 / window), follows)
-    assert_array_equal(definitive(one, stream, learn), definitive(two, stream, learn))
+    one = with_prior(make_model(p, stream.M), from_counts)
+    two = with_prior(make_model(p, stream.M, keep=1.0 - 1.0 / window), from_counts)
+    assert_array_equal(
+        exact_labels(one, stream, learn), exact_labels(two, stream, learn)
+    )
     assert_same_state(one, two)
     # A long one nearly nothing.
     rows = well_behaved(0, 40)
     exact, nearly = make_model(6, 3), make_model(6, 3, keep=1.0 - 1e-12)
-    definitive(exact, rows, learn)
-    definitive(nearly, rows, learn)
+    exact_labels(exact, rows, learn)
+    exact_labels(nearly, rows, learn)
     assert_allclose(nearly.moments.scatter, exact.moments.scatter, rtol=1e-9)

@@ -4,7 +4,12 @@ import pickle
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.core.bayes.model import arrange_classes, copy_model, grew_from, pool
+from rpnb.core.bayes.model import (
+    arrange_classes,
+    copy_model,
+    may_continue,
+    merge_statistics,
+)
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.passes.engine import run, run_batches
 from strategies import make_model
@@ -39,7 +44,7 @@ def test_a_copy_shares_nothing_that_changes() -> None:
     assert_array_equal(model.gaussians.precision, 1.0)
 
 
-def test_a_projection_is_pickled_as_its_recipe() -> None:
+def test_a_projection_is_pickled_as_its_parameters() -> None:
     projection = make_model(40, 2, K=50, q=10).projection
     restored = pickle.loads(pickle.dumps(projection))  # noqa: S301 - our own bytes
     assert_array_equal(restored.R, projection.R)
@@ -48,19 +53,19 @@ def test_a_projection_is_pickled_as_its_recipe() -> None:
     assert copy.deepcopy(projection) is projection
 
 
-def test_projections_differ_by_any_part_of_the_recipe() -> None:
+def test_projections_differ_by_any_parameter() -> None:
     base = make_model(4, 1).projection
     for other in (
         make_model(4, 1, seed=1),
         make_model(5, 1),
         make_model(4, 1, K=6),
         make_model(4, 1, q=4),
-        make_model(4, 1, law="bernoulli"),
+        make_model(4, 1, distribution="bernoulli"),
     ):
         assert not base.same_as(other.projection)
 
 
-def test_shards_pooled_equal_the_mini_batch_on_their_union() -> None:
+def test_merged_shards_equal_the_mini_batch_on_their_union() -> None:
     # Classify apart against one frozen model, then pool what each has learnt.
     base = make_model(4, 3)
     X, y = stream(1, 50)
@@ -72,8 +77,8 @@ def test_shards_pooled_equal_the_mini_batch_on_their_union() -> None:
     for shard, rows in zip(shards, np.split(np.arange(90), [20, 47]), strict=True):
         labels = np.empty(rows.size, np.int64)
         run_batches(shard, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, 90, labels)
-    pool(shards[0], shards[1], base)
-    pool(shards[0], shards[2], base)
+    merge_statistics(shards[0], shards[1], base)
+    merge_statistics(shards[0], shards[2], base)
     assert_allclose(shards[0].moments.weight, whole.moments.weight)
     assert_allclose(shards[0].moments.mean, whole.moments.mean, atol=1e-12)
     assert_allclose(shards[0].moments.scatter, whole.moments.scatter, atol=1e-9)
@@ -83,29 +88,29 @@ def test_shards_pooled_equal_the_mini_batch_on_their_union() -> None:
     assert shards[0].n_updates == whole.n_updates
 
 
-def test_models_with_nothing_in_common_pool_to_the_model_of_all_rows() -> None:
+def test_independent_models_merge_to_the_model_of_all_rows() -> None:
     X, y = stream(3, 60)
     one, two, whole = (make_model(4, 3) for _ in range(3))
-    one.classes = one.classes._replace(follow=2.0)
+    one.classes = one.classes._replace(count_factor=2.0)
     for model, rows in ((one, slice(25)), (two, slice(25, 60)), (whole, slice(60))):
         labels = np.empty(60, np.int64)
         run(model, X[rows], y[rows], WEIGHT, LEARN_ALL, labels[rows])
-    pool(one, two, None)
+    merge_statistics(one, two, None)
     assert_allclose(one.moments.mean, whole.moments.mean, atol=1e-12)
     assert_allclose(one.moments.scatter, whole.moments.scatter, atol=1e-10)
     assert_allclose(one.classes.bias, 2.0 * np.log1p(np.bincount(y)))
 
 
-def test_a_model_grew_from_what_it_was_and_from_nothing_it_was_not() -> None:
+def test_a_model_may_continue_earlier_states_of_itself_only() -> None:
     X, y = stream(3, 60)
     base = make_model(4, 3)
     run(base, X[:20], y[:20], WEIGHT, LEARN_ALL, np.empty(20, np.int64))
     grown = copy_model(base)
     run(grown, X[20:], y[20:], WEIGHT, LEARN_ALL, np.empty(40, np.int64))
-    assert grew_from(grown, base)
-    assert grew_from(base, base)
-    assert not grew_from(base, grown)
+    assert may_continue(grown, base)
+    assert may_continue(base, base)
+    assert not may_continue(base, grown)
     # As many rows, but fewer of one class.
     other = make_model(4, 3)
     run(other, X, np.zeros(60, np.int64), WEIGHT, LEARN_ALL, np.empty(60, np.int64))
-    assert not grew_from(other, base)
+    assert not may_continue(other, base)

@@ -4,12 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.core.bayes.densities import Gaussians, Prior, learn, refresh, unset_gaussians
+from rpnb.core.bayes.densities import (
+    Gaussians,
+    Prior,
+    empty_gaussians,
+    learn_density,
+    refresh,
+)
 from rpnb.core.bayes.moments import (
     Moments,
+    add_observation,
+    empty_moments,
     merge,
-    no_moments,
-    observe,
     unmerge,
 )
 from rpnb.core.kernels.arrays import FloatArray
@@ -22,14 +28,14 @@ def rows(seed: int, n: int, F: int = 3, offset: float = 0.0) -> FloatArray:
 
 
 def reading(Z: FloatArray, weight: FloatArray | None = None) -> Moments:
-    moments = no_moments(1, Z.shape[1])
+    moments = empty_moments(1, Z.shape[1])
     for i, z in enumerate(Z):
-        observe(moments, 0, z, 1.0 if weight is None else weight[i])
+        add_observation(moments, 0, z, 1.0 if weight is None else weight[i])
     return moments
 
 
 def densities_of(moments: Moments, prior: Prior = PAPER) -> Gaussians:
-    gaussians = unset_gaussians(1, moments.mean.shape[1])
+    gaussians = empty_gaussians(1, moments.mean.shape[1])
     refresh(gaussians, 0, moments, prior)
     return gaussians
 
@@ -85,14 +91,14 @@ def test_merging_is_associative_and_order_free(
     Z = rows(seed, a + b + c)
     parts = [reading(Z[:a]), reading(Z[a : a + b]), reading(Z[a + b :])]
     for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
-        total = no_moments(1, 3)
+        total = empty_moments(1, 3)
         for part in order:
             merge(total, 0, parts[part], 0)
         assert_close(total, reading(Z))
 
 
 @given(seeds, st.integers(0, 20), st.integers(0, 20))
-def test_what_was_merged_can_be_taken_away(seed: int, a: int, b: int) -> None:
+def test_what_was_merged_can_be_unmerged(seed: int, a: int, b: int) -> None:
     Z = rows(seed, a + b)
     total = reading(Z)
     unmerge(total, 0, reading(Z[:a]), 0)
@@ -115,9 +121,9 @@ def test_a_whole_weight_is_that_many_equal_rows(seed: int, times: list[int]) -> 
 
 def test_one_row_is_a_batch_of_one_to_the_bit() -> None:
     Z = rows(3, 9)
-    one_by_one, batches = no_moments(1, 3), no_moments(1, 3)
+    one_by_one, batches = empty_moments(1, 3), empty_moments(1, 3)
     for z in Z:
-        observe(one_by_one, 0, z, 1.0)
+        add_observation(one_by_one, 0, z, 1.0)
         merge(batches, 0, reading(z[None, :]), 0)
     for a, b in zip(one_by_one, batches, strict=True):
         assert_array_equal(a, b)
@@ -130,16 +136,16 @@ def test_a_large_offset_breaks_the_textbook_variance_but_not_ours() -> None:
     assert_allclose(reading(Z).scatter[0] / 4, Z.var(), rtol=1e-9)
 
 
-def test_an_unseen_class_has_the_initial_laws() -> None:
-    found = densities_of(no_moments(1, 4), Prior(2.0, 0.25, 3.0, 1e-9))
+def test_an_unseen_class_has_the_priors_density() -> None:
+    found = densities_of(empty_moments(1, 4), Prior(2.0, 0.25, 3.0, 1e-9))
     assert_array_equal(found.mean, 2.0)
     assert_array_equal(found.precision, 4.0)
     assert_allclose(found.constant, -4 * np.log(np.sqrt(2 * np.pi) * 0.5))
 
 
-def test_without_weight_the_initial_laws_serve_until_the_first_row() -> None:
+def test_a_prior_without_weight_is_used_until_the_first_row() -> None:
     prior = Prior(2.0, 0.25, 0.0, 1e-3)
-    assert_array_equal(densities_of(no_moments(1, 4), prior).precision, 4.0)
+    assert_array_equal(densities_of(empty_moments(1, 4), prior).precision, 4.0)
     seen = densities_of(reading(rows(0, 1)), prior)
     assert_array_equal(seen.mean[0], rows(0, 1)[0])
     assert_array_equal(seen.precision, 1e3)
@@ -166,17 +172,17 @@ def test_the_constant_is_the_log_density_at_the_mean(
 
 
 @given(seeds, st.integers(1, 12), st.integers(1, 13), st.floats(0, 4))
-def test_to_learn_is_to_observe_and_then_to_refresh(
+def test_learn_density_equals_add_observation_and_refresh(
     seed: int, n: int, F: int, prior_weight: float
 ) -> None:
     rng = np.random.default_rng(seed)
     prior = Prior(0.5, 2.0, prior_weight, 1e-9)
     Z, weight = rng.normal(size=(n, F)), rng.uniform(0.1, 3.0, n)
-    one, two = no_moments(2, F), no_moments(2, F)
-    laws, twice = unset_gaussians(2, F), unset_gaussians(2, F)
+    one, two = empty_moments(2, F), empty_moments(2, F)
+    densities, twice = empty_gaussians(2, F), empty_gaussians(2, F)
     for z, w in zip(Z, weight, strict=True):
-        observe(one, 1, z, w)
+        add_observation(one, 1, z, w)
         refresh(twice, 1, one, prior)
-        learn(laws, 1, two, prior, z, w)
-        for a, b in zip([*one, *twice], [*two, *laws], strict=True):
+        learn_density(densities, 1, two, prior, z, w)
+        for a, b in zip([*one, *twice], [*two, *densities], strict=True):
             assert_array_equal(a[1], b[1])

@@ -36,8 +36,8 @@ def test_scores_are_log_prior_plus_log_densities() -> None:
     naive_bayes_scores(state, stream.X, found)
     for m in range(3):
         rows = stream.X[stream.y == m]
-        law = norm(rows.mean(axis=0), rows.std(axis=0))
-        expected = np.log(len(rows)) + law.logpdf(stream.X).sum(axis=1)
+        density = norm(rows.mean(axis=0), rows.std(axis=0))
+        expected = np.log(len(rows)) + density.logpdf(stream.X).sum(axis=1)
         assert_allclose(found[:, m], expected, rtol=1e-9)
 
 
@@ -58,7 +58,7 @@ def test_labels_are_those_of_the_model_before_the_row() -> None:
 
 
 @given(streams(max_n=20))
-def test_the_laws_follow_from_the_moments(stream: Stream) -> None:
+def test_the_densities_are_derived_from_the_moments(stream: Stream) -> None:
     state, _ = learnt(stream)
     derived = arrange_naive_bayes(state, np.arange(stream.M))
     for part in (derived.gaussians.mean, derived.gaussians.precision, derived.log_seen):

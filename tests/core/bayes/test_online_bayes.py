@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.tree_ensembles import OnlineBayes
 from rpnb.core.bayes.online_bayes import (
     ClassCovariances,
-    insert_ellipsoid,
-    new_ellipsoids,
-    observe,
+    add_to_covariance,
+    insert_covariance,
+    new_covariances,
     pass_online_bayes,
 )
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
@@ -56,7 +56,7 @@ def test_the_compiled_pass_does_as_the_plain_one(learn: int, weighted: bool) -> 
         X, y, M = a_stream(seed)
         weight = np.random.default_rng(seed).random(len(X)) * 2.0 + 0.1
         weight = weight if weighted else np.ones(len(X))
-        classes = new_ellipsoids(M, X.shape[1])
+        classes = new_covariances(M, X.shape[1])
         scores, labels, updates = run(classes, X, y, learn, weight)
         plain = OnlineBayes(M, X.shape[1])
         expected_updates = 0
@@ -79,7 +79,7 @@ def test_the_compiled_pass_does_as_the_plain_one(learn: int, weighted: bool) -> 
 
 def test_the_root_is_triangular_and_the_prior_counts_what_was_learnt() -> None:
     X, y, M = a_stream(0)
-    classes = new_ellipsoids(M, 4)
+    classes = new_covariances(M, 4)
     scores, labels, _ = run(classes, X[:1], y[:1])
     assert labels[0] == 0  # all classes are alike: the lowest is taken
     assert_allclose(scores[0], -np.log(3.0) - 0.5 * (X[0] ** 2).sum())
@@ -96,7 +96,7 @@ def test_where_variances_differ_widely_the_inverse_itself_would_be_lost() -> Non
     scale = np.array([1e10, 1.0, 1.0, 1.0, 1.0])
     turn, _ = np.linalg.qr(rng.normal(size=(p, p)))
     X = standard * scale @ turn
-    classes = new_ellipsoids(1, p)
+    classes = new_covariances(1, p)
     run(classes, X, np.zeros(100, np.int64))
     n, mean, P = 1.0, np.zeros(p), np.eye(p)
     for x in X:
@@ -124,9 +124,9 @@ def test_where_variances_differ_widely_the_inverse_itself_would_be_lost() -> Non
 @given(st.lists(st.integers(0, 120), max_size=4), st.sampled_from([1, 2]))
 def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], learn: int) -> None:
     X, y, M = a_stream(1)
-    whole = new_ellipsoids(M, 4)
+    whole = new_covariances(M, 4)
     scores, _, updates = run(whole, X, y, learn)
-    parts = new_ellipsoids(M, 4)
+    parts = new_covariances(M, 4)
     results = [
         run(parts, X[start:stop], y[start:stop], learn)
         for start, stop in pairwise([0, *sorted(cuts), 120])
@@ -140,7 +140,7 @@ def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], learn: int) -> 
 @given(streams(max_n=40))
 def test_the_state_is_finite(stream: Stream) -> None:
     X, y, M = stream
-    classes = new_ellipsoids(M, X.shape[1])
+    classes = new_covariances(M, X.shape[1])
     scores, labels, _ = run(classes, X, y)
     for array in (*classes, scores):
         assert np.isfinite(array).all()
@@ -150,15 +150,15 @@ def test_the_state_is_finite(stream: Stream) -> None:
 def test_rows_of_1e150_zero_and_the_same_again() -> None:
     X = np.array([[1e150, 1e150], [-1e150, 1e150], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
     X = np.concatenate((X, X))
-    classes = new_ellipsoids(2, 2)
+    classes = new_covariances(2, 2)
     scores, _, _ = run(classes, X, np.arange(10) // 5)
     for array in (*classes, scores):
         assert np.isfinite(array).all()
 
 
-def test_predicting_changes_nothing_and_weightless_rows_are_passed_over() -> None:
+def test_predicting_changes_nothing_and_weightless_rows_are_not_learnt() -> None:
     X, y, M = a_stream(2)
-    classes = new_ellipsoids(M, 4)
+    classes = new_covariances(M, 4)
     run(classes, X, y)
     copies = [array.copy() for array in classes]
     _, labels, updates = run(classes, X, np.zeros(0, np.int64), LEARN_NOTHING)
@@ -170,14 +170,14 @@ def test_predicting_changes_nothing_and_weightless_rows_are_passed_over() -> Non
 
 
 @pytest.mark.parametrize("m", [0, 1, 3])
-def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(m: int) -> None:
+def test_a_class_inserted_later_equals_one_known_and_never_seen(m: int) -> None:
     X, y, M = a_stream(3)
     moved = y + (y >= m)
-    expected = new_ellipsoids(M + 1, 4)
+    expected = new_covariances(M + 1, 4)
     run(expected, X, moved)
-    early = new_ellipsoids(M, 4)
+    early = new_covariances(M, 4)
     run(early, X[:60], y[:60])
-    late = insert_ellipsoid(early, m)
+    late = insert_covariance(early, m)
     run(late, X[60:], moved[60:])
     for mine, yours in zip(late, expected, strict=True):
         assert_array_equal(mine, yours)
@@ -185,10 +185,10 @@ def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(m: int) -> No
 
 def test_a_row_of_weight_two_is_two_rows_of_weight_one() -> None:
     x = np.array([1.0, -2.0, 0.5])
-    once, twice = new_ellipsoids(1, 3), new_ellipsoids(1, 3)
+    once, twice = new_covariances(1, 3), new_covariances(1, 3)
     work = np.zeros((3, 3))
-    observe(once, 0, x, 2.0, work)
-    observe(twice, 0, x, 1.0, work)
-    observe(twice, 0, x, 1.0, work)
+    add_to_covariance(once, 0, x, 2.0, work)
+    add_to_covariance(twice, 0, x, 1.0, work)
+    add_to_covariance(twice, 0, x, 1.0, work)
     for one, two in zip(once, twice, strict=True):
         assert_allclose(one, two, atol=1e-12)

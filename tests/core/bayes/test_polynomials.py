@@ -1,10 +1,10 @@
-"""Frozen forms: the definitive scores, from other numbers."""
+"""Scores as polynomials: equal to the double-precision scores up to rounding."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rpnb.core.bayes.polynomials import evaluate_forms, make_forms
+from rpnb.core.bayes.polynomials import evaluate_polynomials, make_polynomials
 from rpnb.core.bayes.state import LEARN_ALL
 from rpnb.core.passes.engine import run, scores
 from strategies import make_model, well_behaved
@@ -18,17 +18,21 @@ def test_forms_give_the_scores_of_the_named_classes(K: int) -> None:
     model.classes.bias[:] = [0.0, -3.0, 2.0]
     run(model, stream.X, stream.y, np.ones(1), LEARN_ALL, np.empty(30, np.int64))
     expected = scores(model, stream.X)
-    forms = make_forms(model, np.array([2, 0]))
-    assert_allclose(evaluate_forms(forms, stream.X), expected[:, [2, 0]], rtol=1e-11)
+    forms = make_polynomials(model, np.array([2, 0]))
+    assert_allclose(
+        evaluate_polynomials(forms, stream.X), expected[:, [2, 0]], rtol=1e-11
+    )
     rows = np.tile(stream.X, (40, 1))
-    assert_allclose(evaluate_forms(forms, rows)[-1], expected[-1, [2, 0]], rtol=1e-11)
+    assert_allclose(
+        evaluate_polynomials(forms, rows)[-1], expected[-1, [2, 0]], rtol=1e-11
+    )
 
 
 def test_the_origin_is_where_the_summed_distance_is_least() -> None:
     stream = well_behaved(2, 30)
     model = make_model(6, 3, K=40)
     run(model, stream.X, stream.y, np.ones(1), LEARN_ALL, np.empty(30, np.int64))
-    forms = make_forms(model, np.arange(3))
+    forms = make_polynomials(model, np.arange(3))
     assert_allclose(forms.factors[:, -6:].sum(axis=0), 0.0, atol=1e-9)
 
 
@@ -37,6 +41,6 @@ def test_forms_beyond_double_precision_are_not_finite() -> None:
     model.gaussians.precision[:] = 1e300
     model.gaussians.mean[:] = [[1e149], [-1e149]]
     with np.errstate(all="ignore"):
-        forms = make_forms(model, np.arange(2))
+        forms = make_polynomials(model, np.arange(2))
     assert not np.isfinite(forms.constant).any()
     assert_array_equal(forms.origin, 0.0)

@@ -23,7 +23,7 @@ def learnt(stream: Stream, K: int = 5) -> Model:
 
 
 def projected(model: Model, X: np.ndarray) -> np.ndarray:
-    learner = model.learner()
+    learner = model.kernel_state()
     Z = np.empty((X.shape[0], model.F))
     project(X, np.arange(X.shape[0]), learner.scale, learner.R, Z)
     return Z
@@ -43,7 +43,7 @@ def test_the_flat_score_is_the_sum_over_the_members() -> None:
 
 
 @given(streams(max_n=10))
-def test_giving_up_early_changes_no_winner(stream: Stream) -> None:
+def test_stopping_sums_early_changes_no_winner(stream: Stream) -> None:
     model = learnt(stream, K=100)
     lanes = np.empty(LANES)
     every = scores(model, stream.X)
@@ -54,7 +54,7 @@ def test_giving_up_early_changes_no_winner(stream: Stream) -> None:
         assert found == int(np.argmax(row))
 
 
-def test_a_class_that_cannot_win_is_given_up() -> None:
+def test_the_sum_of_a_class_that_cannot_win_is_stopped() -> None:
     model = make_model(2, 2, K=300)
     z = np.full(model.F, 5.0)
     lanes = np.empty(LANES)

@@ -3,12 +3,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 
-from rpnb.core.kernels.random_bits import fill_normal, fill_words, philox
+from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal, philox
 
 
-# Known answers published with the generator (Random123, kat_vectors, philox4x32 10).
+# Test vectors published with the generator (Random123, kat_vectors, philox4x32 10).
 @pytest.mark.parametrize(
-    ("counter", "key", "answer"),
+    ("counter", "key", "expected"),
     [
         ([0, 0, 0, 0], 0, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
         (
@@ -23,23 +23,23 @@ from rpnb.core.kernels.random_bits import fill_normal, fill_words, philox
         ),
     ],
 )
-def test_philox_gives_the_published_answers(
-    counter: list[int], key: int, answer: list[int]
+def test_philox_gives_the_published_numbers(
+    counter: list[int], key: int, expected: list[int]
 ) -> None:
     counters = np.array(counter, np.uint64).reshape(4, 1)
     philox(counters, np.uint64(key))
-    assert_array_equal(counters[:, 0], np.array(answer, np.uint64))
+    assert_array_equal(counters[:, 0], np.array(expected, np.uint64))
 
 
 def words(seed: int, feature: int, K: int, q: int) -> np.ndarray:
     out = np.empty(K * q, np.int32)
     counters = np.empty((4, K * ((q + 3) // 4)), np.uint64)
-    fill_words(np.uint64(seed), np.uint64(feature), q, counters, out)
+    fill_feature_words(np.uint64(seed), np.uint64(feature), q, counters, out)
     return out.reshape(K, q)
 
 
 @pytest.mark.parametrize("q", [1, 3, 4, 5, 8])
-def test_a_word_depends_on_its_address_alone(q: int) -> None:
+def test_a_word_depends_on_seed_feature_and_column_only(q: int) -> None:
     full = words(7, 2**40 + 3, 6, q)
     assert_array_equal(words(7, 2**40 + 3, 2, q), full[:2])
     assert_array_equal(words(7, 2**40 + 3, 6, max(1, q - 1)), full[:, : max(1, q - 1)])
@@ -65,7 +65,7 @@ def test_normal_numbers_are_quantiles_of_the_words() -> None:
     out = np.empty(drawn.size)
     fill_normal(drawn, out)
     probability = (drawn.astype(np.float64) + 2.0**31 + 0.5) / 2.0**32
-    # Towards one a probability has few digits left: there the law's symmetry serves.
+    # Towards one a probability has few digits left: there symmetry is used.
     upper = probability > 0.5
     expected = np.where(upper, -ndtri(1.0 - probability), ndtri(probability))
     assert_allclose(out, expected, rtol=2e-7)

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rpnb.core.kernels.threads import LEAST_ROWS, in_threads, one_ahead, one_blas_thread
+from rpnb.core.kernels.threads import (
+    LEAST_ROWS,
+    call_one_ahead,
+    in_threads,
+    one_blas_thread,
+)
 
 
 def blas_threads() -> list[int]:
@@ -63,7 +68,7 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
         assert blas_threads() == before
 
 
-def test_blas_is_kept_to_one_thread_and_let_go() -> None:
+def test_blas_is_limited_to_one_thread_and_released() -> None:
     with threadpool_limits(2, "blas"):
         before = blas_threads()
         found: list[list[int]] = []
@@ -91,58 +96,58 @@ def test_callers_that_overlap_leave_no_limit_behind() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_answers_come_in_order_and_one_ahead_at_most(n: int, jobs: int) -> None:
+def test_results_come_in_order_and_one_ahead_at_most(n: int, jobs: int) -> None:
     begun: list[int] = []
 
     def job(number: int) -> int:
         begun.append(number)
         return number
 
-    for number, answer in enumerate(
-        one_ahead([partial(job, i) for i in range(n)], jobs)
+    for number, result in enumerate(
+        call_one_ahead([partial(job, i) for i in range(n)], jobs)
     ):
-        assert answer == number
+        assert result == number
         assert len(begun) <= number + jobs
     assert begun == list(range(n))
 
 
-def test_the_next_is_under_way_while_the_last_is_used() -> None:
+def test_the_next_function_runs_while_the_last_result_is_used() -> None:
     going = threading.Event()
 
     def second() -> int:
         going.set()
         return 2
 
-    answers = one_ahead([lambda: 1, second], 2)
-    assert next(answers) == 1
+    results = call_one_ahead([lambda: 1, second], 2)
+    assert next(results) == 1
     assert going.wait(60)
-    assert list(answers) == [2]
+    assert list(results) == [2]
 
 
 def test_blas_has_one_thread_while_a_thread_works_ahead() -> None:
     with threadpool_limits(2, "blas"):
         before = blas_threads()
-        found = list(one_ahead([blas_threads, blas_threads], 2))
+        found = list(call_one_ahead([blas_threads, blas_threads], 2))
         assert all(threads == 1 for part in found for threads in part)
         assert blas_threads() == before
 
 
-def test_an_error_ahead_comes_when_its_answer_is_asked_for() -> None:
+def test_an_error_ahead_is_raised_when_its_result_is_asked_for() -> None:
     def fail() -> int:
         raise ZeroDivisionError
 
-    answers = one_ahead([lambda: 1, fail, lambda: 3], 2)
-    assert next(answers) == 1
+    results = call_one_ahead([lambda: 1, fail, lambda: 3], 2)
+    assert next(results) == 1
     with pytest.raises(ZeroDivisionError):
-        next(answers)
+        next(results)
 
 
-def test_the_thread_ahead_minds_what_the_caller_says_about_overflow() -> None:
+def test_the_thread_ahead_uses_the_callers_handling_of_overflow() -> None:
     def job() -> str:
         return np.geterr()["over"]
 
     with np.errstate(over="call"):
-        assert list(one_ahead([job, job, job], 2)) == ["call"] * 3
+        assert list(call_one_ahead([job, job, job], 2)) == ["call"] * 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -18,11 +18,16 @@ from rpnb.core.linear.algorithms import (
     MULTICLASS,
     LinearAlgorithm,
     keeps_covariance,
-    rule,
+    make_algorithm,
 )
 from rpnb.core.linear.kernel import linear_pass, linear_scores
-from rpnb.core.linear.row_ops import contract, is_credible
-from rpnb.core.linear.state import LinearState, blank_state, copy_state, insert_class
+from rpnb.core.linear.row_ops import is_credible, shrink_covariance
+from rpnb.core.linear.state import (
+    LinearState,
+    arrange_linear_classes,
+    blank_state,
+    copy_state,
+)
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 
@@ -35,7 +40,9 @@ class Form(NamedTuple):
     diagonal: bool
 
     def rule(self, *, libol: bool = False) -> LinearAlgorithm:
-        return rule(ALGORITHMS[self.name], two_class=self.two_class, libol=libol)
+        return make_algorithm(
+            ALGORITHMS[self.name], two_class=self.two_class, libol=libol
+        )
 
     def blank(self, M: int, p: int) -> LinearState:
         return blank_state(self.rule(), M, p, diagonal=self.diagonal)
@@ -164,7 +171,7 @@ def test_rows_may_come_in_any_order_of_memory_and_read_only() -> None:
 
 def test_a_wide_sparse_row_touches_its_own_columns_only() -> None:
     p = 10**6
-    learner = rule(ALGORITHMS["AROW"], two_class=True)
+    learner = make_algorithm(ALGORITHMS["AROW"], two_class=True)
     state = blank_state(learner, 2, p, diagonal=True)
     rows = sparse_rows(
         np.array([0, 2, 3]), np.array([3, p - 1, 3]), np.array([1.0, 2.0, 1.0])
@@ -177,7 +184,7 @@ def test_a_wide_sparse_row_touches_its_own_columns_only() -> None:
 
 
 @every_form
-def test_to_predict_changes_nothing_and_scores_say_why(form: Form) -> None:
+def test_predicting_changes_nothing_and_scores_explain_the_label(form: Form) -> None:
     X, y = a_stream(3, form)
     state = form.blank(4, 5)
     run(form.rule(), state, dense_rows(X), y)
@@ -205,7 +212,7 @@ multiclass_forms = pytest.mark.parametrize(
 
 
 @multiclass_forms
-def test_only_classes_declared_or_seen_take_part(form: Form) -> None:
+def test_only_classes_declared_or_seen_are_eligible(form: Form) -> None:
     X, y = a_stream(5, form, M=6)
     state = form.blank(6, 5)
     seen: set[int] = set()
@@ -241,7 +248,7 @@ def test_a_class_inserted_later_is_as_one_never_seen_before(form: Form) -> None:
     run(form.rule(), roomy, dense_rows(X[first]), y[first])
     shifted = y[first] - (y[first] > late)
     run(form.rule(), grown, dense_rows(X[first]), shifted)
-    grown = insert_class(grown, late)
+    grown = arrange_linear_classes(grown, np.array([0, 1, -1, 2]))
     assert not grown.eligible[late]
     expected, _ = run(form.rule(), roomy, dense_rows(X[rest]), y[rest])
     labels, _ = run(form.rule(), grown, dense_rows(X[rest]), y[rest])
@@ -253,7 +260,7 @@ def test_a_class_inserted_later_is_as_one_never_seen_before(form: Form) -> None:
 def test_a_new_class_is_a_mistake_even_where_its_zero_score_leads() -> None:
     X = np.array([[1.0, 0.0], [0.0, 2.0]])
     for name, moves in (("Perceptron", True), ("PA", False), ("ROMMA", False)):
-        learner = rule(ALGORITHMS[name], two_class=False)
+        learner = make_algorithm(ALGORITHMS[name], two_class=False)
         state = blank_state(learner, 2, 2)
         state.W[1] = [0.0, -3.0]
         state.eligible[1] = True
@@ -266,7 +273,7 @@ def test_a_new_class_is_a_mistake_even_where_its_zero_score_leads() -> None:
 
 
 def test_the_first_of_equal_scores_is_predicted_and_is_the_rival() -> None:
-    learner = rule(ALGORITHMS["PA"], two_class=False)
+    learner = make_algorithm(ALGORITHMS["PA"], two_class=False)
     state = blank_state(learner, 3, 1)
     state.eligible[:] = True
     labels, _ = run(learner, state, dense_rows(np.ones((1, 1))), np.array([2]))
@@ -320,7 +327,7 @@ def test_the_librarys_formulas_break_on_rows_that_the_pass_survives() -> None:
     X = np.array([[1e150, 0.0], [0.0, 1e150], [1e150, 1e150]])
     y = np.array([1, 1, 0])
     for name in ("ROMMA", "OGDSquare"):
-        learner = rule(ALGORITHMS[name], two_class=True)
+        learner = make_algorithm(ALGORITHMS[name], two_class=True)
         library = learner._replace(libol=True)
         sound, plain, same = (blank_state(learner, 2, 2) for _ in range(3))
         run(learner, sound, dense_rows(X), y)
@@ -333,8 +340,8 @@ def test_the_librarys_formulas_break_on_rows_that_the_pass_survives() -> None:
         assert not np.isfinite(same.W).any()
 
 
-def test_shares_of_infinite_leads_are_refused() -> None:
-    learner = rule(ALGORITHMS["PerceptronProportional"], two_class=False)
+def test_shares_of_infinite_leads_cause_no_step() -> None:
+    learner = make_algorithm(ALGORITHMS["PerceptronProportional"], two_class=False)
     state = blank_state(learner, 3, 2)
     state.W[1:] = 1e300
     state.eligible[:] = True
@@ -348,7 +355,7 @@ def test_shares_of_infinite_leads_are_refused() -> None:
 
 
 def test_a_step_that_one_of_two_rows_cannot_take_is_taken_by_neither() -> None:
-    learner = rule(ALGORITHMS["Perceptron"], two_class=False)
+    learner = make_algorithm(ALGORITHMS["Perceptron"], two_class=False)
     state = blank_state(learner, 2, 1)
     state.W[1] = -1.5e308
     state.eligible[1] = True
@@ -360,8 +367,8 @@ def test_a_step_that_one_of_two_rows_cannot_take_is_taken_by_neither() -> None:
 @pytest.mark.parametrize(
     "name", ["AROW", "NAROW", "NHERD", "CW", "SCW1", "SCW2", "SOP"]
 )
-def test_a_covariance_spoilt_by_rounding_is_not_believed(name: str) -> None:
-    learner = rule(ALGORITHMS[name], two_class=True, C=10.0)
+def test_a_covariance_spoilt_by_rounding_causes_no_step(name: str) -> None:
+    learner = make_algorithm(ALGORITHMS[name], two_class=True, C=10.0)
     spoilt = np.array([[1.0, 2.0], [2.0, 1.0]])  # has a direction of variance −1
     for x, v in (([1.0, -1.0], -2.0), ([1.0, -0.2], 0.24)):
         assert x @ spoilt @ x == pytest.approx(v)
@@ -376,14 +383,14 @@ def test_a_covariance_spoilt_by_rounding_is_not_believed(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2])
-def test_no_variance_is_cut_to_nothing(width: int) -> None:
+def test_no_variance_becomes_zero(width: int) -> None:
     # No Σ and x give these g and v; rounding can.
     start = np.eye(2)[:width] if width == 2 else np.ones((1, 2))
     for libol in (False, True):
         S = start.copy()
         g = RowValues(np.array([1.2, 0.5]), np.empty(0, np.int64))
         assert is_credible(S, g, 1.0)
-        contract(S, g, 1.0, 0.9, libol)
+        shrink_covariance(S, g, 1.0, 0.9, libol)
         assert (S[0, 0] < 0.0) == libol
         assert_array_equal(S, start) if not libol else None
     assert not is_credible(
@@ -392,7 +399,7 @@ def test_no_variance_is_cut_to_nothing(width: int) -> None:
 
 
 @every_form
-def test_rows_of_one_kind_over_and_over_do_no_harm(form: Form) -> None:
+def test_equal_rows_repeated_leave_a_finite_state(form: Form) -> None:
     for row in ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1e10, -1e10, 1e10]):
         X = np.tile(row, (300, 1))
         y = np.arange(300) % 2
@@ -410,7 +417,7 @@ def test_a_feature_of_any_size_is_learnt(diagonal: bool) -> None:
     X = np.array([[1e12, 0.0], [-1e12, 0.0], [0.0, 1.0], [0.0, -1.0]] * 5)
     y = np.array([1, 0, 1, 0] * 5)
     for name in ("AROW", "SCW1", "NHERD", "SOP"):
-        learner = rule(ALGORITHMS[name], two_class=True)
+        learner = make_algorithm(ALGORITHMS[name], two_class=True)
         state = blank_state(learner, 2, 2, diagonal=diagonal)
         run(learner, state, dense_rows(X[:1]), y[:1])
         if name != "SCW1":  # whose α, and with it β, is smaller
@@ -420,7 +427,7 @@ def test_a_feature_of_any_size_is_learnt(diagonal: bool) -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_zero_row_is_passed_over_or_poisons_two_classes_as_in_the_library(
+def test_a_zero_row_causes_no_step_or_nan_weights_as_in_the_library(
     sparse: bool,
 ) -> None:
     X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.5, -0.5]])
@@ -428,7 +435,7 @@ def test_a_zero_row_is_passed_over_or_poisons_two_classes_as_in_the_library(
     S = csr_array(X)
     rows = sparse_rows(S.indptr, S.indices, S.data) if sparse else dense_rows(X)
     for libol in (False, True):
-        learner = rule(ALGORITHMS["PA"], two_class=False, libol=libol)
+        learner = make_algorithm(ALGORITHMS["PA"], two_class=False, libol=libol)
         state = blank_state(learner, 4, 2)
         state.eligible[:] = True
         labels, updates = run(learner, state, rows, y)
@@ -446,7 +453,7 @@ def test_a_zero_row_is_passed_over_or_poisons_two_classes_as_in_the_library(
 
 
 def test_where_all_scores_are_nan_the_first_class_is_predicted() -> None:
-    learner = rule(ALGORITHMS["PA"], two_class=False, libol=True)
+    learner = make_algorithm(ALGORITHMS["PA"], two_class=False, libol=True)
     state = blank_state(learner, 3, 1)
     state.W[:] = np.nan
     state.eligible[1:] = True
@@ -462,7 +469,9 @@ def test_the_library_rommas_zero_row_is_no_step_for_two_classes_and_nan_for_more
     y = np.array([1, 1])
     for two_class in (True, False):
         for libol in (True, False):
-            learner = rule(ALGORITHMS["ROMMA"], two_class=two_class, libol=libol)
+            learner = make_algorithm(
+                ALGORITHMS["ROMMA"], two_class=two_class, libol=libol
+            )
             state = blank_state(learner, 3, 2)
             state.eligible[:] = True
             run(learner, state, dense_rows(X), y)
@@ -474,12 +483,12 @@ def test_the_library_rommas_zero_row_is_no_step_for_two_classes_and_nan_for_more
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the data sets are not at hand")
-def test_led7digit_tells_the_poisoned_passive_aggressive_from_the_sound_one() -> None:
+def test_led7digit_distinguishes_nan_weights_from_skipped_zero_rows() -> None:
     table = np.genfromtxt(DATA / "led7digit.csv.gz", delimiter=",", skip_header=1)
     X, y = np.ascontiguousarray(table[:, :7]), table[:, 7].astype(np.int64)
     error = {}
     for libol in (False, True):
-        learner = rule(ALGORITHMS["PA"], two_class=False, libol=libol)
+        learner = make_algorithm(ALGORITHMS["PA"], two_class=False, libol=libol)
         errors = []
         for seed in range(20):
             order = np.random.default_rng(seed).permutation(len(X))

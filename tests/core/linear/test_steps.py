@@ -1,4 +1,4 @@
-"""What one step of a linear learner does: a worked example, and each learner's law."""
+"""One step of a linear learner: a worked example, and each algorithm's invariant."""
 
 from typing import Any
 
@@ -10,10 +10,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.linear import linear_pass_plain
 from rpnb.core.kernels.rows import dense_rows
-from rpnb.core.linear.algorithms import ALGORITHMS, MULTICLASS, LinearAlgorithm, rule
+from rpnb.core.linear.algorithms import (
+    ALGORITHMS,
+    MULTICLASS,
+    LinearAlgorithm,
+    StepInputs,
+    WeightStep,
+    is_triggered,
+    make_algorithm,
+    step_of,
+)
 from rpnb.core.linear.kernel import linear_pass
 from rpnb.core.linear.state import LinearState, blank_state, copy_state
-from rpnb.core.linear.steps import StepInputs, WeightStep, is_triggered, step_of
 
 SIX = np.array([(1, 2), (2, -0.5), (-1, 1), (0.5, 0.7), (1, 0.3), (-0.4, -1)])
 
@@ -119,7 +127,7 @@ def test_the_worked_example_comes_out_to_the_last_printed_digit(
     predictions: str,
     updates: int,
 ) -> None:
-    learner = rule(ALGORITHMS[name], two_class=two_class)
+    learner = make_algorithm(ALGORITHMS[name], two_class=two_class)
     state = blank_state(learner, 3, 2)
     state.eligible[:] = True
     y = np.array([0, 1, 1, 0, 1, 0] if two_class else [0, 1, 2, 0, 1, 2])
@@ -140,7 +148,7 @@ def test_the_worked_example_comes_out_to_the_last_printed_digit(
     assert state.counts.tolist() == [6, updates]
 
 
-# ------------------------------------------------------------------- one step's laws
+# ------------------------------------------------------------- one step's invariants
 
 numbers = st.floats(-8.0, 8.0).map(lambda value: round(value, 3))
 
@@ -167,8 +175,8 @@ def a_round(draw: st.DrawFn) -> dict[str, Any]:
 def taught(
     name: str, seen: dict[str, Any], two_class: bool, **options: Any
 ) -> tuple[LinearState, LinearState, LinearAlgorithm]:
-    """State before and after one lesson."""
-    learner = rule(ALGORITHMS[name], two_class=two_class, **options)
+    """State before and after one labelled row."""
+    learner = make_algorithm(ALGORITHMS[name], two_class=two_class, **options)
     p = len(seen["x"])
     state = blank_state(learner, 3, p)
     state.W[:] = seen["W"][: len(state.W)]
@@ -347,8 +355,10 @@ def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for(
     None
 ):
     seen = StepInputs(-0.7, 1, 1, 0.0, 0.0, 1.7, 0.0, 1)
-    published = step_of(rule(ALGORITHMS["SCW2"], two_class=True), seen)
-    library = step_of(rule(ALGORITHMS["SCW2"], two_class=True, libol=True), seen)
+    published = step_of(make_algorithm(ALGORITHMS["SCW2"], two_class=True), seen)
+    library = step_of(
+        make_algorithm(ALGORITHMS["SCW2"], two_class=True, libol=True), seen
+    )
     # By hand, η = 0.90 (φ² = 1.642374), n = v + ½ = 2.2.
     square = 1.2815515655446004**2
     n, m, v = 2.2, -0.7, 1.7
@@ -364,8 +374,8 @@ def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for(
 
 
 @pytest.mark.parametrize("name", ["CW", "SCW1", "SCW2", "IELLIP"])
-def test_without_a_variance_there_is_no_lesson(name: str) -> None:
-    learner = rule(ALGORITHMS[name], two_class=True)
+def test_without_variance_there_is_no_update(name: str) -> None:
+    learner = make_algorithm(ALGORITHMS[name], two_class=True)
     assert is_triggered(learner, -1.0, True, 1e-300, 1)
     for v in (0.0, -1e-300, np.nan):
         assert not is_triggered(learner, -1.0, True, v, 1)
@@ -382,7 +392,7 @@ def test_alma_stays_in_the_unit_ball(seen: dict[str, Any]) -> None:
     assert abs(lead) < 1e-9 or (after.counts[1] == 1) == (lead > 0.0)
 
 
-def test_the_perceptrons_blame_one_row_all_ahead_alike_or_all_by_their_lead() -> None:
+def test_the_perceptrons_move_one_row_all_ahead_equally_or_by_their_lead() -> None:
     W = np.array([[1.0], [5.0], [3.0], [2.0], [0.0]])
     x = np.array([[2.0]])
     expected = {
@@ -391,7 +401,7 @@ def test_the_perceptrons_blame_one_row_all_ahead_alike_or_all_by_their_lead() ->
         "PerceptronProportional": [1.0, 3.5, 2.5, 4.0, 0.0],
     }
     for name, after in expected.items():
-        learner = rule(ALGORITHMS[name], two_class=False)
+        learner = make_algorithm(ALGORITHMS[name], two_class=False)
         state = blank_state(learner, 5, 1)
         state.W[:] = W
         state.eligible[:] = True
@@ -403,7 +413,7 @@ def test_the_perceptrons_blame_one_row_all_ahead_alike_or_all_by_their_lead() ->
 
 @pytest.mark.parametrize("two_class", [False, True])
 @pytest.mark.parametrize("name", list(ALGORITHMS))
-def test_a_wide_margin_teaches_nothing(name: str, two_class: bool) -> None:
+def test_a_wide_margin_causes_no_update(name: str, two_class: bool) -> None:
     always = ("OGDLogistic", "OGDSquare")  # their losses have no flat part
     if name in always or (not two_class and ALGORITHMS[name] not in MULTICLASS):
         return
@@ -418,7 +428,7 @@ def test_a_wide_margin_teaches_nothing(name: str, two_class: bool) -> None:
 
 
 def test_the_rate_of_gradient_descent_falls_with_every_round_updated_or_not() -> None:
-    learner = rule(ALGORITHMS["OGD"], two_class=True, C=3.0)
+    learner = make_algorithm(ALGORITHMS["OGD"], two_class=True, C=3.0)
     state = blank_state(learner, 2, 1)
     X = np.array([[1.0], [1.0], [1.0], [-1.0]])
     y = np.array([0, 0, 0, 0])
@@ -430,16 +440,16 @@ def test_the_rate_of_gradient_descent_falls_with_every_round_updated_or_not() ->
 
 @pytest.mark.parametrize("m", [-800.0, -1.0, 0.0, 1.0, 800.0])
 def test_the_logistic_slope_is_right_where_its_exponential_is_not(m: float) -> None:
-    learner = rule(ALGORITHMS["OGDLogistic"], two_class=True)
+    learner = make_algorithm(ALGORITHMS["OGDLogistic"], two_class=True)
     step = step_of(learner, StepInputs(m, 4, 1, 1.0, 0.0, 0.0, 0.0, 1))
     assert isinstance(step, WeightStep)
     assert_allclose(step.alpha, 0.5 * np.exp(-np.logaddexp(0.0, m)), rtol=1e-12)
 
 
-def test_a_rule_has_the_librarys_defaults_and_no_form_that_does_not_exist() -> None:
-    assert_allclose(rule(ALGORITHMS["ALMA"], two_class=True).C, np.sqrt(2.0))
+def test_an_algorithm_has_the_librarys_defaults_and_existing_forms_only() -> None:
+    assert_allclose(make_algorithm(ALGORITHMS["ALMA"], two_class=True).C, np.sqrt(2.0))
     phis = {
-        (name, two_class): rule(ALGORITHMS[name], two_class=two_class).phi
+        (name, two_class): make_algorithm(ALGORITHMS[name], two_class=two_class).phi
         for name in ("CW", "SCW1", "SCW2")
         for two_class in (False, True)
     }
@@ -448,7 +458,8 @@ def test_a_rule_has_the_librarys_defaults_and_no_form_that_does_not_exist() -> N
     for key in set(phis) - {("CW", True), ("SCW2", True)}:
         assert phis[key] == pytest.approx(0.674490, abs=5e-7)
     assert_allclose(
-        rule(ALGORITHMS["CW"], two_class=True, eta=0.9).phi, phis["SCW2", True]
+        make_algorithm(ALGORITHMS["CW"], two_class=True, eta=0.9).phi,
+        phis["SCW2", True],
     )
     with pytest.raises(ValueError, match="ALMA has no multi-class form"):
-        rule(ALGORITHMS["ALMA"], two_class=False)
+        make_algorithm(ALGORITHMS["ALMA"], two_class=False)

@@ -1,4 +1,4 @@
-"""The passes: fast against definitive to the bit, definitive against the plain twin."""
+"""The passes: the fast ones equal the exact one to the bit, which equals the oracle."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,13 +13,13 @@ from oracles import paper as plain
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.passes.blocks import block_rows
-from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
-from rpnb.core.passes.screened.scores import screen_rows
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
+from rpnb.core.passes.screened.scores import score_rows
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     oracle_of,
     streams,
@@ -31,14 +31,14 @@ learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 50), learning, st.booleans())
-def test_the_definitive_pass_is_the_algorithm_of_the_paper(
+def test_the_exact_pass_is_the_algorithm_of_the_paper(
     seed: int, n: int, learn: int, declared: bool
 ) -> None:
     stream = well_behaved(seed, n)
     model = make_model(6, 3)
     model.classes.eligible[:] = declared
     twin = oracle_of(model)
-    labels = definitive(model, stream, learn)
+    labels = exact_labels(model, stream, learn)
     expected = plain.run(twin, stream.X, stream.y, learn_all=learn == LEARN_ALL)
     assert_array_equal(labels, expected)
     K, q = model.projection.K, model.projection.q
@@ -72,26 +72,26 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
     if frequency:
-        one.classes = one.classes._replace(follow=20.0)
+        one.classes = one.classes._replace(count_factor=20.0)
     two = copy_model(one)
-    expected = definitive(one, stream, learn)
+    expected = exact_labels(one, stream, learn)
     labels = np.empty(stream.y.shape[0], np.int64)
-    screener = Screener(two, stream.X, size, step, by_step, jobs)
-    screener.run(stream.X, stream.y, WEIGHT, learn, labels)
+    screened_pass = ScreenedPass(two, stream.X, size, step, by_step, jobs)
+    screened_pass.run(stream.X, stream.y, WEIGHT, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
 
 @pytest.mark.parametrize("step", [8, 32])
-def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> None:
-    # Labels by chance: every other row is a mistake, and moves what follows it.
+def test_a_mistake_changes_the_labels_of_the_rest_of_a_step(step: int) -> None:
+    # Random labels: every other row is a mistake, and changes later predictions.
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
     one = make_model(3, 2, K=20)
     two, fixed = copy_model(one), copy_model(one)
     labels, stale = np.empty(300, np.int64), np.empty(300, np.int64)
-    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
-    Screener(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    expected = exact_labels(one, Stream(X, y, 2), LEARN_MISTAKES)
+    ScreenedPass(two, X, step=step).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
     # The negative control: rows taken for what the model of the step's start says.
@@ -102,26 +102,26 @@ def test_a_mistake_changes_what_the_rest_of_a_step_is_taken_for(step: int) -> No
     assert np.sum((stale != expected) & (stale == y)) > 10
 
 
-def test_a_block_that_is_prepared_ahead_has_room_of_its_own() -> None:
-    rooms: list[int] = []
+def test_a_block_that_is_prepared_ahead_has_its_own_workspace() -> None:
+    workspaces: list[int] = []
 
-    class Watched(Screener):
-        def _prepare(self, X: Any, room: Any) -> Any:
-            rooms.append(id(room.Z))
-            return super()._prepare(X, room)
+    class Watched(ScreenedPass):
+        def _prepare(self, X: Any, workspace: Any) -> Any:
+            workspaces.append(id(workspace.Z))
+            return super()._prepare(X, workspace)
 
     stream = well_behaved(1, 40)
     for jobs in (1, 2):
-        rooms.clear()
+        workspaces.clear()
         model = make_model(6, 3)
         labels = np.empty(40, np.int64)
         watched = Watched(model, stream.X, 8, 8, False, jobs)
         watched.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-        assert len(rooms) == 5
-        assert all((a != b) == (jobs == 2) for a, b in pairwise(rooms))
+        assert len(workspaces) == 5
+        assert all((a != b) == (jobs == 2) for a, b in pairwise(workspaces))
 
 
-def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
+def test_wide_rows_projected_by_blocks_change_no_bit() -> None:
     rng = np.random.default_rng(5)
     p, n = 70, 20
     y = rng.integers(0, 4, n)
@@ -129,26 +129,26 @@ def test_wide_rows_are_projected_by_blocks_without_a_trace() -> None:
     one = make_model(p, 4, K=8, q=2)
     two = copy_model(one)
     labels = np.empty(n, np.int64)
-    expected = definitive(one, Stream(X, y, 4), LEARN_MISTAKES)
-    Screener(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    expected = exact_labels(one, Stream(X, y, 4), LEARN_MISTAKES)
+    ScreenedPass(two, X).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
 
-def test_a_screened_score_that_overflows_upwards_wins_nothing() -> None:
+def test_a_single_precision_score_that_overflows_upwards_does_not_win() -> None:
     # The first class has learnt nothing, so that single precision holds neither of the
     # two terms of its score; the one that overflows first is positive.
     X = np.array([[1.0, -7.2e9, -2.8e26], [1.0, 1.4e10, -8.8e25]])
     stream = Stream(X, np.array([1, 1]), 2)
     one = make_model(3, 2, K=20)
     two = copy_model(one)
-    expected = definitive(one, stream, LEARN_MISTAKES)
+    expected = exact_labels(one, stream, LEARN_MISTAKES)
     labels = np.empty(2, np.int64)
-    screener = Screener(two, X)
-    screener.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    screened_pass = ScreenedPass(two, X)
+    screened_pass.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
     found = np.empty((4, 2))
     with np.errstate(over="ignore"):
-        screen_rows(screener._rooms[0].Z[:4], screener._screen, found)
+        score_rows(screened_pass._workspaces[0].Z[:4], screened_pass._densities, found)
     assert found[1, 0] == np.inf
     assert_array_equal(labels, expected)
     assert_array_equal(labels, [0, 1])
@@ -218,7 +218,7 @@ def test_batches_of_one_are_one_by_one_to_the_bit() -> None:
     stream = well_behaved(2, 40)
     one, two = make_model(6, 3), make_model(6, 3)
     labels = np.empty(40, np.int64)
-    expected = definitive(one, stream, LEARN_MISTAKES)
+    expected = exact_labels(one, stream, LEARN_MISTAKES)
     run_batches(two, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, 1, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
@@ -228,8 +228,8 @@ def test_batches_of_one_are_one_by_one_to_the_bit() -> None:
 def test_learning_all_without_predicting_leaves_the_same_bits(stream: Stream) -> None:
     one = make_model(stream.X.shape[1], stream.M)
     two = copy_model(one)
-    definitive(one, stream, LEARN_ALL)
-    absorb_all(two, stream.X, stream.y, WEIGHT)
+    exact_labels(one, stream, LEARN_ALL)
+    learn_all(two, stream.X, stream.y, WEIGHT)
     assert_same_state(one, two)
 
 
@@ -264,7 +264,7 @@ def test_weights_in_the_plain_batch_are_repetitions() -> None:
 
 
 @given(streams(max_n=20), learning, st.data())
-def test_a_row_that_comes_back_is_as_good_as_new(
+def test_a_row_that_comes_twice_gives_the_same_result(
     stream: Stream, learn: int, data: st.DataObject
 ) -> None:
     # Single rows, predicted any number of times, in any order, before being learnt.
@@ -279,7 +279,7 @@ def test_a_row_that_comes_back_is_as_good_as_new(
         row = slice(i, i + 1)
         run(known, stream.X[row], stream.y[row], WEIGHT, learn, label)
         fresh.memo = None
-        expected = definitive(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
+        expected = exact_labels(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
         assert_array_equal(label, expected)
     assert_same_state(known, fresh)
 
@@ -297,11 +297,11 @@ def test_predicting_changes_nothing(stream: Stream, learn: int) -> None:
 
 def test_a_prior_that_follows_the_labels_prefers_frequent_classes() -> None:
     model = make_model(6, 2, K=1, q=1)
-    model.classes = model.classes._replace(follow=1.0)
+    model.classes = model.classes._replace(count_factor=1.0)
     stream = well_behaved(1, 30, M=1)
-    definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
+    exact_labels(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
     assert_array_equal(model.classes.bias, 0.0)
-    definitive(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_MISTAKES)
+    exact_labels(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_MISTAKES)
     assert_allclose(model.classes.bias, [0.0, np.log(31.0)])
 
 

@@ -11,14 +11,14 @@ from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.core.passes.choice import PassChoice, QuadraticScreener
+from rpnb.core.passes.choice import PassChoice, QuadraticPass
 from rpnb.core.passes.engine import run
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
     WEIGHT,
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     oracle_of,
     streams,
@@ -42,7 +42,7 @@ def one_by_one(model: Model, stream: Stream, learn: int) -> IntArray:
     for i, m in enumerate(stream.y.tolist()):
         before = model.n_seen
         row = Stream(stream.X[i : i + 1], stream.y[i : i + 1], stream.M)
-        labels[i] = definitive(model, row, LEARN_NOTHING if m < 0 else learn)[0]
+        labels[i] = exact_labels(model, row, LEARN_NOTHING if m < 0 else learn)[0]
         model.n_seen = before + (m >= 0)
     return labels
 
@@ -51,7 +51,7 @@ def prepared(stream: Stream, declared: bool, frequency: bool) -> Model:
     model = make_model(stream.X.shape[1], stream.M, K=20)
     model.classes.eligible[:] = declared
     if frequency:
-        model.classes = model.classes._replace(follow=20.0)
+        model.classes = model.classes._replace(count_factor=20.0)
     return model
 
 
@@ -64,7 +64,7 @@ def prepared(stream: Stream, declared: bool, frequency: bool) -> Model:
     st.sampled_from([4, 32]),
     st.booleans(),
 )
-def test_every_pass_predicts_them_and_learns_the_others(
+def test_every_pass_predicts_unlabelled_rows_and_learns_the_others(
     stream: Stream,
     learn: int,
     declared: bool,
@@ -79,12 +79,12 @@ def test_every_pass_predicts_them_and_learns_the_others(
     expected = one_by_one(one, stream, learn)
     X, y = stream.X, stream.y
     labels = np.empty((4, y.shape[0]), np.int64)
-    Screener(models[0], X, 16, step, ahead).run(X, y, WEIGHT, learn, labels[0])
-    QuadraticScreener(models[1], X, step).run(X, y, WEIGHT, learn, labels[1])
+    ScreenedPass(models[0], X, 16, step, ahead).run(X, y, WEIGHT, learn, labels[0])
+    QuadraticPass(models[1], X, step).run(X, y, WEIGHT, learn, labels[1])
     for i in range(y.shape[0]):
         row = slice(i, i + 1)
         run(models[2], X[row], y[row], WEIGHT, learn, labels[2, row])
-    for start in range(0, y.shape[0], 9):  # too few to be screened
+    for start in range(0, y.shape[0], 9):  # too few for the screened pass
         rows = slice(start, start + 9)
         run(models[3], X[rows], y[rows], WEIGHT, learn, labels[3, rows])
     for model, found in zip(models, labels, strict=True):
@@ -94,7 +94,7 @@ def test_every_pass_predicts_them_and_learns_the_others(
 
 @pytest.mark.parametrize("rule", COMBINERS)
 @given(st.integers(0, 2**32 - 1), learning)
-def test_every_rule_passes_over_them_as_the_plain_algorithm_does(
+def test_every_rule_skips_unlabelled_rows_as_the_plain_algorithm_does(
     rule: Combiner, seed: int, learn: int
 ) -> None:
     stream = well_behaved(seed, 30)
@@ -113,7 +113,7 @@ def test_every_rule_passes_over_them_as_the_plain_algorithm_does(
 
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
-def test_paths_may_change_midway(learn: int) -> None:
+def test_passes_may_change_midway(learn: int) -> None:
     stream = well_behaved(8, 240)
     rng = np.random.default_rng(1)
     stream = stream._replace(y=np.where(rng.random(240) < 0.8, -1, stream.y))
@@ -121,10 +121,10 @@ def test_paths_may_change_midway(learn: int) -> None:
     two = copy_model(one)
     expected = one_by_one(one, stream, learn)
     labels = np.empty(240, np.int64)
-    paths = PassChoice(two, stream.X, 1.0)
+    choice = PassChoice(two, stream.X, 1.0)
     for k, start in enumerate(range(0, 240, 20)):
         rows = slice(start, start + 20)
-        paths._path = ("columns", "quadratic", "quadratic")[k % 3]
-        paths.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
+        choice._path = ("columns", "quadratic", "quadratic")[k % 3]
+        choice.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
     assert_array_equal(labels, expected)
     assert_same_state(one, two)

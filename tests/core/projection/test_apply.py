@@ -1,4 +1,4 @@
-"""Sparse rows, and laws without a matrix: the same bits as any other way."""
+"""Sparse rows, and distributions without a matrix: the same bits as dense products."""
 
 from dataclasses import replace
 
@@ -15,22 +15,29 @@ from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import RowTable
-from rpnb.core.passes.engine import absorb_all, classify, run, run_batches, scores
+from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
 from rpnb.core.passes.exact import pass_exact
 from rpnb.core.passes.screened.scores import (
     PANEL,
-    doubt,
-    move,
-    refresh_screen,
-    screen_rows,
-    unset_screen,
+    centre_projected,
+    empty_single_densities,
+    error_bound,
+    refresh_single_densities,
+    score_rows,
 )
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from rpnb.core.projection import record as models
 from rpnb.core.projection.apply import project_rows, rows_for_passes
-from rpnb.core.projection.matrices import MATRIX_LAWS, Distribution, project
+from rpnb.core.projection.matrices import MATRIX_DISTRIBUTIONS, Distribution, project
 from rpnb.core.projection.record import make_projection
-from strategies import Stream, laws, make_model, matrix_laws, oracle_of, streams
+from strategies import (
+    Stream,
+    distributions,
+    make_model,
+    matrix_distributions,
+    oracle_of,
+    streams,
+)
 
 WEIGHT = np.ones(1)
 learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
@@ -70,14 +77,14 @@ def learnt(model: Model, X: RowTable, y: IntArray, learn: int) -> list[int]:
 # The projection
 
 
-@given(streams(max_n=6, max_p=30), matrix_laws)
+@given(streams(max_n=6, max_p=30), matrix_distributions)
 def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
-    stream: Stream, law: Distribution
+    stream: Stream, distribution: Distribution
 ) -> None:
     X = thinned(stream).X
     n, p = X.shape
-    model = make_model(p, 1, law=law)
-    learner = model.learner()
+    model = make_model(p, 1, distribution=distribution)
+    learner = model.kernel_state()
     expected = np.empty((n, model.F))
     project(X, np.arange(n), learner.scale, learner.R, expected)
     for projection in (model.projection, unkept(model).projection):
@@ -86,12 +93,12 @@ def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
     assert_array_equal(rows_for_passes(model.projection, X), X)
 
 
-@given(streams(max_n=6, max_p=30), laws)
-def test_the_projection_of_every_law_is_equation_two(
-    stream: Stream, law: Distribution
+@given(streams(max_n=6, max_p=30), distributions)
+def test_the_projection_of_every_distribution_is_equation_two(
+    stream: Stream, distribution: Distribution
 ) -> None:
     X = thinned(stream).X
-    model = make_model(X.shape[1], 1, law=law)
+    model = make_model(X.shape[1], 1, distribution=distribution)
     expected = plain.project(oracle_of(model), X).reshape(X.shape[0], -1)
     found = project_rows(model.projection, csr_array(X))
     largest = np.abs(plain.matrices(model.projection)).max()
@@ -109,26 +116,30 @@ def test_many_rows_are_drawn_panel_by_panel() -> None:
         assert_array_equal(project_rows(unkept(model).projection, rows), expected)
 
 
-@pytest.mark.parametrize("law", MATRIX_LAWS)
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_a_matrix_beyond_the_limit_is_not_kept(
-    law: Distribution, monkeypatch: pytest.MonkeyPatch
+    distribution: Distribution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = np.arange(10, dtype=np.uint64)
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4)
-    assert make_projection(law, 0, features, 2, 3).R.shape == (10, 6)
+    assert make_projection(distribution, 0, features, 2, 3).R.shape == (10, 6)
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4 - 1)
-    assert make_projection(law, 0, features, 2, 3).R.shape == (0, 6)
+    assert make_projection(distribution, 0, features, 2, 3).R.shape == (0, 6)
 
 
 # The passes
 
 
-@given(streams(max_n=40, max_p=9), laws, rules, learning, st.data())
+@given(streams(max_n=40, max_p=9), distributions, rules, learning, st.data())
 def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
-    stream: Stream, law: Distribution, rule: Combiner, learn: int, data: st.DataObject
+    stream: Stream,
+    distribution: Distribution,
+    rule: Combiner,
+    learn: int,
+    data: st.DataObject,
 ) -> None:
     X, y, M = thinned(stream)
-    model = make_model(X.shape[1], M, law=law)
+    model = make_model(X.shape[1], M, distribution=distribution)
     model.rule = rule
     whole, parts, exact = copy_model(model), copy_model(model), copy_model(model)
     expected = learnt(whole, X, y, learn)
@@ -146,7 +157,7 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     assert_array_equal(scores(parts, csr_array(X)), scores(whole, X))
     if rule == "log_sum":
         found = np.empty(len(y), np.int64)
-        learner = exact.learner(projected=True)
+        learner = exact.kernel_state(projected=True)
         exact.n_updates = pass_exact(
             learner, project_rows(exact.projection, X), y, WEIGHT, learn, found
         )
@@ -164,9 +175,9 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     st.booleans(),
     st.sampled_from([1, 2]),
 )
-def test_the_screen_of_projected_rows_changes_nothing(
+def test_the_screened_pass_over_projected_rows_changes_no_bit(
     stream: Stream,
-    law: Distribution,
+    distribution: Distribution,
     learn: int,
     size: int,
     step: int,
@@ -174,29 +185,33 @@ def test_the_screen_of_projected_rows_changes_nothing(
     jobs: int,
 ) -> None:
     X, y, M = thinned(stream, 0.9)
-    one = make_model(X.shape[1], M, K=20, law=law)
+    one = make_model(X.shape[1], M, K=20, distribution=distribution)
     two = copy_model(one)
     expected = [
         label for i in range(len(y)) for label in learnt(one, X[[i]], y[[i]], learn)
     ]
     labels = np.empty(len(y), np.int64)
-    Screener(two, X, size, step, by_step, jobs).run(X, y, WEIGHT, learn, labels)
+    ScreenedPass(two, X, size, step, by_step, jobs).run(X, y, WEIGHT, learn, labels)
     assert labels.tolist() == expected
     assert state(one) == state(two)
 
 
 @given(
-    st.integers(0, 2**32 - 1), laws, st.integers(1, 60), st.integers(1, 40), learning
+    st.integers(0, 2**32 - 1),
+    distributions,
+    st.integers(1, 60),
+    st.integers(1, 40),
+    learning,
 )
-def test_every_law_runs_the_algorithm_of_the_paper(
-    seed: int, law: Distribution, n: int, size: int, learn: int
+def test_every_distribution_runs_the_algorithm_of_the_paper(
+    seed: int, distribution: Distribution, n: int, size: int, learn: int
 ) -> None:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     X = (rng.normal(size=(n, 6)) + rng.normal(size=(3, 6))[y]) * (
         rng.random((n, 6)) < 0.8
     )
-    model = make_model(6, 3, law=law)
+    model = make_model(6, 3, distribution=distribution)
     twin = oracle_of(model)
     labels = np.empty(n, np.int64)
     run_batches(model, csr_array(X), y, WEIGHT, learn, size, labels)
@@ -204,29 +219,29 @@ def test_every_law_runs_the_algorithm_of_the_paper(
     assert_array_equal(labels, expected)
     mean: FloatArray = twin.mean.swapaxes(0, 1).reshape(3, model.F)
     assert_allclose(model.gaussians.mean, mean, atol=1e-12)
-    dense = make_model(6, 3, law=law)
+    dense = make_model(6, 3, distribution=distribution)
     run_batches(dense, X, y, WEIGHT, learn, size, labels)
     assert state(dense) == state(model)
 
 
-@given(streams(max_n=30, max_p=9), laws)
+@given(streams(max_n=30, max_p=9), distributions)
 def test_learning_all_sparse_rows_without_predicting_leaves_the_same_bits(
-    stream: Stream, law: Distribution
+    stream: Stream, distribution: Distribution
 ) -> None:
     X, y, M = thinned(stream)
-    one = make_model(X.shape[1], M, law=law)
+    one = make_model(X.shape[1], M, distribution=distribution)
     two = copy_model(one)
     learnt(one, X, y, LEARN_ALL)
-    absorb_all(two, csr_array(X), y, WEIGHT)
+    learn_all(two, csr_array(X), y, WEIGHT)
     assert state(one) == state(two)
 
 
-@given(streams(max_n=12, max_p=9), laws, learning, st.data())
-def test_a_single_row_that_comes_back_is_as_good_as_new(
-    stream: Stream, law: Distribution, learn: int, data: st.DataObject
+@given(streams(max_n=12, max_p=9), distributions, learning, st.data())
+def test_a_single_row_that_comes_twice_gives_the_same_result(
+    stream: Stream, distribution: Distribution, learn: int, data: st.DataObject
 ) -> None:
     X, y, M = thinned(stream)
-    known = make_model(X.shape[1], M, law=law)
+    known = make_model(X.shape[1], M, distribution=distribution)
     fresh = copy_model(known)
     for i in range(len(y)):
         for j in data.draw(st.lists(st.integers(0, len(y) - 1), max_size=2)):
@@ -244,54 +259,70 @@ def test_a_single_row_that_comes_back_is_as_good_as_new(
 # The bound
 
 
-@given(streams(max_n=24), laws, st.sampled_from([2, 30, 1 + PANEL // 3]))
-def test_a_screened_score_of_projected_rows_is_within_its_bound(
-    stream: Stream, law: Distribution, K: int
+@given(streams(max_n=24), distributions, st.sampled_from([2, 30, 1 + PANEL // 3]))
+def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
+    stream: Stream, distribution: Distribution, K: int
 ) -> None:
     X, y, M = stream
-    model = make_model(X.shape[1], M, K=K, law=law)
+    model = make_model(X.shape[1], M, K=K, distribution=distribution)
     learnt(model, csr_array(X), y, LEARN_ALL)
-    definitive = scores(model, X)
+    exact = scores(model, X)
     projected = project_rows(model.projection, X)
     n = X.shape[0]
-    screen = unset_screen(M, model.F)
-    screen.origin[:] = projected.mean(axis=0)
+    densities = empty_single_densities(M, model.F)
+    densities.origin[:] = projected.mean(axis=0)
     for m in range(M):
-        refresh_screen(screen, m, model.gaussians)
+        refresh_single_densities(densities, m, model.gaussians)
     Z = np.zeros((-(-n // 4) * 4, model.F), np.float32)
-    noise, reach = np.empty(n), np.empty(n)
-    move(projected, screen.origin, Z, noise, reach)
+    projection_error, row_norm = np.empty(n), np.empty(n)
+    centre_projected(projected, densities.origin, Z, projection_error, row_norm)
     found = np.empty((Z.shape[0], M))
-    screen_rows(Z, screen, found)
+    score_rows(Z, densities, found)
     for i in range(n):
         for m in range(M):
-            bound = doubt(
-                found[i, m], model.gaussians, screen, m, 0.0, noise[i], reach[i]
+            bound = error_bound(
+                found[i, m],
+                model.gaussians,
+                densities,
+                m,
+                0.0,
+                projection_error[i],
+                row_norm[i],
             )
             # A NaN bound, from numbers beyond single precision, promises nothing.
-            assert not abs(found[i, m] - definitive[i, m]) > bound
+            assert not abs(found[i, m] - exact[i, m]) > bound
 
 
 def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)
     X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
-    model = make_model(16, 3, K=100, law="hadamard")
+    model = make_model(16, 3, K=100, distribution="hadamard")
     learnt(model, X, y, LEARN_ALL)
     projected = project_rows(model.projection, X)
-    screen = unset_screen(3, model.F)
-    noise, reach = np.empty(100), np.empty(100)
+    densities = empty_single_densities(3, model.F)
+    projection_error, row_norm = np.empty(100), np.empty(100)
     Z = np.empty((100, model.F), np.float32)
     bounds = []
     for origin in (projected.mean(axis=0), 0.0):
-        screen.origin[:] = origin
+        densities.origin[:] = origin
         for m in range(3):
-            refresh_screen(screen, m, model.gaussians)
-        move(projected, screen.origin, Z, noise, reach)
+            refresh_single_densities(densities, m, model.gaussians)
+        centre_projected(projected, densities.origin, Z, projection_error, row_norm)
         found = np.empty((100, 3))
-        screen_rows(Z, screen, found)
+        score_rows(Z, densities, found)
         value = found[0, 0]
-        bounds.append(doubt(value, model.gaussians, screen, 0, 0.0, noise[0], reach[0]))
+        bounds.append(
+            error_bound(
+                value,
+                model.gaussians,
+                densities,
+                0,
+                0.0,
+                projection_error[0],
+                row_norm[0],
+            )
+        )
     assert bounds[0] < 1.0
     # The negative control: without an origin amid the data the bound decides nothing.
     assert bounds[1] > 20 * bounds[0]

@@ -1,4 +1,4 @@
-"""Projections by Walsh-Hadamard transforms: their law and their arithmetic."""
+"""Projections by Walsh-Hadamard transforms: their distribution and arithmetic."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_it_projects_as_its_matrix(stream: Stream, F: int) -> None:
     assert (np.abs(Z - expected) <= 1e-14 * size).all()
 
 
-def test_a_zero_leaves_no_trace_whatever_its_sign() -> None:
+def test_a_zero_changes_no_bit_whatever_its_sign() -> None:
     hadamard = draw_hadamard(1, numbers(5), 40)
     X = np.array([[0.0, 1.5, 0.0, -2.0, 0.0], [-0.0, 1.5, -0.0, -2.0, -0.0]])
     X = np.concatenate([X, np.zeros((1, 5)), -np.zeros((1, 5))])
@@ -100,8 +100,14 @@ def test_entries_are_sums_of_random_signs() -> None:
     heads = np.round(entries * 8.0 + 64.0).astype(np.int64) // 2
     assert_allclose((2 * heads - 64) / 8.0, entries, atol=1e-12)
     counts = np.bincount(np.clip(heads, 26, 38) - 26, minlength=13)
-    law = stats.binom(64, 0.5)
-    expected = np.array([law.cdf(26), *law.pmf(np.arange(27, 38)), law.sf(37)])
+    distribution = stats.binom(64, 0.5)
+    expected = np.array(
+        [
+            distribution.cdf(26),
+            *distribution.pmf(np.arange(27, 38)),
+            distribution.sf(37),
+        ]
+    )
     assert stats.chisquare(counts, counts.sum() * expected).pvalue > 0.01
     # Entries of a column are uncorrelated.
     off_diagonal = np.asarray(np.corrcoef(R[:, ::64]))[~np.eye(64, dtype=bool)]

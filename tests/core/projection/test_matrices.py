@@ -5,18 +5,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from rpnb.core.projection.matrices import (
-    MATRIX_LAWS,
+    MATRIX_DISTRIBUTIONS,
     Distribution,
     down_space_dimension,
-    draw,
+    draw_matrix,
     project,
     project_singles,
 )
-from strategies import Stream, matrix_laws, streams
+from strategies import Stream, matrix_distributions, streams
 
 
-def entries(law: Distribution) -> np.ndarray:
-    return draw(law, 5, np.arange(40, dtype=np.uint64), 50, 10).ravel()
+def entries(distribution: Distribution) -> np.ndarray:
+    return draw_matrix(distribution, 5, np.arange(40, dtype=np.uint64), 50, 10).ravel()
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,19 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
     assert down_space_dimension(p) == q
 
 
-@pytest.mark.parametrize("law", MATRIX_LAWS)
-def test_every_law_has_mean_zero_and_variance_one(law: Distribution) -> None:
-    r = entries(law).astype(np.float64)
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
+def test_every_distribution_has_mean_zero_and_variance_one(
+    distribution: Distribution,
+) -> None:
+    r = entries(distribution).astype(np.float64)
     assert abs(r.mean()) < 4 / np.sqrt(r.size)
-    # The variance of r² is 2, 0 and 2 for the three laws.
+    # The variance of r² is 2, 0 and 2 for the three distributions.
     assert abs((r**2).mean() - 1.0) < 4 * np.sqrt(2 / r.size)
 
 
-def test_gaussian_entries_follow_the_normal_law() -> None:
+def test_gaussian_entries_are_normally_distributed() -> None:
     assert stats.kstest(entries("gaussian"), "norm").pvalue > 0.01
-    # The negative control: the nearest other law of the three is told apart.
+    # The negative control: the nearest other distribution of the three fails the test.
     assert stats.kstest(entries("bernoulli"), "norm").pvalue < 1e-6
 
 
@@ -58,33 +60,38 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
     assert stats.chisquare(counts, thirds).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("law", MATRIX_LAWS)
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_columns_are_uncorrelated_across_members_and_features(
-    law: Distribution,
+    distribution: Distribution,
 ) -> None:
-    R = draw(law, 5, np.arange(400, dtype=np.uint64), 6, 5).astype(np.float64)
+    R = draw_matrix(distribution, 5, np.arange(400, dtype=np.uint64), 6, 5).astype(
+        np.float64
+    )
     off_diagonal = np.asarray(np.corrcoef(R.T))[~np.eye(30, dtype=bool)]
     assert np.abs(off_diagonal).max() < 5 / np.sqrt(400)
 
 
-@given(matrix_laws)
-def test_a_member_is_the_same_whatever_their_number(law: Distribution) -> None:
+@given(matrix_distributions)
+def test_a_member_is_the_same_whatever_their_number(distribution: Distribution) -> None:
     features = np.arange(6, dtype=np.uint64)
-    few, many = draw(law, 9, features, 3, 4), draw(law, 9, features, 8, 4)
+    few, many = (
+        draw_matrix(distribution, 9, features, 3, 4),
+        draw_matrix(distribution, 9, features, 8, 4),
+    )
     assert_array_equal(few, many[:, :12])
 
 
-@given(matrix_laws)
-def test_a_feature_that_joins_later_moves_no_other(law: Distribution) -> None:
-    early = draw(law, 9, np.array([3, 11], np.uint64), 3, 4)
-    late = draw(law, 9, np.array([11, 8, 3], np.uint64), 3, 4)
+@given(matrix_distributions)
+def test_a_feature_added_later_changes_no_other_row(distribution: Distribution) -> None:
+    early = draw_matrix(distribution, 9, np.array([3, 11], np.uint64), 3, 4)
+    late = draw_matrix(distribution, 9, np.array([11, 8, 3], np.uint64), 3, 4)
     assert_array_equal(early, late[[2, 0]])
 
 
 @given(streams(max_n=14, max_p=11))
 def test_projection_is_equation_two(stream: Stream) -> None:
     n, p = stream.X.shape
-    R = draw("gaussian", 1, np.arange(p, dtype=np.uint64), 4, 3)
+    R = draw_matrix("gaussian", 1, np.arange(p, dtype=np.uint64), 4, 3)
     Z = np.empty((n, 12))
     project(stream.X, np.arange(n), 0.5, R, Z)
     expected = 0.5 * stream.X @ R.astype(np.float64)
@@ -93,9 +100,11 @@ def test_projection_is_equation_two(stream: Stream) -> None:
 
 
 @given(streams(max_n=14, max_p=11))
-def test_a_projected_row_has_the_same_bits_in_any_company(stream: Stream) -> None:
+def test_a_projected_row_has_the_same_bits_whatever_the_other_rows(
+    stream: Stream,
+) -> None:
     n, p = stream.X.shape
-    R = draw("achlioptas", 1, np.arange(p, dtype=np.uint64), 4, 3)
+    R = draw_matrix("achlioptas", 1, np.arange(p, dtype=np.uint64), 4, 3)
     together, alone = np.empty((n, 12)), np.empty((1, 12))
     order = np.arange(n)[::-1].copy()
     project(stream.X, order, 0.3, R, together)
@@ -106,7 +115,7 @@ def test_a_projected_row_has_the_same_bits_in_any_company(stream: Stream) -> Non
 
 @pytest.mark.parametrize("F", [15, 16, 31, 48, 4000])
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_tiles_of_columns_and_blocks_of_features_leave_no_trace(F: int, n: int) -> None:
+def test_tiles_of_columns_and_blocks_of_features_change_no_bit(F: int, n: int) -> None:
     # Of 4000 columns, 16 features are taken together; 37 are more than twice as many.
     rng = np.random.default_rng(F)
     X = rng.normal(size=(n, 37))
@@ -121,11 +130,11 @@ def test_tiles_of_columns_and_blocks_of_features_leave_no_trace(F: int, n: int) 
 
 
 @given(streams(max_n=9, max_p=11))
-def test_singles_are_projected_as_precisely_as_the_screen_assumes(
+def test_single_precision_projections_are_as_precise_as_bounds_assume(
     stream: Stream,
 ) -> None:
     n, p = stream.X.shape
-    R = draw("gaussian", 1, np.arange(p, dtype=np.uint64), 7, 3)
+    R = draw_matrix("gaussian", 1, np.arange(p, dtype=np.uint64), 7, 3)
     X = np.zeros((-(-n // 4) * 4, p), np.float32)
     X[:n] = np.clip(stream.X, -1e15, 1e15)
     Z = np.full((X.shape[0], 21), np.nan, np.float32)
@@ -135,11 +144,11 @@ def test_singles_are_projected_as_precisely_as_the_screen_assumes(
     assert (np.abs(Z - expected) <= (p + 1) * 2.0**-24 * size + p * 2.0**-149).all()
 
 
-def test_zeros_leave_no_trace_so_that_sparse_rows_agree_with_dense_ones() -> None:
+def test_zeros_change_no_bit_so_that_sparse_rows_equal_dense_ones() -> None:
     x = np.array([[0.0, 1.5, 0.0, 0.0, -2.25, 0.0, 3.125]])
     kept = np.flatnonzero(x[0])
     features = np.arange(7, dtype=np.uint64)
-    R = draw("gaussian", 2, features, 5, 4)
+    R = draw_matrix("gaussian", 2, features, 5, 4)
     whole, part = np.empty((1, 20)), np.empty((1, 20))
     project(x, np.zeros(1, np.int64), 0.5, R, whole)
     project(x[:, kept].copy(), np.zeros(1, np.int64), 0.5, R[kept], part)
@@ -153,19 +162,21 @@ def test_rows_that_are_projected_already_are_copied() -> None:
     assert_array_equal(out, Z[[3, 1]])
 
 
-def test_no_row_can_be_drawn_alone_where_it_depends_on_their_number() -> None:
-    laws: tuple[Distribution, ...] = ("very_sparse", "hadamard")
-    for law in laws:
-        with pytest.raises(ValueError, match=f"law '{law}' depend on how many"):
-            draw(law, 0, np.arange(3, dtype=np.uint64), 2, 2)
+def test_rows_that_depend_on_their_number_cannot_be_drawn_alone() -> None:
+    distributions: tuple[Distribution, ...] = ("very_sparse", "hadamard")
+    for distribution in distributions:
+        with pytest.raises(
+            ValueError, match=f"a '{distribution}' projection depend on how many"
+        ):
+            draw_matrix(distribution, 0, np.arange(3, dtype=np.uint64), 2, 2)
 
 
 def test_distances_survive_on_average() -> None:
-    # E|z|² = |x|² for every law: the scale 1/√q is the right one.
+    # E|z|² = |x|² for every distribution: the scale 1/√q is the right one.
     p, q = 30, 6
     x = np.random.default_rng(1).normal(size=(1, p))
-    for law in MATRIX_LAWS:
-        R = draw(law, 3, np.arange(p, dtype=np.uint64), 200, q)
+    for distribution in MATRIX_DISTRIBUTIONS:
+        R = draw_matrix(distribution, 3, np.arange(p, dtype=np.uint64), 200, q)
         Z = np.empty((1, 200 * q))
         project(x, np.zeros(1, np.int64), 1 / np.sqrt(q), R, Z)
         assert_allclose((Z**2).sum() / 200, (x**2).sum(), rtol=0.15)

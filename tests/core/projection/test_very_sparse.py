@@ -1,4 +1,4 @@
-"""Projections with few entries: their law, their drawing, their application."""
+"""Projections with few entries: their distribution, drawing and application."""
 
 from math import floor, log, sqrt
 
@@ -29,7 +29,7 @@ def dense(p: int, F: int, seed: int = 0) -> FloatArray:
 
 
 def plain_row(seed: int, feature: int, F: int, s: float) -> list[int]:
-    """Leap from entry to entry by the textbook's geometric law, one at a time."""
+    """Draw entries by the textbook's geometric distribution, one by one."""
     entries: list[int] = []
     f = t = 0
     while True:
@@ -49,7 +49,9 @@ def plain_row(seed: int, feature: int, F: int, s: float) -> list[int]:
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 40), st.integers(1, 60))
 @example(1, 400, 120)  # some rows take more leaps than are made at once
-def test_rows_are_drawn_by_geometric_leaps(seed: int, p: int, F: int) -> None:
+def test_rows_are_drawn_by_geometric_numbers_of_zeros(
+    seed: int, p: int, F: int
+) -> None:
     features = numbers(p) + np.uint64(2**32 - 3)
     drawn = draw_very_sparse(seed, features, F)
     for i in range(p):
@@ -92,8 +94,8 @@ def test_a_column_is_the_same_whatever_their_number(p: int, few: int, F: int) ->
     assert_array_equal(dense(p, few, seed=9), dense(p, F, seed=9)[:, :few])
 
 
-def test_room_grows_where_more_entries_are_drawn_than_expected() -> None:
-    # 25 features of 1000 columns: 5000 entries are expected, and one row more has room.
+def test_capacity_grows_if_more_entries_are_drawn_than_expected() -> None:
+    # 25 features of 1000 columns: 5000 entries are expected, and one row more fits.
     for seed in range(6):
         drawn = draw_very_sparse(seed, numbers(25), 1000)
         assert drawn.entries.shape[0] == drawn.starts[-1]

@@ -17,7 +17,7 @@ from rpnb.core.trees.bagging import (
     Draws,
     fill_labels,
     fill_poisson,
-    fill_words,
+    fill_row_words,
     pass_bagging,
 )
 from rpnb.core.trees.learning import pass_tree
@@ -27,7 +27,7 @@ from rpnb.core.trees.records import (
     LEAF_BAYES,
     Forest,
     TreeParameters,
-    insert_class,
+    insert_forest_class,
     new_forest,
 )
 from strategies import mixtures
@@ -90,7 +90,7 @@ def test_a_weight_depends_on_seed_member_and_row_alone(member: int, row: int) ->
     assert (poisson_weights(member, row, 30, seed=SEED + 1) != expected).any()
 
 
-def test_weights_follow_a_poisson_law_of_mean_one() -> None:
+def test_weights_have_a_poisson_distribution_of_mean_one() -> None:
     counts = np.concatenate([poisson_weights(member, 0, 2000) for member in range(50)])
     n = len(counts)
     for k in range(6):
@@ -115,14 +115,14 @@ def test_weights_follow_a_poisson_law_of_mean_one() -> None:
         (2**32 - 1, 12),
     ],
 )
-def test_the_ends_of_the_law(
+def test_the_smallest_and_largest_draws(
     word: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = (word + 0.5) / 2**32
     assert poisson(place, 1.0) == count
     if hasattr(fill_poisson, "py_func"):
         return  # compiled code cannot be given other words
-    name = "rpnb.core.trees.bagging.fill_words"
+    name = "rpnb.core.trees.bagging.fill_row_words"
     monkeypatch.setattr(name, lambda *address: address[-1].fill(word))
     assert poisson_weights(0, 0, 1)[0] == count
 
@@ -130,7 +130,7 @@ def test_the_ends_of_the_law(
 def test_words_of_different_purposes_differ() -> None:
     words = np.zeros((2, 8), np.uint64)
     for purpose in (0, 1):
-        fill_words(np.uint64(SEED), np.uint64(purpose), 0, 0, words[purpose])
+        fill_row_words(np.uint64(SEED), np.uint64(purpose), 0, 0, words[purpose])
     assert not set(words[0].tolist()) & set(words[1].tolist())
 
 
@@ -216,7 +216,7 @@ def test_predicting_changes_nothing() -> None:
 def test_a_new_class_is_learnt_like_the_others() -> None:
     X, y = a_stream(5)
     forest, _ = run(new_forest(4, 2, 3), EAGER, X[:150], np.minimum(y[:150], 1))
-    forest = insert_class(forest, 0)
+    forest = insert_forest_class(forest, 0)
     forest, votes = run(forest, EAGER, X[150:], y[150:], row=150)
     assert votes.shape == (150, 3)
     assert (votes[-50:, 0] > 0.0).any()

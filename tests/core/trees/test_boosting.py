@@ -12,12 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.tree_ensembles import Boosting, poisson, uniform
 from oracles.trees import Tree, first_largest
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.bagging import BLOCK, Draws, fill_labels, fill_words
+from rpnb.core.trees.bagging import BLOCK, Draws, fill_labels, fill_row_words
 from rpnb.core.trees.boosting import (
     MemberAccuracy,
     draw_poisson,
     influence,
-    new_record,
+    new_member_accuracy,
     pass_boosting,
 )
 from rpnb.core.trees.records import (
@@ -26,7 +26,7 @@ from rpnb.core.trees.records import (
     LEAF_BAYES,
     Forest,
     TreeParameters,
-    insert_class,
+    insert_forest_class,
     new_forest,
 )
 from strategies import Stream, mixtures, streams
@@ -71,12 +71,14 @@ def assert_same_bits(a: Forest, b: Forest) -> None:
 
 def draws_of(mean: float, n: int) -> FloatArray:
     words = np.zeros(n, np.uint64)
-    fill_words(np.uint64(SEED), np.uint64(9), 0, 0, words)
+    fill_row_words(np.uint64(SEED), np.uint64(9), 0, 0, words)
     return np.array([draw_poisson(word, mean) for word in words])
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-3, 0.5, 3.0, 30.0, 99.9, 100.0, 400.0])
-def test_draws_have_the_mean_and_the_variance_of_a_poisson_law(mean: float) -> None:
+def test_draws_have_the_mean_and_variance_of_a_poisson_distribution(
+    mean: float,
+) -> None:
     n = 2000
     draws = draws_of(mean, n)
     assert_array_equal(draws, np.floor(draws))
@@ -88,9 +90,9 @@ def test_draws_have_the_mean_and_the_variance_of_a_poisson_law(mean: float) -> N
     assert draws.min() >= 0.0
 
 
-def test_draws_invert_the_law() -> None:
+def test_draws_invert_the_distribution_function() -> None:
     words = np.zeros(100, np.uint64)
-    fill_words(np.uint64(SEED), np.uint64(2), 5, 0, words)
+    fill_row_words(np.uint64(SEED), np.uint64(2), 5, 0, words)
     for mean in (0.1, 1.0, 7.5):
         for i, word in enumerate(words):
             place = uniform(SEED, 2, 5, i)
@@ -136,7 +138,7 @@ def test_the_compiled_ensemble_does_as_the_plain_one(
     for i, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         expected[i] = plain.votes(x, 3)
         plain.learn(x, label, 1.0)
-    record = new_record(K)
+    record = new_member_accuracy(K)
     forest, votes = run(new_forest(K, 3, 3), record, rules, X, y, pure=pure)
     assert_allclose(votes, expected, rtol=1e-8, atol=1e-12)
     assert_allclose(record.right, plain.right, rtol=1e-9)
@@ -153,10 +155,10 @@ def test_the_compiled_ensemble_does_as_the_plain_one(
 @given(st.lists(st.integers(0, 300), max_size=4), st.integers(0, 2))
 def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], seed: int) -> None:
     X, y = a_stream(seed)
-    record = new_record(3)
+    record = new_member_accuracy(3)
     whole, votes = run(new_forest(3, 3, 3), record, EAGER, X, y, row=7)
     parts, in_parts = new_forest(3, 3, 3), []
-    record_of_parts = new_record(3)
+    record_of_parts = new_member_accuracy(3)
     for start, stop in pairwise([0, *sorted(cuts), 300]):
         part = slice(start, stop)
         parts, ballots = run(
@@ -172,7 +174,7 @@ def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], seed: int) -> N
 def test_the_mean_grows_with_errors_and_shrinks_with_successes() -> None:
     """In Oza and Russell's scheme half of the weight of all rows is on each side."""
     X, y = a_stream(1, n=600)
-    record = new_record(5)
+    record = new_member_accuracy(5)
     run(new_forest(5, 3, 3), record, EAGER, X, y)
     assert_allclose(record.right[0] + record.wrong[0], 600.0)
     total = record.right + record.wrong
@@ -182,10 +184,10 @@ def test_the_mean_grows_with_errors_and_shrinks_with_successes() -> None:
     assert (share[1:] > share[0]).all()
 
 
-def test_rows_without_weight_are_tested_and_passed_over() -> None:
+def test_rows_without_weight_are_tested_but_not_learnt() -> None:
     X, y = a_stream(2)
     weight = np.where(np.arange(len(X)) % 3 == 0, -1.0, 1.0)
-    record, twin = new_record(2), new_record(2)
+    record, twin = new_member_accuracy(2), new_member_accuracy(2)
     bayes = TreeParameters(leaf=LEAF_BAYES, grows=False)
     forest, votes = run(
         new_forest(2, 3, 3), record, bayes, X, y, weight=weight, pure=True
@@ -198,10 +200,10 @@ def test_rows_without_weight_are_tested_and_passed_over() -> None:
         assert_array_equal(mine, yours)
 
 
-def test_a_mean_of_nothing_stays_so() -> None:
+def test_a_mean_of_zero_stays_zero() -> None:
     """The smallest mean halves to 0, which no later member may divide by 0."""
     X, y = a_stream(0, n=40)
-    forest, record = new_forest(3, 3, 3), new_record(3)
+    forest, record = new_forest(3, 3, 3), new_member_accuracy(3)
     record.right[0] = 1e300
     record.seen[0] = 5e-324
     run(forest, record, EAGER, X, y, weight=np.full(1, 1e-300))
@@ -211,7 +213,7 @@ def test_a_mean_of_nothing_stays_so() -> None:
 
 def test_predicting_changes_nothing() -> None:
     X, y = a_stream(2)
-    record, twin = new_record(3), new_record(3)
+    record, twin = new_member_accuracy(3), new_member_accuracy(3)
     forest, _ = run(new_forest(3, 3, 3), record, EAGER, X, y)
     same, _ = run(new_forest(3, 3, 3), twin, EAGER, X, y)
     _, votes = run(forest, record, EAGER, X, NO_LABELS, weight=np.zeros(0), learn=False)
@@ -221,11 +223,11 @@ def test_predicting_changes_nothing() -> None:
         assert_array_equal(mine, yours)
 
 
-def test_a_class_may_be_put_in_between_two_calls() -> None:
+def test_a_class_may_be_inserted_between_two_calls() -> None:
     X, y = a_stream(5)
-    record = new_record(3)
+    record = new_member_accuracy(3)
     forest, _ = run(new_forest(3, 2, 3), record, EAGER, X[:150], np.minimum(y, 1)[:150])
-    forest, votes = run(insert_class(forest, 2), record, EAGER, X[150:], y[150:])
+    forest, votes = run(insert_forest_class(forest, 2), record, EAGER, X[150:], y[150:])
     assert votes.shape == (150, 3)
     assert (votes[-50:, 2] > 0.0).any()
 
@@ -233,7 +235,7 @@ def test_a_class_may_be_put_in_between_two_calls() -> None:
 @given(streams(), st.booleans())
 def test_the_state_is_finite(stream: Stream, pure: bool) -> None:
     X, y, M = stream
-    record = new_record(2)
+    record = new_member_accuracy(2)
     rules = EAGER._replace(grace=5.0)
     forest, votes = run(new_forest(2, M, X.shape[1]), record, rules, X, y, pure=pure)
     assert np.isfinite(votes).all()

@@ -1,4 +1,4 @@
-"""Hoeffding trees: against the plain tree, and by the laws that they must obey."""
+"""Hoeffding trees: compared with the plain tree, and their invariants."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -14,7 +14,7 @@ from oracles.tree_ensembles import add_normalised
 from oracles.trees import Leaf, Node, Tree
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.trees.learning import pass_tree
-from rpnb.core.trees.leaves import refresh_laws, score_by_factors
+from rpnb.core.trees.leaves import refresh_leaf_densities, score_by_factors
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -23,7 +23,7 @@ from rpnb.core.trees.records import (
     LEAF_MAJORITY,
     Forest,
     TreeParameters,
-    insert_class,
+    insert_forest_class,
     new_forest,
     places,
 )
@@ -211,11 +211,11 @@ def test_the_range_is_left_at_the_scales_of_the_last_test() -> None:
 def hand_made(variances: list[float], density: int) -> Forest:
     """Return a forest whose only class has these variances around 0."""
     forest = new_forest(1, 1, len(variances))
-    counts, observed, laws = forest.leaves
+    counts, observed, densities = forest.leaves
     counts.slots[0] = 1
     counts.class_weight[0, 0] = observed.weight[0, 0] = 3.0
     observed.scatter[0, 0] = 2.0 * np.array(variances)
-    refresh_laws(laws, observed, 0, 0, 3.0, density)
+    refresh_leaf_densities(densities, observed, 0, 0, 3.0, density)
     return forest
 
 
@@ -253,7 +253,7 @@ def test_a_product_is_that_of_doubles(densities: list[float], product: float) ->
     assert_allclose(score, np.log(densities).sum(), rtol=1e-9, atol=1e-9)
 
 
-def test_infinite_times_nothing_is_not_a_vote() -> None:
+def test_infinity_times_zero_is_not_a_vote() -> None:
     deviations = [deviation_for(1e140)] * 3 + [1.0]
     forest = hand_made([d**2 for d in deviations], DENSITY_PRODUCT)
     x = np.array([0.0, 0.0, 0.0, 1e3])
@@ -287,8 +287,8 @@ def test_variances_that_cannot_be_inverted_still_have_a_density(
     expected = -log(2.0 * pi) - 0.5 * log(variance) - 2.0
     for density in (DENSITY_LOG, DENSITY_PRODUCT):
         forest = hand_made([1.0, variance, 0.0], density)
-        assert forest.leaves.laws.limit[0, 0] == -np.inf
-        assert forest.leaves.laws.flat[0, 0] == 1
+        assert forest.leaves.densities.limit[0, 0] == -np.inf
+        assert forest.leaves.densities.flat[0, 0] == 1
         score = score_by_factors(forest.leaves, 0, 0, near, density) - log(3.0)
         assert_allclose(score, expected)
         assert score_by_factors(forest.leaves, 0, 0, far, density) == -np.inf
@@ -321,7 +321,7 @@ def test_the_first_attempt_waits_for_the_grace_period() -> None:
     assert splits[0][0] == 99
 
 
-def test_an_attempt_in_vain_restarts_the_grace_period() -> None:
+def test_a_failed_attempt_restarts_the_grace_period() -> None:
     X, y = two_blocks(450)
     X[:199] = 1.0
     X[:199, 1] += np.arange(199) % 3
@@ -329,7 +329,7 @@ def test_an_attempt_in_vain_restarts_the_grace_period() -> None:
     assert splits[0][0] == 399
 
 
-def test_a_leaf_of_constants_freezes_and_counts_on() -> None:
+def test_a_leaf_of_constants_freezes_and_still_counts() -> None:
     X = np.ones((260, 2))
     y = np.arange(260) % 2
     forest, _ = learn(new_forest(1, 3, 2), TreeParameters(), X[:199], y[:199])
@@ -405,7 +405,7 @@ def test_a_class_without_variance_lies_where_its_mean_is() -> None:
     assert weight_below(observed, 0, 0, 0, 0.9, 0.0) == 0.5
 
 
-def test_children_expect_what_the_split_leaves_them() -> None:
+def test_children_start_with_the_class_weights_of_their_side() -> None:
     X, y = two_blocks(200)
     forest, _ = learn(new_forest(1, 2, 2), TreeParameters(), X, y)
     counts = forest.leaves.counts
@@ -478,7 +478,7 @@ def test_predicting_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("leaf", "m"), [(LEAF_BAYES, 0), (LEAF_ADAPTIVE, 1), (LEAF_ADAPTIVE, 3)]
 )
-def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(
+def test_a_class_inserted_later_equals_one_known_and_never_seen(
     density: int, leaf: int, m: int
 ) -> None:
     # With this tie every bound is small enough, so the number of slots is no matter.
@@ -488,7 +488,7 @@ def test_a_class_put_in_later_is_one_that_was_there_and_never_seen(
     moved = y + (y >= m)
     expected, _ = learn(new_forest(1, 4, 3), rules, X, moved)
     early, _ = learn(new_forest(1, 3, 3), rules, X[:200], y[:200])
-    late, _ = learn(insert_class(early, m), rules, X[200:], moved[200:])
+    late, _ = learn(insert_forest_class(early, m), rules, X[200:], moved[200:])
     assert late.splits[0] > 0
     assert_same_bits(late, expected)
     any_class = np.random.default_rng(0).integers(0, 4, len(X))
@@ -503,7 +503,7 @@ def test_a_forest_may_begin_without_classes() -> None:
     forest = new_forest(1, 0, 3)
     assert votes_of(forest, EAGER, X).shape == (50, 0)
     for m in range(3):
-        forest = insert_class(forest, m)
+        forest = insert_forest_class(forest, m)
     forest, _ = learn(forest, EAGER, X, y)
     assert_same_bits(forest, learn(new_forest(1, 3, 3), EAGER, X, y)[0])
 

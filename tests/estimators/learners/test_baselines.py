@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from estimators.streams import Stream, blobs, cuts, seeds
 from oracles.linear import linear_pass_plain
 from rpnb import baselines
-from rpnb.core.linear.algorithms import ALGORITHMS, rule
+from rpnb.core.linear.algorithms import ALGORITHMS, make_algorithm
 from rpnb.core.linear.state import blank_state
 from rpnb.estimators.learners.linear import LinearClassifier
 from rpnb.estimators.saving.files import ModelFileError
@@ -154,7 +154,7 @@ def test_a_linear_learner_is_its_plain_twin(name: str, form: str) -> None:
     X, y = blobs(5, 60, M=2 if form == "two_class" else 3)
     model = make(name, form=form)
     found = model.predict_then_learn(X, y, classes=np.unique(y))
-    chosen = rule(ALGORITHMS[name], two_class=form == "two_class")
+    chosen = make_algorithm(ALGORITHMS[name], two_class=form == "two_class")
     state = blank_state(chosen, np.unique(y).size, 4)
     state.eligible[:] = True
     expected = np.empty(60, np.int64)

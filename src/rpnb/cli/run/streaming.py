@@ -1,12 +1,15 @@
 """`rpnb run` and `rpnb compare`: evaluate learners in one pass, write the results."""
 
 import argparse
+import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.learners import (
@@ -15,7 +18,6 @@ from rpnb.cli.learners import (
     make_learners,
 )
 from rpnb.cli.progress import Display
-from rpnb.cli.run.interrupts import Interrupt
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
@@ -127,6 +129,37 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
     if arguments.shuffle is None:
         arguments.shuffle = 0  # they are sorted by class
     return LabelledArrays(data.name, data.X, data.y)
+
+
+class Interrupt:
+    """Context in which the first Ctrl-C is only recorded; a second one interrupts.
+
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.came()
+    False
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._before: object = None
+        self._main = threading.current_thread() is threading.main_thread()
+
+    def came(self) -> bool:
+        """Return whether Ctrl-C was pressed."""
+        return self._came
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._came = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __enter__(self) -> Self:
+        if self._main:  # elsewhere signals do not come
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._main:
+            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)

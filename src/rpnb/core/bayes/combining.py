@@ -1,10 +1,10 @@
 """Rules that combine the K members' posteriors: Kittler, Hatef, Duin & Matas (1998).
 
-The paper's rule, equation (6), needs no member's posterior and lives in
+The paper's rule, equation (6), needs no member's posterior and is in
 `core.bayes.scoring`. The rules here do: each member's log posterior is normalised over
-the classes, and the rule is applied to the K numbers that a class then has. Scores are
-logarithms wherever the rule allows, so that posteriors too small for a floating-point
-number still tell classes apart.
+the classes, and the rule is applied to the K log posteriors of each class. Scores are
+logarithms wherever the rule allows, so that classes can be compared even where
+posteriors underflow.
 """
 
 from math import exp, log, log1p
@@ -39,7 +39,7 @@ def member_log_posteriors(
 ) -> None:
     """Write log P(y_m | z⁽ᵏ⁾) to `out` (K, M), normalised over m: equation (5).
 
-    A class that does not take part gets −∞. `bias` is K times the log prior.
+    A class that is not eligible gets −∞. `bias` is K times the log prior.
     """
     K, M = out.shape
     q = z.shape[0] // K
@@ -62,7 +62,7 @@ def member_log_posteriors(
 
 @compiled
 def _normalise(row: FloatArray, best: int) -> None:
-    """Subtract log Σ exp, so that the best keeps the digits of 1 − posterior."""
+    """Subtract log Σ exp, in a way that keeps the digits of 1 − posterior of `best`."""
     highest = row[best]
     others = 0.0
     for m in range(row.shape[0]):
@@ -75,7 +75,7 @@ def _normalise(row: FloatArray, best: int) -> None:
 
 @compiled
 def combine(rule: int, posterior: FloatArray, scores: FloatArray) -> None:
-    """Combine log posteriors (K, M) to one score a class (M,); the largest wins.
+    """Combine log posteriors (K, M) to one score per class (M,); the largest wins.
 
     sum: logarithm of the mean posterior. product: sum of the logarithms. vote: share of
     the members that put the class first. max, min, median: logarithm of the largest,

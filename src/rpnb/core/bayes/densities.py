@@ -1,15 +1,15 @@
-"""The normal laws of the classes: their moments joined with the initial ones.
+"""The normal densities of the classes: their moments combined with the prior's.
 
-Laws are all that is read for a prediction, equation (4). They follow from the moments
-whenever these change, which for a stream with many mistakes is a good part of all work:
-`learn` goes over a class's columns once.
+A prediction reads nothing but the densities, equation (4). They are derived from the
+moments whenever these change, which for a stream with many mistakes is a good part of
+all work: `learn_density` updates moments and density in one loop over the columns.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.moments import Moments, joined
+from rpnb.core.bayes.moments import Moments, with_observation
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.vectors import (
@@ -31,7 +31,7 @@ _CEILING = 1e300
 
 
 class Prior(NamedTuple):
-    """What a class looks like before its first observation; counts as `weight` rows."""
+    """Initial mean and variance of every column, which count as `weight` rows."""
 
     mean: float
     variance: float
@@ -41,7 +41,7 @@ class Prior(NamedTuple):
 
 
 class Gaussians(NamedTuple):
-    """The normal laws of M classes, derived from moments and prior: equation (4)."""
+    """Normal densities of M classes, derived from moments and prior: equation (4)."""
 
     mean: FloatArray
     """(M, F) μ"""
@@ -51,32 +51,32 @@ class Gaussians(NamedTuple):
     """(M,) −Σ log(√(2π)·σ): a class's log density at its mean."""
 
 
-def unset_gaussians(M: int, F: int) -> Gaussians:
-    """Room for the laws of M classes, to be filled by `refresh`."""
+def empty_gaussians(M: int, F: int) -> Gaussians:
+    """Return uninitialised arrays for M classes, to be filled by `refresh`."""
     return Gaussians(np.empty((M, F)), np.empty((M, F)), np.empty(M))
 
 
 class PriorShare(NamedTuple):
-    """What Theorem 1 needs to join the moments of a class with the prior."""
+    """The numbers that combine a class's moments with the prior by Theorem 1."""
 
     mean: float
-    """the prior's"""
-    held: float
-    """its scatter"""
-    pull: float
-    """its share of the weight"""
+    """the prior's mean"""
+    scatter: float
+    """the prior's scatter: weight times variance"""
+    share: float
+    """the prior's share of the total weight"""
     between: float
-    """the factor of the squared distance of the means"""
+    """the factor of the squared distance of the two means"""
     inverse: float
-    """one over the weight"""
+    """one over the total weight"""
     floor: float
 
 
 @compiled
-def joining_of(prior: Prior, seen: float) -> PriorShare:
-    """Return what joins the moments of observations of the weight `seen`."""
+def share_of_prior(prior: Prior, seen: float) -> PriorShare:
+    """Return what combines moments of total weight `seen` with the prior."""
     total = prior.weight + seen
-    # With neither prior nor observations, the prior still says what to expect.
+    # If neither has any weight, the density is the prior's.
     return PriorShare(
         prior.mean,
         prior.weight * prior.variance if total > 0.0 else prior.variance,
@@ -89,12 +89,12 @@ def joining_of(prior: Prior, seen: float) -> PriorShare:
 
 @compiled
 def refresh(gaussians: Gaussians, m: int, moments: Moments, prior: Prior) -> None:
-    """Derive class m's normal laws: its moments joined with the prior by Theorem 1."""
+    """Derive class m's density: its moments combined with the prior by Theorem 1."""
     _derive(gaussians, m, moments, prior, moments.mean[m, :0], 0.0, 0.0)
 
 
 @compiled
-def learn(
+def learn_density(
     gaussians: Gaussians,
     m: int,
     moments: Moments,
@@ -102,7 +102,7 @@ def learn(
     z: FloatArray,
     weight: float,
 ) -> None:
-    """Do what `rpnb.core.bayes.moments.observe` and then `refresh` do, to the bit."""
+    """Do what `moments.add_observation` and then `refresh` do, to the bit."""
     before = moments.weight[m]
     share = weight / (before + weight)
     moments.weight[m] = before + weight
@@ -119,11 +119,11 @@ def _derive(
     share: float,
     between: float,
 ) -> None:
-    """Let z (F,) join class m's moments, or nothing if it is (0,); derive its laws."""
-    joining = joining_of(prior, moments.weight[m])
+    """Add z (F,), or nothing if it is (0,), to class m's moments, then its density."""
+    prior_share = share_of_prior(prior, moments.weight[m])
     mean = moments.mean[m]
     scatter = moments.scatter[m]
-    law_mean = gaussians.mean[m]
+    density_mean = gaussians.mean[m]
     precision = gaussians.precision[m]
     F = mean.shape[0]
     whole = F - F % DOUBLES
@@ -133,31 +133,33 @@ def _derive(
         mu = load_doubles(mean, f)
         s = load_doubles(scatter, f)
         if z.shape[0] > 0:
-            mu, s = joined(load_doubles(z, f), mu, s, share, between)
+            mu, s = with_observation(load_doubles(z, f), mu, s, share, between)
             store_doubles(mean, f, mu)
             store_doubles(scatter, f, s)
-        mu, variance = law_of(mu, s, joining)
-        store_doubles(law_mean, f, mu)
+        mu, variance = density_of(mu, s, prior_share)
+        store_doubles(density_mean, f, mu)
         store_doubles(precision, f, 1.0 / variance)
-        product, exponents = times(product, exponents, variance)
+        product, exponents = multiply_scaled(product, exponents, variance)
     # The columns that do not fill a vector.
     rest = 1.0
     powers = sum_doubles(exponents)
     for f in range(whole, F):
         if z.shape[0] > 0:
-            mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, between)
-        law_mean[f], value = law_of(mean[f], scatter[f], joining)
+            mean[f], scatter[f] = with_observation(
+                z[f], mean[f], scatter[f], share, between
+            )
+        density_mean[f], value = density_of(mean[f], scatter[f], prior_share)
         precision[f] = 1.0 / value
-        rest, powers = times(rest, powers, value)
-    gaussians.constant[m] = density_at_mean(F, product, rest, powers)
+        rest, powers = multiply_scaled(rest, powers, value)
+    gaussians.constant[m] = log_density_at_mean(F, product, rest, powers)
 
 
 @compiled
-def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> float:
+def log_density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> float:
     """Return −Σ log(√(2π)·σ) of F columns.
 
     The product of the variances is that of `product`'s lanes and `rest`, times two to
-    `powers` less 1023 a column; see `times`.
+    `powers` less 1023 a column; see `multiply_scaled`.
     """
     lanes = np.empty(DOUBLES)
     store_doubles(lanes, 0, product)
@@ -169,22 +171,25 @@ def density_at_mean(F: int, product: Doubles, rest: float, powers: float) -> flo
 
 
 @compiled
-def law_of(
-    mean: Doubles, scatter: Doubles, joining: PriorShare
+def density_of(
+    mean: Doubles, scatter: Doubles, prior_share: PriorShare
 ) -> tuple[Doubles, Doubles]:
-    """Return mean and variance of the law, for a column or for several."""
-    delta = joining.mean - mean
-    value = (joining.held + scatter + delta * delta * joining.between) * joining.inverse
-    return mean + delta * joining.pull, limit(value, joining.floor, _CEILING)
+    """Return the density's mean and variance, of one column or of a vector of them."""
+    delta = prior_share.mean - mean
+    value = (
+        prior_share.scatter + scatter + delta * delta * prior_share.between
+    ) * prior_share.inverse
+    return mean + delta * prior_share.share, limit(value, prior_share.floor, _CEILING)
 
 
 @compiled
-def times(
+def multiply_scaled(
     product: Doubles, exponents: Doubles, value: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Multiply a product, kept as 1 ≤ m < 2 and a sum of exponents, by a value.
+    """Multiply a product by a value; it is kept as a mantissa and a sum of exponents.
 
-    Thus a sum of logarithms needs few of them; 1023 is to be taken off each time.
+    The mantissa is 1 ≤ m < 2. So a product of F variances neither overflows nor needs F
+    logarithms. The exponents are biased: 1023 is to be subtracted for each factor.
     """
     product = product * value
     return mantissa(product), exponents + exponent(product)

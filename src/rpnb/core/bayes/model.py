@@ -1,4 +1,4 @@
-"""The state of an RPNB model as one record, and what changes its shape."""
+"""The state of an RPNB model as one record; adding classes, copying and merging."""
 
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -6,9 +6,9 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.bayes.combining import COMBINERS, Combiner
-from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
-from rpnb.core.bayes.moments import Moments, fade, merge, no_moments, unmerge
-from rpnb.core.bayes.state import ClassState, KernelState, follow_counts
+from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
+from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
+from rpnb.core.bayes.state import ClassState, KernelState, set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.projection.record import Projection
 
@@ -30,7 +30,7 @@ class Model:
     n_updates: int = 0
     """rows that changed the moments"""
     memo: FloatArray | None = None
-    """the last single row, with what was found out about it"""
+    """the last single row with its projection and prediction; see `passes.exact`"""
 
     @property
     def M(self) -> int:
@@ -44,13 +44,13 @@ class Model:
 
     @property
     def rule_number(self) -> int:
-        """The combining rule as kernels know it."""
+        """The combining rule's number in `COMBINERS`, as kernels take it."""
         return COMBINERS.index(self.rule)
 
-    def learner(self, *, projected: bool = False) -> KernelState:
-        """Give the kernels' view of the model: the same arrays.
+    def kernel_state(self, *, projected: bool = False) -> KernelState:
+        """Return the record that kernels read and write; it shares the model's arrays.
 
-        With `projected`, for rows that come projected already.
+        With `projected`, it is for rows that are projected already.
         """
         R = self.projection.R
         return KernelState(
@@ -68,19 +68,19 @@ def new_model(
     projection: Projection,
     rule: Combiner,
     prior: Prior,
-    follow_counts: bool,
+    prior_from_counts: bool,
     keep: float = 1.0,
 ) -> Model:
     """Return a model that knows no class yet."""
     F = projection.R.shape[1]
-    follow = float(projection.K) if follow_counts else 0.0
+    count_factor = float(projection.K) if prior_from_counts else 0.0
     return Model(
         projection,
         rule,
         prior,
-        no_moments(0, F),
-        unset_gaussians(0, F),
-        ClassState(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), follow),
+        empty_moments(0, F),
+        empty_gaussians(0, F),
+        ClassState(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), count_factor),
         keep,
     )
 
@@ -89,15 +89,15 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     """Return the model with classes in a new order, some added, some left out.
 
     Class m of the result is class source[m] of `model`, or new where that is −1: with
-    the initial statistics, and not yet taking part. `model` itself is left as it is.
+    the prior's density, and not yet eligible. `model` itself is not changed.
     """
     M = source.shape[0]
     old = source >= 0
     came_from = source[old]
-    moments = no_moments(M, model.F)
-    gaussians = unset_gaussians(M, model.F)
+    moments = empty_moments(M, model.F)
+    gaussians = empty_gaussians(M, model.F)
     classes = ClassState(
-        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.follow
+        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.count_factor
     )
     for fresh, present in (
         *zip(moments, model.moments, strict=True),
@@ -109,8 +109,8 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     new = np.flatnonzero(~old)
     if new.shape[0] > 0:
         refresh(gaussians, int(new[0]), moments, model.prior)
-        for law in gaussians:
-            law[new[1:]] = law[new[0]]
+        for field in gaussians:
+            field[new[1:]] = field[new[0]]
     return replace(
         model, moments=moments, gaussians=gaussians, classes=classes, memo=None
     )
@@ -122,15 +122,15 @@ def copy_model(model: Model) -> Model:
 
 
 def refresh_all(model: Model) -> None:
-    """Derive the laws of all classes anew, and the prior where it follows counts."""
+    """Derive the densities of all classes, and the prior where it follows counts."""
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
-    if model.classes.follow > 0.0:
-        follow_counts(model.classes)
+    if model.classes.count_factor > 0.0:
+        set_bias_from_counts(model.classes)
 
 
 def fade_all(model: Model, factor: float) -> None:
-    """Let all that has been learnt and counted so far count `factor` times as much."""
+    """Multiply the weight of all that has been learnt and counted by `factor`."""
     for m in range(model.M):
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
@@ -138,8 +138,8 @@ def fade_all(model: Model, factor: float) -> None:
     refresh_all(model)
 
 
-def grew_from(model: Model, base: Model) -> bool:
-    """Whether `model` may be what `base` became by learning, class by class."""
+def may_continue(model: Model, base: Model) -> bool:
+    """Whether `model` may result from `base` by learning: no count is smaller."""
     return (
         model.n_seen >= base.n_seen
         and model.n_updates >= base.n_updates
@@ -148,7 +148,7 @@ def grew_from(model: Model, base: Model) -> bool:
     )
 
 
-def pool(model: Model, other: Model, base: Model | None) -> None:
+def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
     """Add to `model` what `other` has learnt since `base`, class by class.
 
     The three have the same classes in the same order. Without a base, all that `other`

@@ -1,10 +1,10 @@
-"""What a class has been seen to look like: weight, mean and scatter of each column.
+"""Observed moments of each class: weight, mean and scatter of every column.
 
-Theorem 1 of the paper, and with it equations (7) to (10), says how the mean and the
-variance of all observations follow from those of two parts. Kept here are the weight of
-the observations, their mean and their *scatter* (the sum of squared deviations from the
-mean): in this form the theorem adds, subtracts and never cancels. The initial mean and
-variance are not observations: they are kept apart, and joined in `bayes.densities`.
+Theorem 1 of the paper, and with it equations (7) to (10), gives the mean and the
+variance of all observations from those of two parts. Kept here are the weight of the
+observations, their mean and their *scatter* (the sum of squared deviations from the
+mean): in this form the theorem has no cancellation. The prior's mean and variance are
+not observations: they are kept apart, and combined in `bayes.densities`.
 """
 
 from typing import NamedTuple
@@ -27,13 +27,13 @@ class Moments(NamedTuple):
     """(M, F) their summed squared deviations from the mean."""
 
 
-def no_moments(M: int, F: int) -> Moments:
-    """Moments of M classes of which nothing has been seen."""
+def empty_moments(M: int, F: int) -> Moments:
+    """Return the moments of M classes without observations: zeros."""
     return Moments(np.zeros(M), np.zeros((M, F)), np.zeros((M, F)))
 
 
 @compiled
-def observe(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
+def add_observation(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
     """Add one projected observation z (F,) to class m: equations (9) and (10).
 
     A weight w > 0 counts as w equal observations in one step, equations (7) and (8).
@@ -41,32 +41,35 @@ def observe(moments: Moments, m: int, z: FloatArray, weight: float) -> None:
     before = moments.weight[m]
     share = weight / (before + weight)
     moments.weight[m] = before + weight
-    _join(moments.mean[m], moments.scatter[m], z, before, share)
+    _add_to_columns(moments.mean[m], moments.scatter[m], z, before, share)
 
 
 @compiled
-def _join(
+def _add_to_columns(
     mean: FloatArray, scatter: FloatArray, z: FloatArray, before: float, share: float
 ) -> None:
+    """Add z (F,) to mean and scatter, column by column."""
     for f in range(z.shape[0]):
-        mean[f], scatter[f] = joined(z[f], mean[f], scatter[f], share, before * share)
+        mean[f], scatter[f] = with_observation(
+            z[f], mean[f], scatter[f], share, before * share
+        )
 
 
 @compiled
-def joined(
+def with_observation(
     z: Doubles, mean: Doubles, scatter: Doubles, share: float, between: float
 ) -> tuple[Doubles, Doubles]:
-    """Return mean and scatter after z has joined, for a column or for several."""
+    """Return mean and scatter after adding z, of one column or of a vector of them."""
     delta = z - mean
     return mean + delta * share, scatter + delta * delta * between
 
 
 @compiled
 def fade(moments: Moments, m: int, keep: float, weight: float) -> None:
-    """Let what class m has learnt count `keep`ʷ times as much, w being `weight`.
+    """Multiply the weight of all that class m has learnt by `keep`ʷ, w being `weight`.
 
-    As if each observation had weighed that much less: the mean stays, the weight and
-    the scatter shrink, and Theorem 1 goes on holding for them.
+    The result is that of observations of smaller weight: the mean stays, weight and
+    scatter shrink, and Theorem 1 still holds.
     """
     if keep < 1.0:
         left = keep**weight
@@ -78,7 +81,7 @@ def fade(moments: Moments, m: int, keep: float, weight: float) -> None:
 
 @compiled
 def merge(into: Moments, m: int, other: Moments, o: int) -> None:
-    """Add to class m of `into` all that class o of `other` holds: Theorem 1.
+    """Add the moments of class o of `other` to class m of `into`: Theorem 1.
 
     In the theorem's letters, with n the old weight and n' the other's, the new mean is
     μ + δ·n'/(n + n') and the scatters add, with (n·n'/(n + n'))·δ² on top, where δ is
@@ -98,10 +101,10 @@ def merge(into: Moments, m: int, other: Moments, o: int) -> None:
 
 @compiled
 def unmerge(out: Moments, m: int, part: Moments, o: int) -> None:
-    """Take from class m what class o of `part` holds: `merge` solved for its operand.
+    """Subtract the moments of class o of `part` from class m of `out`.
 
-    Exact up to rounding where `part` was merged into `out` before. A scatter is never
-    left below zero.
+    The inverse of `merge`. Exact up to rounding if `part` was merged into `out` before.
+    A scatter that rounding makes negative is set to zero.
     """
     removed = part.weight[o]
     if removed == 0.0:

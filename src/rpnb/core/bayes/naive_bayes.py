@@ -1,16 +1,21 @@
 """Gaussian naive Bayes on the features themselves, learnt from every row.
 
-The plain reference: the same moments and the same scores as RPNB's, with an observation
-in place of its projections and classes weighed as they have been seen.
+A reference learner: the same moments and scores as RPNB's, but of the features instead
+of their projections, and with class priors equal to the classes' frequencies.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.densities import Gaussians, Prior, refresh, unset_gaussians
-from rpnb.core.bayes.densities import learn as learn_laws
-from rpnb.core.bayes.moments import Moments, no_moments
+from rpnb.core.bayes.densities import (
+    Gaussians,
+    Prior,
+    empty_gaussians,
+    learn_density,
+    refresh,
+)
+from rpnb.core.bayes.moments import Moments, empty_moments
 from rpnb.core.bayes.scoring import LANES, best_class, score
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
@@ -20,7 +25,7 @@ class NaiveBayes(NamedTuple):
     """The state of the learner, over M classes and p features."""
 
     prior: Prior
-    """without weight: only its floor counts, and its variance before the first row"""
+    """of weight zero: only its floor is used, and its variance before the first row"""
     moments: Moments
     gaussians: Gaussians
     eligible: BoolArray
@@ -30,9 +35,9 @@ class NaiveBayes(NamedTuple):
 
 
 def blank_naive_bayes(M: int, p: int, floor: float) -> NaiveBayes:
-    """Return the learner that has seen nothing."""
+    """Return the initial state of a learner of M classes and p features."""
     prior = Prior(0.0, 1.0, 0.0, floor)
-    moments, gaussians = no_moments(M, p), unset_gaussians(M, p)
+    moments, gaussians = empty_moments(M, p), empty_gaussians(M, p)
     for m in range(M):
         refresh(gaussians, m, moments, prior)
     eligible = np.zeros(M, np.bool_)
@@ -40,7 +45,7 @@ def blank_naive_bayes(M: int, p: int, floor: float) -> NaiveBayes:
 
 
 def arrange_naive_bayes(state: NaiveBayes, source: IntArray) -> NaiveBayes:
-    """Return the learner whose class m is class source[m] of `state`, new if −1."""
+    """Return the state whose class m is class source[m] of `state`, new if −1."""
     old = source >= 0
     M, p = source.shape[0], state.moments.mean.shape[1]
     new = blank_naive_bayes(M, p, state.prior.floor)
@@ -55,7 +60,7 @@ def arrange_naive_bayes(state: NaiveBayes, source: IntArray) -> NaiveBayes:
 
 
 def derive_naive_bayes(state: NaiveBayes) -> None:
-    """Derive from the moments what follows from them."""
+    """Recompute densities and log priors from the moments."""
     with np.errstate(divide="ignore"):
         state.log_seen[:] = np.log(state.moments.weight)
     for m in range(state.eligible.shape[0]):
@@ -71,10 +76,11 @@ def naive_bayes_pass(
     learn: bool,
     labels: IntArray,
 ) -> None:
-    """Predict each row of X (n, p) and, if `learn`, learn it: parameters as elsewhere.
+    """Predict each row of X (n, p), then learn it if `learn`.
 
-    `weight` is (n,), or (1,) where all rows weigh the same. While no class is known the
-    label is −1. A row of class −1 is only predicted.
+    `y` (n,) holds the classes' numbers, −1 for a row that is only predicted. `weight`
+    is (n,), or (1,) where all rows have the same weight. Predictions are written to
+    `labels` (n,), −1 while no class is known.
     """
     lanes = np.empty(LANES)
     for i in range(X.shape[0]):
@@ -86,7 +92,7 @@ def naive_bayes_pass(
             m = y[i]
             state.eligible[m] = True
             w = weight[i % weight.shape[0]]
-            learn_laws(state.gaussians, m, state.moments, state.prior, x, w)
+            learn_density(state.gaussians, m, state.moments, state.prior, x, w)
             state.log_seen[m] = np.log(state.moments.weight[m])
 
 

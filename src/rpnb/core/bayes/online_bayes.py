@@ -1,9 +1,9 @@
 r"""Online Bayes with a full covariance for each class.
 
-In the manner of Nguyen et al., "Online Bayes classifier" (DICTA 2016), from what the
-RPNB paper says of it. Of each class are kept a weight n, a mean μ and a covariance S,
-starting from one pseudo-observation with μ = 0 and S = I. An observation x of weight w
-changes them by the matrix form of the paper's Theorem 1: with n' = n + w and δ = x − μ,
+After Nguyen et al., "Online Bayes classifier" (DICTA 2016), as described by the RPNB
+paper. Each class has a weight n, a mean μ and a covariance S, starting from one
+pseudo-observation with μ = 0 and S = I. An observation x of weight w changes them by
+the matrix form of the paper's Theorem 1: with n' = n + w and δ = x − μ,
 
 .. math:: S' = \frac{n}{n'}\Bigl(S + \frac{w}{n'} δδ^T\Bigr), \quad
           μ' = μ + \frac{w}{n'} δ
@@ -26,10 +26,10 @@ from rpnb.core.kernels.compiled import compiled
 
 
 class ClassCovariances(NamedTuple):
-    """Mean and covariance of M classes: what a model has learnt, and all it keeps."""
+    """Weight, mean and covariance of M classes: the whole state of the learner."""
 
     weight: FloatArray
-    """(M,) n: 1 and the weight of the rows learnt"""
+    """(M,) n: 1 plus the weight of the rows learnt"""
     mean: FloatArray
     """(M, p) μ"""
     root: FloatArray
@@ -38,15 +38,15 @@ class ClassCovariances(NamedTuple):
     """(M,) log det S"""
 
 
-def new_ellipsoids(M: int, p: int) -> ClassCovariances:
-    """Return M classes of which nothing has been seen."""
+def new_covariances(M: int, p: int) -> ClassCovariances:
+    """Return M classes without observations: n = 1, μ = 0, S = I."""
     root = np.tile(np.eye(p), (M, 1, 1))
     return ClassCovariances(np.ones(M), np.zeros((M, p)), root, np.zeros(M))
 
 
-def insert_ellipsoid(classes: ClassCovariances, m: int) -> ClassCovariances:
-    """Return the classes with a new one put in before class m, at the end if m = M."""
-    one = new_ellipsoids(1, classes.mean.shape[1])
+def insert_covariance(classes: ClassCovariances, m: int) -> ClassCovariances:
+    """Return the classes with a new one inserted before class m, last if m = M."""
+    one = new_covariances(1, classes.mean.shape[1])
     fields = zip(classes, one, strict=True)
     return ClassCovariances(
         *[np.insert(field, m, new[0], axis=0) for field, new in fields]
@@ -55,7 +55,7 @@ def insert_ellipsoid(classes: ClassCovariances, m: int) -> ClassCovariances:
 
 @compiled
 def _whiten(classes: ClassCovariances, m: int, x: FloatArray, v: FloatArray) -> float:
-    """Set v (p,) to Uᵀ(x − μ); return its squared length, x's distance from μ."""
+    """Set v (p,) to Uᵀ(x − μ); return |v|², the squared Mahalanobis distance of x."""
     p = x.shape[0]
     for j in range(p):
         v[j] = 0.0
@@ -70,36 +70,38 @@ def _whiten(classes: ClassCovariances, m: int, x: FloatArray, v: FloatArray) -> 
 
 
 @compiled
-def observe(
+def add_to_covariance(
     classes: ClassCovariances, m: int, x: FloatArray, weight: float, work: FloatArray
 ) -> None:
-    """Add x (p,) to what class m has learnt; `work` (3, p) is working space.
+    """Update class m's weight, mean and covariance by x (p,).
+
+    `work` (3, p) is working space.
 
     With v = Uᵀδ, α₀ = n'/w and α_j = α₀ + v₁² + … + v_j², entry (i, j) of U becomes
     √(n'/n)·(U_ij·√(α_{j−1}/α_j) − v_j/√(α_{j−1}·α_j)·Σ_{h<j} v_h·U_ih).
     """
     p = x.shape[0]
     v = work[0]
-    keep = work[1]
-    turn = work[2]
+    kept = work[1]
+    removed = work[2]
     _whiten(classes, m, x, v)
     before = classes.weight[m]
     total = before + weight
-    stretch = sqrt(total / before)
+    inflation = sqrt(total / before)
     root = sqrt(total / weight)
     alpha = total / weight
     for j in range(p):
         alpha += v[j] * v[j]
         grown = sqrt(alpha)
-        keep[j] = stretch * (root / grown)
-        turn[j] = stretch * (v[j] / grown / root)
+        kept[j] = inflation * (root / grown)
+        removed[j] = inflation * (v[j] / grown / root)
         root = grown
     for i in range(p):
-        carried = 0.0
+        partial = 0.0
         for j in range(i, p):
             old = classes.root[m, i, j]
-            classes.root[m, i, j] = keep[j] * old - turn[j] * carried
-            carried += v[j] * old
+            classes.root[m, i, j] = kept[j] * old - removed[j] * partial
+            partial += v[j] * old
         classes.mean[m, i] += (x[i] - classes.mean[m, i]) * (weight / total)
     classes.log_volume[m] += log(alpha * (weight / total)) - p * log(total / before)
     classes.weight[m] = total
@@ -119,10 +121,10 @@ def pass_online_bayes(
 
     `scores` (n, M) is set to log P(m) + log N(x; μ_m, S_m) up to a constant, where
     P(m) = n_m/Σn, that is (c_m + 1)/(Σc + M) with c the weight learnt; `labels` (n,) is
-    set to the class with the highest, the lowest of equals. `learn` is one of the three
-    of `core.passes.exact`; `y` (n,) and `weight`, (n,) or (1,) where all rows weigh the
-    same, are read only if there is something to learn. A row of class −1, or whose
-    weight is not above 0, is scored and passed over.
+    set to the class with the highest, the lowest of equals. `learn` is LEARN_NOTHING,
+    LEARN_MISTAKES or LEARN_ALL of `core.bayes.state`. `y` (n,) and `weight`, (n,) or
+    (1,) where all rows weigh the same, are not read by LEARN_NOTHING. A row of class
+    −1, or whose weight is not above 0, is scored but not learnt.
     """
     M = classes.weight.shape[0]
     work = np.empty((3, X.shape[1]))
@@ -141,6 +143,6 @@ def pass_online_bayes(
             continue
         w = weight[i % weight.shape[0]]
         if w > 0.0 and (learn == LEARN_ALL or labels[i] != y[i]):
-            observe(classes, y[i], x, w, work)
+            add_to_covariance(classes, y[i], x, w, work)
             updates += 1
     return updates

@@ -1,7 +1,8 @@
 """A model's scores as polynomials of degree two, in double precision, for serving.
 
-What `passes.quadratic` keeps up to date in single precision is computed here once, in
-double precision: the frozen form of a model.
+The polynomials of `passes.quadratic` are built in single precision and updated while
+learning; these are computed once, in double precision, from a model that no longer
+learns.
 """
 
 from typing import NamedTuple
@@ -22,17 +23,17 @@ class ClassPolynomials(NamedTuple):
     origin: FloatArray
     """(p,) x₀"""
     factors: FloatArray
-    """(M, p(p + 3)/2) of x'_i x'_j for i ≤ j, row by row, then of x'_i"""
+    """(M, p(p + 3)/2) coefficients of x'_i x'_j for i ≤ j, then of x'_i"""
     constant: FloatArray
     """(M,) the scores at the origin"""
 
 
-def make_forms(model: Model, classes: IntArray) -> ClassPolynomials:
+def make_polynomials(model: Model, classes: IntArray) -> ClassPolynomials:
     """Return the scores of the named classes under the rule "log_sum" as polynomials.
 
-    The origin is where the classes' squared distances, added up, are least: amid what
-    was learnt. A second look from there, where numbers are small, makes the factors
-    precise for data far from zero. Numbers beyond double precision are not finite.
+    The origin minimises the sum of the classes' squared distances. It is computed
+    twice, the second time relative to the first result, so that the factors are precise
+    also for data far from zero. Factors that overflow are not finite.
     """
     p = model.projection.R.shape[0]
     origin = np.zeros(p)
@@ -53,7 +54,7 @@ def _expand(
     model: Model, classes: IntArray, origin: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return A (m, p, p), b (m, p) and the squared distances (m,) at the origin."""
-    learner = model.learner()
+    learner = model.kernel_state()
     centre = np.empty((1, model.F))
     first = np.zeros(1, np.int64)
     project(origin[None, :], first, learner.scale, learner.R, centre)
@@ -64,7 +65,7 @@ def _expand(
     return A, (w * moved) @ R.T, np.einsum("mf,mf,mf->m", w, moved, moved)
 
 
-def evaluate_forms(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
+def evaluate_polynomials(forms: ClassPolynomials, X: FloatArray) -> FloatArray:
     """Return the scores (n, M) of rows X (n, p)."""
     p = forms.origin.shape[0]
     i, j = np.triu_indices(p)

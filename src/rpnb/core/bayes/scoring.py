@@ -1,8 +1,9 @@
 """The score of a class for a projected observation: equations (5) and (6).
 
-Under (6) the sums of the K members join into one sum over all F columns: the ensemble
-is flat. These are the definitive scores, in double precision and in a fixed order;
-every faster way to a label knows how far it may be off and falls back on them.
+Under (6) the sums of the K members add up to one sum over all F columns. The scores
+here, in double precision and summed in a fixed order, define the label: the faster
+passes bound the difference of their scores from these, and fall back on these where
+the bounds leave several classes possible.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ from rpnb.core.kernels.vectors import (
 # Sums kept side by side, column f in sum f % LANES, so that the order of additions is
 # fixed and the loop is nevertheless a vector operation.
 LANES = 32
-# Columns between two looks at whether a class can still win.
+# Columns between two checks of whether a class can still win.
 _STRIDE = 8 * LANES
 # Largest contribution of one column: keeps every score finite.
 _LARGEST = 1e300
@@ -30,8 +31,8 @@ _DOUBLE = 2.0**-53
 
 
 @compiled
-def last_bits(F: int) -> float:
-    """Relative rounding of a definitive score of F columns, and of what is added."""
+def score_rounding(F: int) -> float:
+    """Return a bound of the relative rounding error of a score of F columns."""
     return 1.01 * (F / LANES + 24) * _DOUBLE
 
 
@@ -44,12 +45,13 @@ def score(
     rival: float,
     lanes: FloatArray,
 ) -> float:
-    """Return class m's score for z (F,), or something below `rival` once it must lose.
+    """Return class m's score for z (F,), or a number below `rival` if it must lose.
 
     The score is K·log P(y_m), which comes as `bias`, minus Σ log(√(2π)·σ) and half of
     Σ ((z − μ)/σ)², the sums over all columns. The terms of the last sum are ≥ 0 and
-    rounding is monotone, so the score only falls as columns are added: a class that is
-    given up could neither have won nor drawn. `lanes` (LANES,) is working space.
+    rounding is monotone, so the score only falls as columns are added: once it is below
+    `rival`, the score of another class, the sum is not completed. `lanes` (LANES,) is
+    working space.
     """
     top = gaussians.constant[m] + bias
     mean = gaussians.mean[m]
@@ -69,6 +71,7 @@ def score(
 def _add_terms(
     z: FloatArray, mean: FloatArray, precision: FloatArray, lanes: FloatArray
 ) -> None:
+    """Add ((z − μ)/σ)² of all columns to the lanes."""
     F = z.shape[0]
     whole = F - F % LANES
     s0 = load_doubles(lanes, 0)
@@ -110,7 +113,7 @@ def _terms(z: FloatArray, mean: FloatArray, precision: FloatArray, f: int) -> Do
 
 @compiled
 def _sum_lanes(lanes: FloatArray) -> float:
-    """Add the lanes in pairs; reads them only."""
+    """Return the sum of the lanes, added in pairs; `lanes` is not changed."""
     total = 0.0
     for lane in range(LANES // 4):
         total += (lanes[4 * lane] + lanes[4 * lane + 1]) + (
@@ -129,8 +132,8 @@ def best_class(
 ) -> int:
     """Return the eligible class with the largest score, the first of equals, or −1.
 
-    The class that leads after the first columns is scored first: it is usually the
-    winner, and lets the others be given up early.
+    The class that leads after the first columns is scored first: it usually wins, and
+    the sums of the other classes can then be stopped early.
     """
     M = bias.shape[0]
     guess = -1
@@ -145,7 +148,7 @@ def best_class(
                 gaussians.precision[m, :first],
                 lanes,
             )
-            # Columns are alike in law: expect of the others what these have shown.
+            # Columns are identically distributed: extrapolate from these to all.
             distance = _sum_lanes(lanes) * (z.shape[0] / first)
             estimate = gaussians.constant[m] + bias[m] - 0.5 * distance
             if guess < 0 or estimate > highest:

@@ -1,4 +1,4 @@
-"""The records that a pass reads and writes."""
+"""The records that a pass reads and writes: the classes' state, the kernels' state."""
 
 from math import log1p
 from typing import NamedTuple
@@ -15,35 +15,35 @@ LEARN_ALL = 2
 
 
 class ClassState(NamedTuple):
-    """What is known of M classes, besides their moments."""
+    """Eligibility, counts and priors of M classes."""
 
     eligible: BoolArray
-    """(M,) whether the class has been declared or seen, and so takes part"""
+    """(M,) whether the class is active: declared or seen, and so may be predicted"""
     seen: FloatArray
     """(M,) weight of all rows seen of the class, learnt or not; it fades as the
     moments do where the prior follows it"""
     bias: FloatArray
     """(M,) K·log P(y_m), up to a constant common to all classes"""
-    follow: float
-    """K where the prior follows `seen`, 0 where it is fixed"""
+    count_factor: float
+    """K where the prior follows the counts `seen`, 0 where it is fixed"""
 
 
 @compiled
-def follow_counts(classes: ClassState) -> None:
+def set_bias_from_counts(classes: ClassState) -> None:
     """Set the bias of every class from its count, where the prior follows counts.
 
     Always by compiled code: NumPy's own log1p of an array may differ in the last bit
     from that of a number, depending on the processor.
     """
     for m in range(classes.seen.shape[0]):
-        classes.bias[m] = classes.follow * log1p(classes.seen[m])
+        classes.bias[m] = classes.count_factor * log1p(classes.seen[m])
 
 
 class KernelState(NamedTuple):
     """The state that a pass reads and writes."""
 
     R: SingleArray
-    """(p, F) the K projections side by side; (0, F) if rows come projected already"""
+    """(p, F) the K matrices side by side; (0, F) if rows are projected already"""
     scale: float
     """1/√q"""
     prior: Prior

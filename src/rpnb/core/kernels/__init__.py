@@ -1,1 +1,1 @@
-"""What kernels need: array types, compilation, rows, random bits, threads, vectors."""
+"""Tools of all kernels: arrays, compilation, rows, random bits, threads, vectors."""

@@ -7,11 +7,13 @@ n         observations (rows)
 p         features of an observation, the dimension of the up-space
 q         dimension of a down-space
 K         members of the ensemble
-F = K·q   columns, when the K down-spaces stand side by side
+F = K·q   columns, of the K down-spaces side by side
 M         classes
 ========  ==========================================================================
 """
 
+import zlib
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,10 +28,19 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 def as_block(X: NDArray[Any]) -> FloatArray:
-    """Return rows as kernels want them: double precision, row after row, writable.
+    """Return rows as kernels take them: double precision, in C order, writable.
 
-    No kernel writes to them; but one that is given an array for reading only, such as a
-    mapped file, would have to be compiled once more.
+    No kernel writes to them, but a read-only array, such as a mapped file, is another
+    type to the compiler, which would compile every kernel once more for it.
     """
     block = np.ascontiguousarray(X, dtype=np.float64)
     return block if block.flags.writeable else block.copy()
+
+
+def checksum(arrays: Iterable[NDArray[Any]]) -> int:
+    """Return the CRC-32 of the arrays' bytes, the same on every machine."""
+    value = 0
+    for array in arrays:
+        little_endian = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        value = zlib.crc32(little_endian.data, value)
+    return value

@@ -24,17 +24,17 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` with strict IEEE arithmetic, cached on disk.
 
     Without fast-math the compiler may vectorise across independent elements but
-    never reorders a sum, so a result does not depend on who calls, on how many rows
+    never reorders a sum, so a result does not depend on the caller, on how many rows
     are handled at once, or on the width of the machine's vectors.
     """
     return _compile(function)
 
 
 def compiled_inline(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` as `compiled` does, into whatever calls it.
+    """Compile `function` as `compiled` does, inlined into its callers.
 
-    For what is short and gets many arrays: a call hands over seven words for each, and
-    a model has twenty.
+    For short functions with many array arguments: a call passes seven words for each
+    array, and a model has twenty arrays.
     """
     return _compile(function, forceinline=True)
 
@@ -53,7 +53,7 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     return a * b + c
 
 
-# What follows runs inside the compiler, where no coverage tool can follow.
+# The rest runs inside the compiler, where coverage cannot be measured.
 def _type_fma(_context: Any, a: Any, b: Any, c: Any) -> Any:  # pragma: no cover
     def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)

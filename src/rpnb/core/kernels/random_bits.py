@@ -1,12 +1,12 @@
-"""Random numbers that are functions of their address, not draws from a stream.
+"""Counter-based random numbers: functions of a seed and a counter, without state.
 
-Entry (feature, member, column) of a projection is computed from a seed and that address
-alone. A model therefore needs to keep only the seed, member k is the same whatever the
-number of members, and a feature that arrives late gets its row without moving the
-others. The bits come from Philox-4x32 with ten rounds (Salmon, Moraes, Dror & Shaw,
-"Parallel random numbers: as easy as 1, 2, 3", 2011). Everything here uses only integer
-operations and correctly rounded floating-point ones (+, ×, ÷, √), so that every machine
-gets the same numbers to the bit.
+Entry (feature, member, column) of a projection is computed from the seed and these
+three numbers only. A model therefore needs to keep only the seed, member k is the same
+whatever the number of members, and a feature that appears late gets its row without
+changing the others. The bits are those of Philox-4x32 with ten rounds (Salmon, Moraes,
+Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). Everything here uses
+only integer operations and correctly rounded floating-point ones (+, ×, ÷, √), so that
+every machine gets the same numbers to the bit.
 """
 
 from math import sqrt
@@ -54,14 +54,14 @@ def philox(counters: UIntArray, seed: np.uint64) -> None:
 
 
 @compiled
-def fill_words(
+def fill_feature_words(
     seed: np.uint64, feature: np.uint64, q: int, counters: UIntArray, words: WordArray
 ) -> None:
     """Fill `words` (F,) with 32 random bits for each column's entry for `feature`.
 
     Column f = k·q + j belongs to member k. One counter serves four columns of a member,
-    so an entry depends on (seed, feature, k, j) and on nothing else. The bits stand as
-    a signed number, −2³¹ … 2³¹ − 1. `counters` is working space of (4, K·⌈q/4⌉).
+    so an entry depends on (seed, feature, k, j) only. The bits are given as a signed
+    number, −2³¹ … 2³¹ − 1. `counters` is working space of (4, K·⌈q/4⌉).
     """
     per_member = (q + 3) // 4
     K = words.shape[0] // q
@@ -95,6 +95,7 @@ _CELL = 2.0**-32
 
 @compiled
 def _horner(coefficients: tuple[float, ...], x: float) -> float:
+    """Evaluate a polynomial by Horner's scheme, from the highest power down."""
     value = 0.0
     for coefficient in coefficients:
         value = value * x + coefficient
@@ -105,10 +106,10 @@ def _horner(coefficients: tuple[float, ...], x: float) -> float:
 def fill_logs(values: FloatArray, power: WordArray) -> None:
     """Replace each of the values, which are positive and normal, by its logarithm.
 
-    A library's `log` may differ in its last bit from one machine to the next, hence the
-    one here: with a value m·2ᵉ and m near 1, log m = 2·artanh((m − 1)/(m + 1)), as a
-    series. Loops are kept apart so that each is free of branches and of conversions
-    that would stop the compiler from vectorising it. `power` is working space.
+    A library's `log` may differ in its last bit from one machine to the next. Here,
+    with a value m·2ᵉ and m near 1, log m = 2·artanh((m − 1)/(m + 1)), as a series. The
+    loops are separate so that each is free of branches and of conversions that would
+    stop the compiler from vectorising it. `power` is working space.
     """
     bits = values.view(np.int64)
     n = values.shape[0]
@@ -139,10 +140,10 @@ def _quantile_outside(below: FloatArray, power: WordArray) -> None:
 
 @compiled
 def fill_normal(words: WordArray, out: FloatArray) -> None:
-    """Turn 32 random bits an entry into standard normal numbers, by inversion.
+    """Turn 32 random bits per entry into standard normal numbers, by inversion.
 
-    The bits name one of 2³² equal cells of (−½, ½), and its middle, never 0 and never
-    an end, is u: out = Φ⁻¹(½ + u).
+    The bits select one of 2³² equal cells of (−½, ½), whose middle, never 0 or ±½, is
+    u: out = Φ⁻¹(½ + u).
     """
     F = words.shape[0]
     outside = np.empty(F, np.int64)

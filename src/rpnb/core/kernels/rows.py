@@ -1,9 +1,10 @@
 """Blocks of rows, dense or sparse, as one record that kernels read.
 
-Of a dense row the columns are left out; of a sparse row the zeros are.
+A dense row has no column indices; a sparse row has no zeros.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,6 +12,9 @@ from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
+
+# Rows of a block where nothing else says how many.
+_BLOCK_ROWS: Final = 4096
 
 # An array (n, p), or a SciPy matrix of that shape in compressed rows (CSR), sorted and
 # without doubles. SciPy's types say nothing to a type checker.
@@ -37,34 +41,43 @@ class RowValues(NamedTuple):
 
 
 def dense_rows(X: FloatArray) -> RowBlock:
-    """Rows of X (n, p); no copy if X is in C order and may be written to."""
+    """Return rows of an array X (n, p); no copy if X is in C order and writable."""
     n, p = X.shape
     values = _plain(X, np.float64).reshape(-1)
     return RowBlock(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
 
 
 def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlock:
-    """Rows in compressed form: sorted columns, none twice (`sum_duplicates`)."""
+    """Return rows in CSR form: sorted columns, none twice (`sum_duplicates`)."""
     return RowBlock(
         _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
     )
 
 
+def row_blocks(n: int, size: int = _BLOCK_ROWS) -> Iterator[slice]:
+    """Cut rows 0 … n − 1 into consecutive blocks of `size` rows, the last shorter.
+
+    Converting one block at a time to double precision bounds the memory of a pass.
+    """
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
 def as_rows(X: RowTable) -> RowBlock:
-    """Rows of a table of either kind."""
+    """Return rows of a dense array or a CSR matrix as one record."""
     if issparse(X):
         return sparse_rows(X.indptr, X.indices, X.data)
     return dense_rows(as_block(X))
 
 
 def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    # An array that may not be written to is another type to the compiler, which would
-    # compile all anew for it; nothing here writes to rows.
+    # A read-only array is another type to the compiler, which would compile every
+    # kernel once more for it; no kernel writes to rows.
     return np.require(array, dtype, ["C", "W"])
 
 
 @compiled
 def row_at(rows: RowBlock, i: int) -> RowValues:
-    """Row i of a block."""
+    """Return row i of a block, without copying."""
     start, stop = rows.starts[i], rows.starts[i + 1]
     return RowValues(rows.values[start:stop], rows.columns[start:stop])

@@ -1,8 +1,8 @@
-"""Work that does not depend on what came before, spread over threads.
+"""Independent work spread over threads.
 
-Kernels and matrix products let go of the interpreter's lock, so threads are enough: the
-model is shared, not copied. Every row's result is the same to the bit whatever else is
-computed beside it, so it does not depend on the number of threads.
+Kernels and matrix products release the interpreter's lock, so threads suffice and the
+model is shared, not copied. A row's result is the same to the bit whatever rows are
+computed with it, so it does not depend on the number of threads.
 """
 
 import os
@@ -33,25 +33,25 @@ def in_threads(work: Callable[[slice], None], n: int, jobs: int) -> None:
             pass
 
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def one_ahead(work: Sequence[Callable[[], Answer]], jobs: int) -> Iterator[Answer]:
-    """Return what the functions return, one after the other.
+def call_one_ahead(work: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result]:
+    """Call the functions in order and yield their results.
 
-    With two jobs, the next is called in a thread while the caller has the last answer:
-    as soon as it asks for another, the last may be overwritten.
+    With two jobs, the next function is called in a thread while the caller uses the
+    last result; it may overwrite that result's memory once the caller asks for another.
     """
     if jobs == 1 or len(work) <= 1:
         yield from (job() for job in work)
         return
     with one_blas_thread(), ThreadPoolExecutor(1) as pool:
-        # In the caller's context, which says what NumPy does about overflow.
-        coming = pool.submit(copy_context().run, work[0])
+        # In the caller's context, which has NumPy's error handling.
+        upcoming = pool.submit(copy_context().run, work[0])
         for job in work[1:]:
-            answer, coming = coming.result(), pool.submit(copy_context().run, job)
-            yield answer
-        yield coming.result()
+            result, upcoming = upcoming.result(), pool.submit(copy_context().run, job)
+            yield result
+        yield upcoming.result()
 
 
 @cache
@@ -62,15 +62,15 @@ def _controller() -> Any:
 
 _lock = Lock()
 _limits: list[Any] = []
-"""What the first of the callers set; one entry for each who is still inside"""
+"""The limit that the first caller has set, once for each caller still inside"""
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: threads that start threads get in each other's way.
+    """Limit BLAS to one thread, since threads that start threads slow each other down.
 
-    The limit holds for the process. Callers may overlap: the first sets it and the last
-    takes it back, whatever their order.
+    The limit applies to the whole process. Calls may overlap: the first to enter sets
+    it, and the last to leave, whichever that is, removes it.
     """
     with _lock:
         limit = (

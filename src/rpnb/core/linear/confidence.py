@@ -1,7 +1,7 @@
 """The steps of the linear learners that keep a covariance, beside their formulas.
 
-Each function returns α and β, or α alone, of the step that `linear_steps` describes,
-where the letters are explained.
+Each function returns α and β, or α alone, of the step described in `linear.algorithms`,
+which also explains the letters.
 """
 
 import numpy as np
@@ -123,7 +123,7 @@ def confidence(alpha: float, v: float, phi: float, sides: int) -> float:
     With s = sides,
     u = (−αvφ + √(α²v²φ² + 4sv))²/(4s), β = αφ/(√(su) + αφv).
     """
-    pull = alpha * v * phi
+    shift = alpha * v * phi
     # √(s·u), in which s cancels.
-    deviation: float = (np.sqrt(pull * pull + 4.0 * sides * v) - pull) / 2.0
-    return alpha * phi / (deviation + pull)
+    deviation: float = (np.sqrt(shift * shift + 4.0 * sides * v) - shift) / 2.0
+    return alpha * phi / (deviation + shift)

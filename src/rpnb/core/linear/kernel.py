@@ -1,8 +1,8 @@
 """The compiled pass of a linear learner over a block of rows: test, then train.
 
-One row after the other is scored, its label predicted, and, if the row is to be learnt,
-one step taken by the learner's rule. The state is a record of arrays, written in place:
-passes over parts of a stream, one after the other, leave the same bits as one pass.
+Each row is scored, its label predicted, and, if it is to be learnt, one step of the
+algorithm is taken. The state is a record of arrays, written in place: consecutive
+passes over parts of a stream leave the same bits as one pass over all of it.
 """
 
 from typing import NamedTuple
@@ -22,21 +22,24 @@ from rpnb.core.linear.algorithms import (
     ROMMA,
     SOP,
     LinearAlgorithm,
+    StepInputs,
+    is_triggered,
+    perceptron_shares,
+    step_of,
 )
 from rpnb.core.linear.row_ops import (
-    contract,
+    covariance_product,
+    divide_covariance,
     dot,
     is_credible,
-    move,
     products,
     project_to_ball,
-    spread,
+    shrink_covariance,
     square_norm,
     stays_finite,
-    stretch,
+    update_weights,
 )
 from rpnb.core.linear.state import ROUNDS, UPDATES, LinearState
-from rpnb.core.linear.steps import StepInputs, is_triggered, perceptron_shares, step_of
 
 
 class _Workspace(NamedTuple):
@@ -47,22 +50,22 @@ class _Workspace(NamedTuple):
     shares: FloatArray
     """(M,)"""
     g: FloatArray
-    """(p,) room for Σx"""
+    """(p,) for Σx"""
 
 
 class _Target(NamedTuple):
-    """A row whose class is known, after its prediction."""
+    """What a labelled row tells a learner, after its prediction."""
 
     up: int
-    """the row of W that moves along"""
+    """the row of W to which a multiple of the direction is added"""
     down: int
-    """the row of W that moves against, −1 in the two-class form"""
+    """the row of W from which it is subtracted, −1 in the two-class form"""
     sign: float
     """y = ±1 in the two-class form, else 1"""
     m: float
     """margin"""
     wrong: bool
-    """whether the prediction was"""
+    """whether the prediction was wrong"""
 
 
 @compiled
@@ -78,9 +81,9 @@ def linear_pass(
 
     Parameters
     ----------
-    rule, state : Rule, LinearState
+    rule, state : LinearAlgorithm, LinearState
         The learner. `state` is written to if `learn`.
-    rows : Rows
+    rows : RowBlock
         n rows, dense or sparse.
     y : array of shape (n,)
         Numbers of the classes, −1 for a row that is only predicted; not read unless
@@ -99,21 +102,21 @@ def linear_pass(
     though counted as a round, is no update. So a learner whose classes are all declared
     at the start does as LIBOL, which knows M.
 
-    An update is a round that meets the learner's trigger, as LIBOL counts, be the step
-    of length zero or refused. A step is refused if its numbers, or a weight after it,
-    would not be finite (a zero row in multi-class PA; squares that overflow), if v < 0,
-    or if Σx is nothing but rounding error (`is_credible`). So weights and covariances
-    stay finite, whatever finite rows come. With `rule.libol` only v < 0 is refused:
-    both rows of a step that is not finite become NaN, as in the library. Predictions
-    and rivals pass over NaN scores while there are others.
+    An update is a round that meets the algorithm's trigger, as LIBOL counts, even if
+    its step has length zero or is not taken. A step is not taken if its numbers, or a
+    weight after it, would not be finite (a zero row in multi-class PA; squares that
+    overflow), if v < 0, or if Σx is only rounding error (`is_credible`). So weights and
+    covariances stay finite for all finite rows. With `rule.libol` only v < 0 prevents a
+    step: both rows of a step that is not finite become NaN, as in the library. A class
+    with a NaN score is predicted, or the rival, only if all scores are NaN.
     """
     M, p = state.W.shape
-    desk = _Workspace(np.empty(M), np.empty(M), np.empty(p))
-    scores = desk.scores
+    workspace = _Workspace(np.empty(M), np.empty(M), np.empty(p))
+    scores = workspace.scores
     before = state.counts[UPDATES]
     for i in range(rows.starts.shape[0] - 1):
         row = row_at(rows, i)
-        toward, v = _score(rule, state, desk, row)
+        direction, v = _score(rule, state, workspace, row)
         if rule.two_class:
             labels[i] = 0 if scores[0] >= 0.0 else 1
         else:
@@ -121,19 +124,19 @@ def linear_pass(
         if not learn or y[i] < 0:
             continue
         state.counts[ROUNDS] += 1
-        if rule.algorithm == SOP and _is_usable(rule, state.S, toward, v):
-            contract(state.S, toward, v, 1.0 / (1.0 + v), rule.libol)
+        if rule.algorithm == SOP and _is_usable(rule, state.S, direction, v):
+            shrink_covariance(state.S, direction, v, 1.0 / (1.0 + v), rule.libol)
         wrong = labels[i] != y[i]
         if rule.two_class:
             sign = 1.0 if y[i] == 0 else -1.0
-            lesson = _Target(0, -1, sign, sign * scores[0], wrong)
+            target = _Target(0, -1, sign, sign * scores[0], wrong)
         else:
             state.eligible[y[i]] = True
             s = _leader(scores, state.eligible, y[i])
             if s < 0:
                 continue
-            lesson = _Target(y[i], s, 1.0, scores[y[i]] - scores[s], wrong)
-        _learn(rule, state, desk, row, lesson)
+            target = _Target(y[i], s, 1.0, scores[y[i]] - scores[s], wrong)
+        _learn(rule, state, workspace, row, target)
         if rule.algorithm == IELLIP:
             state.c[0] *= rule.b
     return int(state.counts[UPDATES] - before)
@@ -145,34 +148,34 @@ def linear_scores(
 ) -> None:
     """Write the scores that decide the labels to `out`: (n, M), two-class f: (n, 1)."""
     M, p = state.W.shape
-    desk = _Workspace(np.empty(M), np.empty(M), np.empty(p))
+    workspace = _Workspace(np.empty(M), np.empty(M), np.empty(p))
     for i in range(rows.starts.shape[0] - 1):
-        _score(rule, state, desk, row_at(rows, i))
-        out[i] = desk.scores
+        _score(rule, state, workspace, row_at(rows, i))
+        out[i] = workspace.scores
 
 
 @compiled
 def _score(
-    rule: LinearAlgorithm, state: LinearState, desk: _Workspace, row: RowValues
+    rule: LinearAlgorithm, state: LinearState, workspace: _Workspace, row: RowValues
 ) -> tuple[RowValues, float]:
-    """Fill `desk.scores`; return Σx and v of SOP, and nothing of use of the others.
+    """Fill `workspace.scores`; return Σx and v for SOP, placeholders for the others.
 
     SOP, in every round: Σ' = Σ − (Σx)(Σx)ᵀ/(1 + v), then f = wᵀΣ'x with the new Σ'. As
-    Σ'x = Σx/(1 + v), f needs no Σ', and to predict changes nothing.
+    Σ'x = Σx/(1 + v), f can be computed without Σ', so predicting changes no state.
     """
     if rule.algorithm != SOP:
-        products(row, state.W, desk.scores)
+        products(row, state.W, workspace.scores)
         return row, 0.0
-    toward, v = spread(row, state.S, desk.g)
-    desk.scores[0] = dot(toward, state.W[0]) / (1.0 + max(v, 0.0))
-    return toward, v
+    direction, v = covariance_product(row, state.S, workspace.g)
+    workspace.scores[0] = dot(direction, state.W[0]) / (1.0 + max(v, 0.0))
+    return direction, v
 
 
 @compiled
 def _leader(scores: FloatArray, eligible: BoolArray, but: int) -> int:
-    """Eligible class of the highest score, the first of equals, −1 if there is none.
+    """Return the eligible class of the highest score, the first of equals, or −1.
 
-    Class `but` is left out. A NaN leads only where all are NaN.
+    Class `but` is left out. A class with a NaN leads only if all scores are NaN.
     """
     best = -1
     for m in range(scores.shape[0]):
@@ -185,38 +188,39 @@ def _leader(scores: FloatArray, eligible: BoolArray, but: int) -> int:
 
 @compiled
 def _is_usable(
-    rule: LinearAlgorithm, S: FloatArray, toward: RowValues, v: float
+    rule: LinearAlgorithm, S: FloatArray, direction: RowValues, v: float
 ) -> bool:
-    return v >= 0.0 if rule.libol else is_credible(S, toward, v)
+    """Whether Σx and v may be used for a step; LIBOL only asks for v ≥ 0."""
+    return v >= 0.0 if rule.libol else is_credible(S, direction, v)
 
 
 @compiled
 def _learn(
     rule: LinearAlgorithm,
     state: LinearState,
-    desk: _Workspace,
+    workspace: _Workspace,
     row: RowValues,
-    lesson: _Target,
+    target: _Target,
 ) -> None:
-    """Take the step that a row teaches, if it is a lesson by the learner's trigger."""
+    """Update the state by one labelled row, if the algorithm's trigger is met."""
     algorithm = rule.algorithm
     W, S = state.W, state.S
-    up, down = lesson.up, lesson.down
-    toward, v = row, 0.0
-    if algorithm >= CW or (algorithm == IELLIP and lesson.wrong):
-        toward, v = spread(row, S, desk.g)
+    up, down = target.up, target.down
+    direction, v = row, 0.0
+    if algorithm >= CW or (algorithm == IELLIP and target.wrong):
+        direction, v = covariance_product(row, S, workspace.g)
     k = state.counts[UPDATES] + 1
-    if not is_triggered(rule, lesson.m, lesson.wrong, v, k):
+    if not is_triggered(rule, target.m, target.wrong, v, k):
         return
     state.counts[UPDATES] = k
     if algorithm in (PERCEPTRON_UNIFORM, PERCEPTRON_PROPORTIONAL) and down >= 0:
-        _move_by_shares(rule, state, desk, row, up)
+        _update_by_shares(rule, state, workspace, row, up)
         return
     weight = square = 0.0
     if algorithm > SOP:
         if algorithm < CW and algorithm != IELLIP:
-            toward, v = spread(row, S, desk.g)
-        if not _is_usable(rule, S, toward, v):
+            direction, v = covariance_product(row, S, workspace.g)
+        if not _is_usable(rule, S, direction, v):
             return
     else:
         square = square_norm(row.values)
@@ -226,9 +230,9 @@ def _learn(
     sides = 1 if down < 0 else 2
     t = state.counts[ROUNDS]
     step = step_of(
-        rule, StepInputs(lesson.m, t, k, square, weight, v, state.c[0], sides)
+        rule, StepInputs(target.m, t, k, square, weight, v, state.c[0], sides)
     )
-    alpha = lesson.sign * step.alpha
+    alpha = target.sign * step.alpha
     finite = np.isfinite(step.keep) and np.isfinite(alpha) and np.isfinite(step.beta)
     if rule.libol:
         if not finite:
@@ -237,32 +241,36 @@ def _learn(
                 W[down] = np.nan
             return
     else:
-        finite = finite and stays_finite(W[up], toward, step.keep, alpha)
+        finite = finite and stays_finite(W[up], direction, step.keep, alpha)
         if down >= 0:
-            finite = finite and stays_finite(W[down], toward, step.keep, -alpha)
+            finite = finite and stays_finite(W[down], direction, step.keep, -alpha)
         if not finite:
             return
-    move(W[up], toward, step.keep, alpha)
+    update_weights(W[up], direction, step.keep, alpha)
     if down >= 0:
-        move(W[down], toward, step.keep, -alpha)
+        update_weights(W[down], direction, step.keep, -alpha)
     if algorithm == ALMA:
         project_to_ball(W[up])
     if step.beta > 0.0:
-        contract(S, toward, v, step.beta, rule.libol)
+        shrink_covariance(S, direction, v, step.beta, rule.libol)
         if step.divisor != 1.0:
-            stretch(S, step.divisor)
+            divide_covariance(S, step.divisor)
 
 
 @compiled
-def _move_by_shares(
-    rule: LinearAlgorithm, state: LinearState, desk: _Workspace, row: RowValues, y: int
+def _update_by_shares(
+    rule: LinearAlgorithm,
+    state: LinearState,
+    workspace: _Workspace,
+    row: RowValues,
+    y: int,
 ) -> None:
-    """Take the step of the perceptrons that blame all rows of W ahead of row y."""
-    shares = desk.shares
-    perceptron_shares(rule.algorithm, desk.scores, state.eligible, y, shares)
+    """Take the step of the perceptrons that move all rows of W scored above row y."""
+    shares = workspace.shares
+    perceptron_shares(rule.algorithm, workspace.scores, state.eligible, y, shares)
     for m in range(shares.shape[0]):
         if not rule.libol and not stays_finite(state.W[m], row, 1.0, shares[m]):
             return
     for m in range(shares.shape[0]):
         if shares[m] != 0.0:
-            move(state.W[m], row, 1.0, shares[m])
+            update_weights(state.W[m], row, 1.0, shares[m])

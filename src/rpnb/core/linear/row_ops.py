@@ -1,7 +1,7 @@
-"""What linear learners do with rows: products, sums, covariance.
+"""Operations of the linear learners on rows: products, weight and covariance updates.
 
-A sum runs over the columns in rising order, one after the other, so that a dense row
-and the same row without its zeros give the same bits, whatever stands beside them.
+Sums run over the columns in ascending order, one by one, so that a dense row and the
+same row without its zeros give the same bits.
 """
 
 from typing import Final
@@ -13,8 +13,8 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowValues
 
 _LARGEST: Final = float(np.finfo(np.float64).max)
-# Share of the variance along x that a step leaves at least. Below it, what a difference
-# leaves would be rounding error.
+# A step leaves at least this share of the variance along x. A smaller difference would
+# be only rounding error.
 _REMAINDER: Final = 2.0**-40
 
 
@@ -110,7 +110,7 @@ def stays_finite(w: FloatArray, row: RowValues, keep: float, step: float) -> boo
 
 
 @compiled
-def move(w: FloatArray, row: RowValues, keep: float, step: float) -> None:
+def update_weights(w: FloatArray, row: RowValues, keep: float, step: float) -> None:
     """Set w (p,) to keep·w + step·row."""
     values, columns = row.values, row.columns
     if keep != 1.0:
@@ -125,15 +125,18 @@ def move(w: FloatArray, row: RowValues, keep: float, step: float) -> None:
 
 @compiled
 def _add(w: FloatArray, values: FloatArray, step: float) -> None:
+    """Add step·values to w (p,)."""
     for j in range(values.shape[0]):
         w[j] += step * values[j]
 
 
 @compiled
-def spread(row: RowValues, S: FloatArray, g: FloatArray) -> tuple[RowValues, float]:
-    """Return Σx of a row x, which is kept in g (p,), and v = xᵀΣx.
+def covariance_product(
+    row: RowValues, S: FloatArray, g: FloatArray
+) -> tuple[RowValues, float]:
+    """Return Σx of a row x, stored in g (p,), and v = xᵀΣx.
 
-    S is Σ (p, p), or its diagonal (1, p). By a diagonal, Σx has the columns of x;
+    S is Σ (p, p), or its diagonal (1, p). With a diagonal, Σx has the columns of x;
     otherwise it is dense.
     """
     values, columns = row.values, row.columns
@@ -145,7 +148,7 @@ def spread(row: RowValues, S: FloatArray, g: FloatArray) -> tuple[RowValues, flo
             g[j] = diagonal[columns[j] if sparse else j] * values[j]
         return RowValues(g[:used], columns), dot(RowValues(values, columns[:0]), g)
     g[:] = 0.0
-    # Σ is symmetric to the bit, so its rows may stand for its columns.
+    # Σ is symmetric to the bit, so its rows can be used as its columns.
     whole = used - used % 4
     for j in range(0, whole, 4):
         k0, k1, k2, k3 = j, j + 1, j + 2, j + 3
@@ -166,6 +169,7 @@ def _add_four(
     s2: FloatArray,
     s3: FloatArray,
 ) -> None:
+    """Add four rows of Σ, each times a number of x, to g (p,)."""
     # The order of additions is that of one row after the other.
     x0, x1, x2, x3 = x[0], x[1], x[2], x[3]
     for j in range(g.shape[0]):
@@ -173,15 +177,15 @@ def _add_four(
 
 
 @compiled
-def is_credible(S: FloatArray, toward: RowValues, v: float) -> bool:
-    """Whether g and v can be Σx and xᵀΣx: g_j² ≤ Σ_jj·v, as Cauchy and Schwarz say.
+def is_credible(S: FloatArray, direction: RowValues, v: float) -> bool:
+    """Whether g and v can be Σx and xᵀΣx: g_j² ≤ Σ_jj·v by Cauchy and Schwarz.
 
-    Where Σ has all but vanished along x, both are differences of large numbers, and may
-    be nothing but rounding error. A factor of two is allowed.
+    Where Σ has nearly vanished along x, both are differences of large numbers and may
+    be only rounding error. A factor of two is allowed.
     """
     if not (v >= 0.0 and v <= _LARGEST):
         return False
-    g, columns = toward.values, toward.columns
+    g, columns = direction.values, direction.columns
     beyond = 0
     for j in range(g.shape[0]):
         k = columns[j] if columns.shape[0] > 0 else j
@@ -191,19 +195,19 @@ def is_credible(S: FloatArray, toward: RowValues, v: float) -> bool:
 
 
 @compiled
-def contract(
-    S: FloatArray, toward: RowValues, v: float, beta: float, libol: bool
+def shrink_covariance(
+    S: FloatArray, direction: RowValues, v: float, beta: float, libol: bool
 ) -> None:
-    """Take β·g·gᵀ off Σ, with g = Σx and v = xᵀΣx; g is overwritten.
+    """Subtract β·g·gᵀ from Σ, with g = Σx and v = xᵀΣx; g is overwritten.
 
     Σ stays symmetric to the bit. In exact arithmetic β·v < 1 and every variance stays
     positive. Departures, not made if `libol`: β·v is at most 1 − 2⁻⁴⁰, and a step that
-    rounding would make leave a variance ≤ 0 is not made.
+    would leave a variance ≤ 0 by rounding is not taken.
     """
     if not libol and beta * v > 1.0 - _REMAINDER:
         beta = (1.0 - _REMAINDER) / v
     root = np.sqrt(beta)
-    g, columns = toward.values, toward.columns
+    g, columns = direction.values, direction.columns
     below = 0
     for j in range(g.shape[0]):
         g[j] *= root
@@ -222,7 +226,7 @@ def contract(
 
 
 @compiled
-def stretch(S: FloatArray, divisor: float) -> None:
+def divide_covariance(S: FloatArray, divisor: float) -> None:
     """Divide Σ, or its diagonal, by `divisor`."""
     for k in range(S.shape[0]):
         row = S[k]

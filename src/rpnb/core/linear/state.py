@@ -1,4 +1,4 @@
-"""What a linear learner keeps: a record of arrays, to be saved and gone on with."""
+"""The state of a linear learner: a record of arrays that can be saved and resumed."""
 
 from typing import Final, NamedTuple
 
@@ -16,16 +16,16 @@ _FIRST_C: Final = 0.1
 
 
 class LinearState(NamedTuple):
-    """What a linear learner has learnt, and all it must keep to go on."""
+    """Everything that a linear learner needs to predict and to resume learning."""
 
     W: FloatArray
-    """(M, p) a row of weights a class; (1, p) in the two-class form"""
+    """(M, p) one row of weights per class; (1, p) in the two-class form"""
     S: FloatArray
     """Σ: (p, p), or its diagonal (1, p); (0, p) of a first-order learner"""
     eligible: BoolArray
     """(M,) whether a class has been declared or seen; not read in the two-class form"""
     counts: IntArray
-    """(2,) rounds learnt, and those of them that triggered an update"""
+    """(2,) number of rounds learnt, and of those that triggered an update"""
     c: FloatArray
     """(1,) c_t of IELLIP"""
 
@@ -33,10 +33,10 @@ class LinearState(NamedTuple):
 def blank_state(
     rule: LinearAlgorithm, M: int, p: int, *, a: float = 1.0, diagonal: bool = False
 ) -> LinearState:
-    """State before the first row: w = 0, Σ = a·I, no class eligible yet.
+    """Return the state before the first row: w = 0, Σ = a·I, no class eligible yet.
 
-    With `diagonal`, Σ is a diagonal at all times: of each step's Σ, what lies beside
-    the diagonal is dropped. M is not read in the two-class form.
+    With `diagonal`, only the diagonal of Σ is kept after each step. M is not read in
+    the two-class form.
     """
     S = np.zeros((0, p))
     if keeps_covariance(rule.algorithm):
@@ -51,7 +51,7 @@ def blank_state(
 
 
 def copy_state(state: LinearState) -> LinearState:
-    """State that shares no array with `state`."""
+    """Return a copy that shares no array with `state`."""
     return LinearState(
         state.W.copy(),
         state.S.copy(),
@@ -61,9 +61,14 @@ def copy_state(state: LinearState) -> LinearState:
     )
 
 
-def insert_class(state: LinearState, m: int) -> LinearState:
-    """State with one class more, of number m: zero weights, not yet eligible."""
-    return state._replace(
-        W=np.insert(state.W, m, 0.0, axis=0),
-        eligible=np.insert(state.eligible, m, False),
-    )
+def arrange_linear_classes(state: LinearState, source: IntArray) -> LinearState:
+    """Return a copy whose class m is class source[m] of `state`, new where that is −1.
+
+    A new class has zero weights and is not yet eligible.
+    """
+    old = source >= 0
+    W = np.zeros((source.shape[0], state.W.shape[1]))
+    eligible = np.zeros(source.shape[0], np.bool_)
+    W[old] = state.W[source[old]]
+    eligible[old] = state.eligible[source[old]]
+    return copy_state(state)._replace(W=W, eligible=eligible)

@@ -1,37 +1,31 @@
-"""Cutting streams into blocks: memory does not grow with their length."""
+"""How many rows a pass handles at once, and their weights and labels."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
-# Features above which rows are projected by BLAS, which then needs many rows at once to
-# be efficient; entries of such a block, and rows of any.
+# Rows with more features than this are projected by BLAS, which is efficient for many
+# rows at once; the number of projected entries in such a block; the most rows of any
+# block.
 WIDE_FEATURES: Final = 64
 _WIDE_ENTRIES: Final = 1 << 22
 MOST_ROWS: Final = 1024
 
 
 def block_rows(p: int, F: int) -> int:
-    """Return how many rows to handle at once."""
+    """Return how many rows of p features and F columns to handle at once."""
     if p <= WIDE_FEATURES:
         return MOST_ROWS
     return min(max(_WIDE_ENTRIES // F, 64), MOST_ROWS) // 4 * 4
 
 
-def blocks(n: int, size: int) -> Iterator[slice]:
-    """Return n rows cut into blocks of so many."""
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
-
-
-def part(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
-    """Return the weights of some rows; one weight for all stays one."""
+def weights_of(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
+    """Return the weights of some rows; an array of one weight is for all rows."""
     return weight if weight.shape[0] == 1 else weight[rows]
 
 
-def labelled(y: IntArray) -> int:
-    """Return how many rows are not only predicted."""
+def count_labelled(y: IntArray) -> int:
+    """Return how many rows have a class, that is a number other than −1."""
     return int(np.count_nonzero(y >= 0))

@@ -1,8 +1,7 @@
-"""The two ways to a label, what they cost, and the choice between them.
+"""The choice between the screened and the quadratic pass, block by block.
 
-The costs are nanoseconds on one core, fitted to measurements (`benchmarks/
-bench_quadratic.py`); only their ratios matter, and they decide nothing but speed
-([decision 7](../../../docs/decisions/0007-choice-of-path.md)).
+Both give the same labels and state; the choice only matters to speed. It compares the
+costs of `core.passes.costs` with what has been measured along the stream.
 """
 
 from typing import Literal, TypeAlias
@@ -12,87 +11,66 @@ import numpy as np
 from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable
-from rpnb.core.passes.blocks import block_rows, labelled, part
+from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
+from rpnb.core.passes.costs import (
+    column_cost,
+    exact_score_cost,
+    quadratic_cost,
+    rebuild_cost,
+    undecided_cost,
+    update_cost,
+)
 from rpnb.core.passes.quadratic.kernel import pass_quadratic
-from rpnb.core.passes.quadratic.rebuild import refresh_stale
-from rpnb.core.passes.quadratic.record import MOST_STEP, n_terms, unset_quadratic
-from rpnb.core.passes.screened.screener import Screener
-from rpnb.core.projection.apply import comes_projected
+from rpnb.core.passes.quadratic.rebuild import rebuild_stale
+from rpnb.core.passes.quadratic.record import MOST_STEP, empty_forms
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.projection.apply import projects_beforehand
 from rpnb.core.projection.matrices import project
 
 Path: TypeAlias = Literal["auto", "columns", "quadratic"]
 
-# Rows between two looks at which way is cheaper, once by quadratic forms: about so many
-# changes of classes, within limits. Rows that the expected rate of changes counts as;
-# rows over which the rate is averaged.
+# The quadratic pass runs for about `_CHANGES` updates before the choice is made again,
+# within these numbers of rows. The expected rate of updates counts as `_EXPECTED` rows;
+# the rate is averaged over `_WINDOW` rows.
 _CHANGES = 256
 _FEWEST_ROWS = 1024
 _MOST_ROWS = 65536
 _EXPECTED = 64
 _WINDOW = 2048
-# Changes between two evaluations of forms, about, and the fewest rows.
+# Updates expected between two evaluations of the forms, and the fewest rows of a step.
 _CHANGES_IN_STEP = 4
 _FEWEST_STEP = 64
-# Of what building its form costs, how much a change of a class is expected to cost; and
-# the changes that this expectation counts as, and over which costs are averaged.
+# An update is first expected to cost this share of building a form; the number of
+# updates that this expectation counts as; the number over which costs are averaged.
 _SHARE = 0.5
 _SHARE_CHANGES = 64.0
 _SHARE_WINDOW = 1024.0
 
 
-def column_cost(p: int, F: int, M: int) -> float:
-    """Return what a row costs by columns: projected, then scored class by class."""
-    return 200.0 + 10.0 * M + 0.023 * p * F + 0.06 * M * F
+class QuadraticPass:
+    """Runs the quadratic pass of one model over many blocks of rows.
 
-
-def quadratic_cost(p: int, M: int) -> float:
-    """Return what a row costs by quadratic forms that are up to date."""
-    return 8.0 + 8.0 * M + 1.5 * p + 0.06 * M * n_terms(p)
-
-
-def rebuild_cost(p: int, F: int) -> float:
-    """Return what it costs to build a form, and to evaluate it for a step."""
-    return (1.0 + 0.0195 * p * (p + 1)) * F + 5.0 * n_terms(p)
-
-
-def follow_cost(p: int) -> float:
-    """Return what else a class that learns costs by forms: the rest of a step."""
-    return 1500.0 + 6.0 * n_terms(p)
-
-
-def doubt_cost(p: int, F: int) -> float:
-    """Return what a row costs that forms leave undecided between two classes."""
-    return 200.0 + 0.055 * p * F + 2.0 * rival_cost(F)
-
-
-def rival_cost(F: int) -> float:
-    """Return what it costs to score a class definitively."""
-    return 0.35 * F
-
-
-class QuadraticScreener:
-    """Working space for passes of one model by quadratic forms.
-
-    The origin is the mean of the first rows of X. Steps of `step` rows only matter to
-    speed. Classes are brought up to date when they are needed.
+    The origin is the mean of the first rows of X. The forms of `step` rows are
+    evaluated together, which only matters to speed. Forms of classes in `stale` are
+    built before the next run.
     """
 
     def __init__(self, model: Model, X: FloatArray, step: int | None = None) -> None:
         p, _ = model.projection.R.shape
         self._model = model
-        self._learner = model.learner()
+        self._learner = model.kernel_state()
         self.step = step or MOST_STEP
         self._rebuild = rebuild_cost(p, model.F)
-        self._doubt = doubt_cost(p, model.F)
-        # What keeping forms has cost so far, besides evaluating them.
+        self._undecided = undecided_cost(p, model.F)
+        # Accumulated cost of the forms, besides that of evaluating them.
         self.upkeep = 0.0
         origin = as_block(X[:1024]).mean(axis=0)
         centre = np.empty((1, model.F))
         first = np.zeros(1, np.int64)
         project(origin[None, :], first, self._learner.scale, self._learner.R, centre)
-        self._quadratic = unset_quadratic(
+        self._quadratic = empty_forms(
             self._learner.R,
-            model.projection.longest,
+            model.projection.max_column_norm,
             self._learner.scale,
             model.M,
             origin,
@@ -100,7 +78,7 @@ class QuadraticScreener:
         )
         columns = self._quadratic.columns
         if columns.shape[1] == model.F:
-            # One matrix in the cache, and not two.
+            # Forms and pass share one matrix, which saves cache.
             self._learner = self._learner._replace(R=columns[:p])
         self.stale: BoolArray = np.ones(model.M, np.bool_)
 
@@ -113,7 +91,7 @@ class QuadraticScreener:
         labels: IntArray,
     ) -> None:
         """Pass over rows of X; see `rpnb.core.passes.exact.pass_exact`."""
-        refresh_stale(self._quadratic, self.stale, self._model.gaussians)
+        rebuild_stale(self._quadratic, self.stale, self._model.gaussians)
         updates, built, undecided = pass_quadratic(
             self._learner,
             self._quadratic,
@@ -122,22 +100,23 @@ class QuadraticScreener:
             weight,
             learn,
             self.step,
-            self._rebuild / self._doubt,
-            rival_cost(self._model.F) / self._doubt,
+            self._rebuild / self._undecided,
+            exact_score_cost(self._model.F) / self._undecided,
             labels,
         )
-        self.upkeep += built * self._rebuild + undecided * self._doubt
-        self.upkeep += updates * follow_cost(self._model.projection.p)
+        self.upkeep += built * self._rebuild + undecided * self._undecided
+        self.upkeep += updates * update_cost(self._model.projection.p)
         if learn:
-            self._model.n_seen += labelled(y)
+            self._model.n_seen += count_labelled(y)
             self._model.n_updates += updates
 
 
 class PassChoice:
-    """The two screeners of a model, and block by block the choice between them.
+    """Runs over blocks of rows the pass that is expected to be faster.
 
-    `rate` is how many classes are expected to change a row; what is seen along the way
-    corrects it. X are all rows that are going to be passed over.
+    `rate` is the expected number of updates per row, corrected by what is observed. X
+    holds all rows of the stream to come. `path` other than "auto" fixes the pass:
+    "columns" is the screened one.
     """
 
     def __init__(
@@ -148,26 +127,26 @@ class PassChoice:
         self._X = X
         self._jobs = jobs
         self._left = X.shape[0]
-        # Forms need the projection's matrix, and rows that are not sparse.
-        self._path = "columns" if comes_projected(model.projection, X) else path
-        # Changes of classes and rows, of which the older count less and less.
+        # The quadratic pass needs the projection matrix and dense rows.
+        self._path = "columns" if projects_beforehand(model.projection, X) else path
+        # Numbers of updates and of rows, exponentially averaged.
         self._changes = rate * _EXPECTED
         self._rows = float(_EXPECTED)
         self._gain = column_cost(p, F, model.M) - quadratic_cost(p, model.M)
         self._rebuild = rebuild_cost(p, F)
-        # What changes of classes have cost by forms, and how many they were.
-        self._upkeep = (_SHARE * self._rebuild + follow_cost(p)) * _SHARE_CHANGES
+        # Cost of updates in the quadratic pass, and their number, averaged likewise.
+        self._upkeep = (_SHARE * self._rebuild + update_cost(p)) * _SHARE_CHANGES
         self._kept = _SHARE_CHANGES
-        # Where forms never pay, there is no need to look again after a block.
+        # Where forms never pay there is nothing to choose, and one block suffices.
         asks = self._path == "auto" and self._gain > 0.0
         self._block = block_rows(p, F) if asks else X.shape[0]
-        self._columns: Screener | None = None
-        self._quadratic: QuadraticScreener | None = None
-        # Classes whose laws changed since the column screen was last used.
+        self._columns: ScreenedPass | None = None
+        self._quadratic: QuadraticPass | None = None
+        # Classes whose densities changed since the screened pass was last used.
         self._stale = np.zeros(model.M, np.bool_)
 
     def refresh(self, classes: IntArray) -> None:
-        """Take note that the named classes have changed."""
+        """Mark the named classes as changed by the caller: both passes update them."""
         self._changes += classes.shape[0]
         self._stale[classes] = True
         if self._quadratic is not None:
@@ -185,22 +164,22 @@ class PassChoice:
         start = 0
         while start < X.shape[0]:
             quadratic = self._path == "quadratic" or (
-                self._path == "auto" and self._pays()
+                self._path == "auto" and self._forms_pay()
             )
-            size = self._between_looks() if quadratic else self._block
+            size = self._rows_until_next_choice() if quadratic else self._block
             rows = slice(start, min(start + size, X.shape[0]))
             t = y[rows] if learn else y[:0]
             before = self._model.n_updates
-            screener = self._by_forms() if quadratic else self._by_columns()
-            screener.run(X[rows], t, part(weight, rows), learn, labels[rows])
+            screener = self._quadratic_pass() if quadratic else self._screened_pass()
+            screener.run(X[rows], t, weights_of(weight, rows), learn, labels[rows])
             updates = self._model.n_updates - before
-            if isinstance(screener, QuadraticScreener):
+            if isinstance(screener, QuadraticPass):
                 keep = _SHARE_WINDOW / (_SHARE_WINDOW + updates)
                 self._upkeep = keep * (self._upkeep + screener.upkeep)
                 self._kept = keep * (self._kept + updates)
                 screener.upkeep = 0.0
-            # The other way may have to catch up. Which classes changed is not counted,
-            # because that would take a good part of the time of a pass by forms.
+            # The pass that did not run must update all classes: recording which of them
+            # have learnt would slow the quadratic pass noticeably.
             if updates > 0 and quadratic:
                 self._stale[:] = True
             elif updates > 0 and self._quadratic is not None:
@@ -212,8 +191,8 @@ class PassChoice:
             self._left -= n
             start = rows.stop
 
-    def _pays(self) -> bool:
-        """Whether quadratic forms are the cheaper way for the rows that are left."""
+    def _forms_pay(self) -> bool:
+        """Whether the quadratic pass should be cheaper for the remaining rows."""
         change = self._upkeep / self._kept
         gain = self._gain - change * self._changes / self._rows
         stale = self._model.M
@@ -221,22 +200,22 @@ class PassChoice:
             stale = int(np.count_nonzero(self._quadratic.stale))
         return gain * self._left > stale * self._rebuild
 
-    def _between_looks(self) -> int:
-        """Return how many rows to pass over by forms before looking again."""
+    def _rows_until_next_choice(self) -> int:
+        """Return for how many rows to run the quadratic pass before choosing again."""
         rows = _CHANGES * self._rows / max(self._changes, 1e-9)
         return int(min(max(rows, _FEWEST_ROWS), _MOST_ROWS))
 
-    def _by_columns(self) -> Screener:
+    def _screened_pass(self) -> ScreenedPass:
         if self._columns is None:
-            self._columns = Screener(self._model, self._X, jobs=self._jobs)
+            self._columns = ScreenedPass(self._model, self._X, jobs=self._jobs)
         else:
             self._columns.refresh(np.flatnonzero(self._stale))
         self._stale[:] = False
         return self._columns
 
-    def _by_forms(self) -> QuadraticScreener:
+    def _quadratic_pass(self) -> QuadraticPass:
         if self._quadratic is None:
-            self._quadratic = QuadraticScreener(self._model, self._X)
+            self._quadratic = QuadraticPass(self._model, self._X)
         step = _CHANGES_IN_STEP * self._rows / max(self._changes, 1e-9)
         self._quadratic.step = int(min(max(step, _FEWEST_STEP), MOST_STEP)) // 16 * 16
         return self._quadratic

@@ -1,6 +1,6 @@
 """Running a model over many rows: blocks of bounded size, the fastest pass for each.
 
-Everything here is about *how* a result is found. The labels and the state are those of
+Everything here concerns speed and memory only. The labels and the state are those of
 `core.passes.exact.pass_exact`, to the bit, however rows are cut into blocks and calls.
 """
 
@@ -10,16 +10,16 @@ from scipy.sparse import issparse
 from rpnb.core.bayes.combining import combine, member_log_posteriors
 from rpnb.core.bayes.densities import refresh
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.moments import Moments, no_moments
+from rpnb.core.bayes.moments import Moments, empty_moments
 from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.rows import RowTable
-from rpnb.core.passes.blocks import block_rows, blocks, labelled, part
+from rpnb.core.kernels.rows import RowTable, row_blocks
+from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
 from rpnb.core.passes.choice import PassChoice, Path
 from rpnb.core.passes.exact import (
-    absorb,
+    accumulate_rows,
     count_rows,
     empty_memo,
     learn_batch,
@@ -27,10 +27,14 @@ from rpnb.core.passes.exact import (
     pass_exact,
     pass_one,
 )
-from rpnb.core.projection.apply import comes_projected, project_rows, rows_for_passes
+from rpnb.core.projection.apply import (
+    project_rows,
+    projects_beforehand,
+    rows_for_passes,
+)
 from rpnb.core.projection.matrices import project
 
-# Below this many rows, preparing the screen costs more than it saves.
+# For fewer rows, preparing a faster pass costs more than it saves.
 _FEW = 16
 
 _ONE = np.ones(1)
@@ -38,7 +42,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 def _expected_changes(model: Model, learn: int) -> float:
-    """Return how many classes are expected to change a row."""
+    """Return the expected number of updates per row."""
     if learn == LEARN_MISTAKES and model.n_seen > 0:
         return model.n_updates / model.n_seen
     return 0.0 if learn == LEARN_NOTHING else 1.0
@@ -51,31 +55,32 @@ def run(
     weight: FloatArray,
     learn: int,
     labels: IntArray,
-    paths: PassChoice | None = None,
+    choice: PassChoice | None = None,
     path: Path = "auto",
     jobs: int = 1,
 ) -> None:
     """Pass over the rows of X (n, p) one observation at a time.
 
-    Parameters are those of `core.passes.exact.pass_exact`. `paths` of the same model
-    save preparing them; `path` leaves no choice of the way, for tests and benchmarks.
-    With two `jobs`, rows are projected in a thread ahead of the pass.
+    Parameters are those of `core.passes.exact.pass_exact`. A `choice` kept from an
+    earlier call with the same model saves preparing one. `path` other than "auto" fixes
+    the pass, for tests and benchmarks. With two `jobs`, rows are projected in a thread
+    ahead of the pass.
     """
     n = X.shape[0]
     if n == 1 and model.rule == "log_sum" and not issparse(X):
         _run_one(model, X, y, weight, learn, labels)
         return
     if model.rule == "log_sum" and n >= _FEW:
-        if paths is None:
-            paths = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
-        paths.run(X, y, weight, learn, labels)
+        if choice is None:
+            choice = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
+        choice.run(X, y, weight, learn, labels)
         return
     projection = model.projection
-    learner = model.learner(projected=comes_projected(projection, X))
-    for rows in blocks(n, block_rows(projection.p, model.F)):
+    learner = model.kernel_state(projected=projects_beforehand(projection, X))
+    for rows in row_blocks(n, block_rows(projection.p, model.F)):
         x = rows_for_passes(projection, X[rows])
         t = y[rows] if learn else _NO_LABELS
-        w = part(weight, rows)
+        w = weights_of(weight, rows)
         if model.rule == "log_sum":
             updates = pass_exact(learner, x, t, w, learn, labels[rows])
         else:
@@ -84,7 +89,7 @@ def run(
                 learner, model.rule_number, K, x, t, w, learn, labels[rows]
             )
         if learn:
-            model.n_seen += labelled(t)
+            model.n_seen += count_labelled(t)
             model.n_updates += updates
 
 
@@ -106,7 +111,7 @@ def _run_one(
     if unkept and not np.array_equal(x[0], known[:p]):
         memo[p : p + F] = project_rows(model.projection, x)[0]
     label, updates = pass_one(
-        model.learner(),
+        model.kernel_state(),
         known,
         memo,
         model.n_seen,
@@ -123,16 +128,16 @@ def _run_one(
 
 
 def classify(model: Model, X: RowTable) -> IntArray:
-    """Return the number of each row's class (n,), −1 while no class is known."""
+    """Return the predicted class of each row (n,), −1 while no class is known."""
     labels = np.empty(X.shape[0], np.int64)
     run(model, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
     return labels
 
 
-def absorb_all(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> None:
+def learn_all(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> None:
     """Learn every row without predicting it."""
     everything = np.arange(X.shape[0])
-    _absorb(model, X, everything, y, weight, model.keep, model.moments)
+    _accumulate(model, X, everything, y, weight, model.keep, model.moments)
     count_rows(model.classes, model.keep, y, weight)
     for m in np.unique(y).tolist():
         refresh(model.gaussians, m, model.moments, model.prior)
@@ -152,33 +157,33 @@ def run_batches(
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
-    A batch is predicted with the model as it stands; then each class learns at once the
-    rows of its own that were misclassified, or all of them.
+    All rows of a batch are predicted first. Then each class learns, in one step, those
+    of its rows that were misclassified, or all of its rows.
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     rate = min(_expected_changes(model, learn), model.M / size)
-    paths = PassChoice(model, X, rate, path) if screened else None
-    learner = model.learner()
-    batch = no_moments(model.M, model.F)
-    for rows in blocks(X.shape[0], size):
+    choice = PassChoice(model, X, rate, path) if screened else None
+    learner = model.kernel_state()
+    batch = empty_moments(model.M, model.F)
+    for rows in row_blocks(X.shape[0], size):
         x, t, predicted = X[rows], y[rows], labels[rows]
-        run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, paths)
+        run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, choice)
         wrong = predicted != t
         taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
-        _absorb(model, x, taken, t, part(weight, rows), 1.0, batch)
+        _accumulate(model, x, taken, t, weights_of(weight, rows), 1.0, batch)
         touched = np.unique(t[taken])
         for m in touched.tolist():
             learn_batch(learner, m, batch)
             for of_class in batch:
                 of_class[m] = 0.0
-        if paths is not None:
-            paths.refresh(touched)
-        count_rows(model.classes, model.keep, t, part(weight, rows))
+        if choice is not None:
+            choice.refresh(touched)
+        count_rows(model.classes, model.keep, t, weights_of(weight, rows))
         model.n_seen += t.shape[0]
         model.n_updates += taken.shape[0]
 
 
-def _absorb(
+def _accumulate(
     model: Model,
     X: RowTable,
     taken: IntArray,
@@ -187,26 +192,28 @@ def _absorb(
     keep: float,
     into: Moments,
 ) -> None:
-    """Add the rows named in `taken` to `into`, block by block; see `absorb`."""
+    """Do what `accumulate_rows` does for the rows named in `taken`, block by block."""
     projection = model.projection
-    learner = model.learner(projected=comes_projected(projection, X))
-    for chosen in blocks(taken.shape[0], block_rows(projection.p, model.F)):
+    learner = model.kernel_state(projected=projects_beforehand(projection, X))
+    for chosen in row_blocks(taken.shape[0], block_rows(projection.p, model.F)):
         rows = taken[chosen]
         numbers = np.arange(rows.shape[0])
         x = rows_for_passes(projection, X[rows])
-        absorb(learner, x, numbers, y[rows], part(weight, rows), keep, into)
+        accumulate_rows(
+            learner, x, numbers, y[rows], weights_of(weight, rows), keep, into
+        )
 
 
 def scores(model: Model, X: RowTable) -> FloatArray:
     """Return the score of every class for every row (n, M); the largest wins.
 
-    For "log_sum" these are the definitive scores of equation (6), for the other rules
-    what `rpnb.core.bayes.combining.combine` makes of the members' posteriors.
+    For "log_sum" these are the scores of equation (6) in double precision, for the
+    other rules the combined posteriors of `rpnb.core.bayes.combining.combine`.
     """
     out = np.empty((X.shape[0], model.M))
     projection = model.projection
-    learner = model.learner(projected=comes_projected(projection, X))
-    for rows in blocks(X.shape[0], block_rows(projection.p, model.F)):
+    learner = model.kernel_state(projected=projects_beforehand(projection, X))
+    for rows in row_blocks(X.shape[0], block_rows(projection.p, model.F)):
         x = rows_for_passes(projection, X[rows])
         if model.rule == "log_sum":
             _score_rows(learner, x, out[rows])

@@ -1,8 +1,8 @@
 """The compiled test-then-train pass over a block of rows, one observation at a time.
 
-`pass_exact` follows the algorithm of the paper (section 2.3) row by row: project,
-predict, and learn if the prediction was wrong. Other modules have faster passes with
-the same labels and state, to the bit.
+`pass_exact` is the algorithm of the paper (section 2.3) row by row: project, predict,
+and learn if the prediction was wrong. The screened and the quadratic pass are faster
+and give the same labels and state, to the bit.
 """
 
 from math import log1p
@@ -10,9 +10,8 @@ from math import log1p
 import numpy as np
 
 from rpnb.core.bayes.combining import best_combined, combine, member_log_posteriors
-from rpnb.core.bayes.densities import learn as learn_laws
-from rpnb.core.bayes.densities import refresh
-from rpnb.core.bayes.moments import Moments, fade, merge, observe
+from rpnb.core.bayes.densities import learn_density, refresh
+from rpnb.core.bayes.moments import Moments, add_observation, fade, merge
 from rpnb.core.bayes.scoring import LANES, best_class
 from rpnb.core.bayes.state import (
     LEARN_ALL,
@@ -20,7 +19,7 @@ from rpnb.core.bayes.state import (
     LEARN_NOTHING,
     ClassState,
     KernelState,
-    follow_counts,
+    set_bias_from_counts,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
@@ -29,34 +28,38 @@ from rpnb.core.projection.matrices import project
 
 @compiled_inline
 def count_row(classes: ClassState, keep: float, y: int, weight: float) -> None:
-    """Take note of a row of class y: the class takes part from now on.
+    """Count a row of class y, which makes the class eligible.
 
-    Where counts make the prior and the past fades, so do they.
+    If the prior follows the counts, these fade as the moments do, and the bias of the
+    class is set from its count.
     """
     classes.eligible[y] = True
-    if classes.follow > 0.0 and keep < 1.0:
+    if classes.count_factor > 0.0 and keep < 1.0:
         _fade_counts(classes, keep**weight)
     classes.seen[y] += weight
-    if classes.follow > 0.0:
-        classes.bias[y] = classes.follow * log1p(classes.seen[y])
+    if classes.count_factor > 0.0:
+        classes.bias[y] = classes.count_factor * log1p(classes.seen[y])
 
 
 @compiled
 def _fade_counts(classes: ClassState, left: float) -> None:
-    """Let all counts fade alike.
+    """Multiply all counts by `left`.
 
-    P(y) is a share of the stream, and a class that no longer comes must lose its share.
+    P(y) is a class's share of the stream: a class that no longer occurs must lose its
+    share.
     """
     for m in range(classes.seen.shape[0]):
         classes.seen[m] *= left
-    follow_counts(classes)
+    set_bias_from_counts(classes)
 
 
 @compiled_inline
-def learn_row(learner: KernelState, y: int, z: FloatArray, weight: float) -> None:
-    """Let class y learn one projected row z (F,), after its past has faded by γʷ."""
+def learn_projected_row(
+    learner: KernelState, y: int, z: FloatArray, weight: float
+) -> None:
+    """Let class y learn one projected row z (F,), after fading its moments by γʷ."""
     fade(learner.moments, y, learner.keep, weight)
-    learn_laws(learner.gaussians, y, learner.moments, learner.prior, z, weight)
+    learn_density(learner.gaussians, y, learner.moments, learner.prior, z, weight)
 
 
 @compiled
@@ -92,18 +95,18 @@ def pass_exact(
             w = weight[i % weight.shape[0]]
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
-                learn_row(learner, y[i], z[0], w)
+                learn_projected_row(learner, y[i], z[0], w)
                 updates += 1
     return updates
 
 
-# What was found out about the last single row, for when it comes back with its label:
-# the row (p), its projection (F), its predicted class, and how many rows the model had
-# seen then. One array, because every array of a call costs a fraction of a microsecond.
+# The memo keeps the last single row, for when it comes back with its label: the row
+# (p), its projection (F), its predicted class, and how many rows the model had seen
+# then. It is one array because each further array argument costs time per call.
 
 
 def empty_memo(p: int, F: int) -> FloatArray:
-    """Return the memory of no row: NaN equals nothing."""
+    """Return a memo that matches no row, since NaN equals nothing."""
     return np.full(p + F + 2, np.nan)
 
 
@@ -118,16 +121,17 @@ def pass_one(
     weight: float,
     learn: int,
 ) -> tuple[int, int]:
-    """Do what `pass_exact` does, for one row X (1, p), of which it may know something.
+    """Do what `pass_exact` does, for one row X (1, p), reusing the last row's memo.
 
-    A stream is often handled as predict, wait for the label, learn: the row comes
-    twice, and the second time its projection, and its prediction if the model has not
-    learnt in between, are at hand, in `known`. That is only read, since other threads
-    may be reading it; what is known now goes to `memo`. `seen` is the number of rows
-    the model has seen. Returns the prediction and the number of updates.
+    A stream is often handled as predict, wait for the label, learn, so that each row
+    comes twice. The second time its projection is taken from the memo `known`, and so
+    is its prediction if the model has not learnt in between. `known` is only read,
+    since other threads may be reading it; the memo of this row is written to `memo`.
+    `seen` is the number of rows the model has seen. Returns the prediction and the
+    number of updates.
 
-    X is not projected. Where the learner has no matrix, the caller puts the projection
-    of a row that is not known into its place in `memo`.
+    X is not projected. Where the learner has no matrix and the row is not in `known`,
+    the caller must have written the row's projection into `memo`.
     """
     p = X.shape[1]
     F = learner.R.shape[1]
@@ -157,7 +161,7 @@ def pass_one(
     count_row(learner.classes, learner.keep, y, weight)
     if learn == LEARN_MISTAKES and label == y:
         return label, 0
-    learn_row(learner, y, z, weight)
+    learn_projected_row(learner, y, z, weight)
     return label, 1
 
 
@@ -172,7 +176,7 @@ def pass_combined(
     learn: int,
     labels: IntArray,
 ) -> int:
-    """Do what `pass_exact` does, with another rule than equation (6)."""
+    """Do what `pass_exact` does, with another combining rule than equation (6)."""
     M = learner.classes.bias.shape[0]
     z = np.empty((1, learner.R.shape[1]))
     posterior = np.empty((K, M))
@@ -197,21 +201,21 @@ def pass_combined(
             w = weight[i % weight.shape[0]]
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
-                learn_row(learner, y[i], z[0], w)
+                learn_projected_row(learner, y[i], z[0], w)
                 updates += 1
     return updates
 
 
 @compiled_inline
-def learns(learn: int, label: int, y: IntArray, i: int) -> bool:
-    """Whether row i, predicted as `label`, is learnt."""
+def is_learnt(learn: int, label: int, y: IntArray, i: int) -> bool:
+    """Whether row i, predicted as `label`, is to be learnt."""
     if learn == LEARN_NOTHING or y[i] < 0:
         return False
     return learn == LEARN_ALL or label != y[i]
 
 
 @compiled
-def absorb(
+def accumulate_rows(
     learner: KernelState,
     X: FloatArray,
     rows: IntArray,
@@ -220,9 +224,9 @@ def absorb(
     keep: float,
     into: Moments,
 ) -> None:
-    """Add the named rows of X, each to its class, to `into`; predicts nothing.
+    """Add the named rows of X, each to its class, to the moments `into`.
 
-    What `into` holds of a class fades by `keep`ʷ before a row of weight w joins it.
+    The moments of a class fade by `keep`ʷ before a row of weight w is added.
     """
     step = 16
     Z = np.empty((step, learner.R.shape[1]))
@@ -233,15 +237,15 @@ def absorb(
             i = chosen[b]
             w = weight[i % weight.shape[0]]
             fade(into, y[i], keep, w)
-            observe(into, y[i], Z[b], w)
+            add_observation(into, y[i], Z[b], w)
 
 
 @compiled
 def learn_batch(learner: KernelState, y: int, batch: Moments) -> None:
-    """Let class y learn what `batch` holds of it: equations (7) and (8).
+    """Merge the moments that `batch` has of class y: equations (7) and (8).
 
-    What the class had learnt before fades once, by all the weight that it learns now:
-    rows of one batch have no order, so that none of them can fade for another.
+    The earlier moments fade once, by the total weight of the batch: rows of one batch
+    have no order, so none of them fades because of another.
     """
     fade(learner.moments, y, learner.keep, batch.weight[y])
     merge(learner.moments, y, batch, y)
@@ -252,6 +256,6 @@ def learn_batch(learner: KernelState, y: int, batch: Moments) -> None:
 def count_rows(
     classes: ClassState, keep: float, y: IntArray, weight: FloatArray
 ) -> None:
-    """Take note of rows of classes y (n,)."""
+    """Count rows of classes y (n,); see `count_row`."""
     for i in range(y.shape[0]):
         count_row(classes, keep, y[i], weight[i % weight.shape[0]])

@@ -1,9 +1,9 @@
-"""Wide rows: sparse ones, and laws of projection that have no matrix at hand.
+"""Projecting rows before a pass: sparse rows, and distributions without a matrix.
 
-The definitive projection of a sparse row costs its non-zeros only, and so does a fast
-transform its additions; there is nothing to be screened beforehand. Such rows are
-projected in double precision block by block, and the passes get them projected already.
-The bits are those of the same row dense: zeros leave no trace.
+Projecting a sparse row costs its non-zeros only, and a fast transform few additions, so
+a single-precision projection beforehand would save nothing. Such rows are projected in
+double precision block by block, and the passes get the projections. A sparse row has
+the same bits as the same row dense, since zeros change no sum.
 """
 
 from math import sqrt
@@ -15,76 +15,72 @@ from scipy.sparse import issparse
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_at
-from rpnb.core.projection.hadamard import Hadamard, project_hadamard
-from rpnb.core.projection.matrices import add_four, add_one, draw
-from rpnb.core.projection.record import Projection
-from rpnb.core.projection.very_sparse import VerySparse, project_very_sparse
+from rpnb.core.projection.matrices import add_four, add_one, draw_matrix
+from rpnb.core.projection.record import STRUCTURED, Projection
 
-# Rows of a matrix that are drawn, used and forgotten together.
+# Rows of a matrix that is not kept which are drawn and used together.
 _PANEL: Final = 256
 
 
-def comes_projected(projection: Projection, X: RowTable) -> bool:
-    """Whether the passes get the rows of X projected already."""
+def projects_beforehand(projection: Projection, X: RowTable) -> bool:
+    """Whether rows of X are projected before the passes rather than by them."""
     return projection.R.shape[0] == 0 or issparse(X)
 
 
 def rows_for_passes(projection: Projection, X: RowTable) -> FloatArray:
-    """Return rows as the passes take them: as they are (n, p), or projected (n, F)."""
-    if comes_projected(projection, X):
+    """Return rows as the passes take them: unchanged (n, p), or projected (n, F)."""
+    if projects_beforehand(projection, X):
         return project_rows(projection, X)
     return as_block(X)
 
 
 def project_rows(projection: Projection, X: RowTable) -> FloatArray:
-    """Return the definitive projections (n, F) of rows of either kind."""
+    """Return the double-precision projections (n, F) of dense or sparse rows."""
     rows = as_rows(X)
     Z = np.zeros((X.shape[0], projection.K * projection.q))
     scale = 1.0 / sqrt(projection.q)
-    structure = projection.structure
-    if isinstance(structure, VerySparse):
-        project_very_sparse(rows, scale, structure, Z)
-    elif isinstance(structure, Hadamard):
-        project_hadamard(rows, scale, structure, Z)
+    if projection.distribution in STRUCTURED:
+        structured = STRUCTURED[projection.distribution]
+        structured.project(rows, scale, projection.structure, Z)
     elif projection.R.shape[0] > 0:
-        add_rows(rows, np.arange(projection.p), scale, projection.R, Z)
+        add_contributions(rows, np.arange(projection.p), scale, projection.R, Z)
     else:
-        _draw_and_add(projection, rows, scale, Z)
+        _draw_and_project(projection, rows, scale, Z)
     return Z
 
 
-def _draw_and_add(
+def _draw_and_project(
     projection: Projection, rows: RowBlock, scale: float, Z: FloatArray
 ) -> None:
-    """Project by a matrix too large to keep: rows are drawn where they are needed."""
+    """Project by a matrix too large to keep, drawing its rows as they are needed."""
     met = np.arange(projection.p)
     if rows.columns.shape[0] > 0:
         met = np.unique(rows.columns)
     place = np.full(projection.p, -1)
     for start in range(0, met.shape[0], _PANEL):
         panel = met[start : start + _PANEL]
-        R = draw(
-            projection.law,
+        R = draw_matrix(
+            projection.distribution,
             projection.seed,
             projection.features[panel],
             projection.K,
             projection.q,
         )
         place[panel] = np.arange(panel.shape[0])
-        add_rows(rows, place, scale, R, Z)
+        add_contributions(rows, place, scale, R, Z)
         place[panel] = -1
 
 
 @compiled
-def add_rows(
+def add_contributions(
     rows: RowBlock, place: IntArray, scale: float, R: SingleArray, Z: FloatArray
 ) -> None:
-    """Add to Z (n, F) what features contribute whose rows of the matrix are in R.
+    """Add to Z (n, F) the contributions of those features whose matrix rows are in R.
 
-    `place` (p,) is the row of R that belongs to each feature, −1 where it is not there.
+    `place` (p,) is the row of R that belongs to each feature, −1 if R does not have it.
     An entry of Z is a chain of fused multiply-adds in the order of the features, as by
-    `projection.matrices.project`. Features are taken four at a time, to load and store
-    a sum once for four.
+    `projection.matrices.project`. Features are taken four at a time, so that a sum is
+    loaded and stored once for four.
     """
     x = np.empty(4)
     chosen = np.empty(4, np.int64)

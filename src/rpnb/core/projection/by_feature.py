@@ -1,9 +1,9 @@
-"""Rows of random projections for features that come and go.
+"""Rows of random projections for features that appear along the stream.
 
-An entry of a projection is a function of the seed and its address, so features need not
-be known beforehand: the row of a feature is drawn when the feature first appears and
-kept. An observation is projected by the rows of its own features alone, for a feature
-that is absent is zero, and a zero leaves no trace.
+An entry of a projection is a function of the seed, the feature and the column, so
+features need not be known beforehand: the row of a feature is drawn when the feature
+first appears, and kept. An observation is projected by the rows of its own features
+alone, since an absent feature is zero and changes no sum.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, UIntArray
-from rpnb.core.projection.matrices import Distribution, draw
+from rpnb.core.projection.matrices import Distribution, draw_matrix
 from rpnb.core.projection.record import Projection
 
 
 @dataclass(slots=True)
 class DrawnFeatures:
-    """The rows drawn so far, in the order of drawing, with room for more."""
+    """The rows drawn so far, in the order of drawing, in arrays with spare capacity."""
 
-    law: Distribution
+    distribution: Distribution
     seed: int
     K: int
     q: int
@@ -34,48 +34,48 @@ class DrawnFeatures:
     """(F,) sum of the squares of each column of R"""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle and copy the recipe; the rows are drawn again."""
+        """Pickle and copy the parameters; the rows are drawn again."""
         features = self.features[: self.p].copy()
-        return draw_rows, (self.law, self.seed, self.K, self.q, features)
+        return draw_features, (self.distribution, self.seed, self.K, self.q, features)
 
 
-def draw_rows(
-    law: Distribution, seed: int, K: int, q: int, features: UIntArray
+def draw_features(
+    distribution: Distribution, seed: int, K: int, q: int, features: UIntArray
 ) -> DrawnFeatures:
-    """Draw the rows of the given features."""
+    """Draw the matrix rows of the given features; the start of a growing record."""
     R = np.empty((0, K * q), np.float32)
     empty = np.empty(0, np.uint64)
-    rows = DrawnFeatures(law, seed, K, q, 0, empty, R, np.zeros(K * q))
-    add_rows(rows, features)
+    rows = DrawnFeatures(distribution, seed, K, q, 0, empty, R, np.zeros(K * q))
+    add_features(rows, features)
     return rows
 
 
-def add_rows(rows: DrawnFeatures, features: UIntArray) -> None:
-    """Draw the rows of features that were not there; those drawn already stay.
+def add_features(rows: DrawnFeatures, features: UIntArray) -> None:
+    """Draw the rows of further features; those drawn already stay.
 
-    Room is doubled when it runs out, so that p features cost p rows' drawing and about
-    as much copying, whether they come one by one or at once.
+    The capacity is at least doubled when it runs out, so that p features cost drawing p
+    rows and copying about as many, whether they come one by one or at once.
     """
     stop = rows.p + features.shape[0]
     if stop > rows.features.shape[0]:
-        room = max(stop, 2 * rows.features.shape[0])
-        rows.features = _enlarged(rows.features, rows.p, room)
-        rows.R = _enlarged(rows.R, rows.p, room)
-    drawn = draw(rows.law, rows.seed, features, rows.K, rows.q)
+        capacity = max(stop, 2 * rows.features.shape[0])
+        rows.features = _enlarged(rows.features, rows.p, capacity)
+        rows.R = _enlarged(rows.R, rows.p, capacity)
+    drawn = draw_matrix(rows.distribution, rows.seed, features, rows.K, rows.q)
     rows.features[rows.p : stop] = features
     rows.R[rows.p : stop] = drawn
     rows.squares += np.einsum("pf,pf->f", drawn, drawn, dtype=np.float64)
     rows.p = stop
 
 
-def pick_rows(rows: DrawnFeatures, which: IntArray) -> Projection:
+def projection_of(rows: DrawnFeatures, which: IntArray) -> Projection:
     """Return the projection of some of the features, in the given order.
 
-    It shares nothing with `rows`. The columns' greatest length, which only bounds
-    errors, is that of all rows.
+    It shares no array with `rows`. Its `max_column_norm`, which only bounds errors, is
+    that of all rows.
     """
     return Projection(
-        rows.law,
+        rows.distribution,
         rows.seed,
         rows.features[which],
         rows.K,
@@ -85,7 +85,7 @@ def pick_rows(rows: DrawnFeatures, which: IntArray) -> Projection:
     )
 
 
-def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:
-    larger = np.empty((room, *array.shape[1:]), array.dtype)
+def _enlarged(array: np.ndarray, used: int, capacity: int) -> np.ndarray:
+    larger = np.empty((capacity, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger

@@ -1,8 +1,9 @@
 """Random projections: drawing the K matrices and applying them, equation (2).
 
-The K matrices stand side by side as one (p, F) matrix of 32-bit floats, unscaled: the
-factor 1/√q goes to the observation, which is shorter. Single precision loses nothing,
-since a projection is *any* draw from its law, and halves the memory to be read.
+The K matrices are stored side by side as one (p, F) matrix of 32-bit floats, unscaled:
+the factor 1/√q is applied to the observation, which is shorter. Single precision
+halves the memory to be read and costs no accuracy, since a projection is *any* draw
+from its distribution.
 """
 
 from math import floor, log2, sqrt
@@ -18,7 +19,7 @@ from rpnb.core.kernels.arrays import (
     WordArray,
 )
 from rpnb.core.kernels.compiled import compiled, fused_multiply_add
-from rpnb.core.kernels.random_bits import fill_normal, fill_words
+from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.kernels.vectors import (
     Doubles,
     doubles,
@@ -32,12 +33,15 @@ from rpnb.core.kernels.vectors import (
     store_singles,
 )
 
-MatrixLaw: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
-Distribution: TypeAlias = MatrixLaw | Literal["very_sparse", "hadamard"]
-# Laws whose entries are independent of each other and of p: any row can be drawn alone.
-MATRIX_LAWS: Final[tuple[MatrixLaw, ...]] = get_args(MatrixLaw)
+MatrixDistribution: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
+Distribution: TypeAlias = MatrixDistribution | Literal["very_sparse", "hadamard"]
+# Distributions whose entries are independent of each other and of p: any row can be
+# drawn alone.
+MATRIX_DISTRIBUTIONS: Final[tuple[MatrixDistribution, ...]] = get_args(
+    MatrixDistribution
+)
 DISTRIBUTIONS: Final[tuple[Distribution, ...]] = (
-    *MATRIX_LAWS,
+    *MATRIX_DISTRIBUTIONS,
     "very_sparse",
     "hadamard",
 )
@@ -47,8 +51,8 @@ _ROOT_THREE: Final = np.float32(1.7320508)
 _SIXTH: Final = -(2**31) + 2**32 // 6
 _THIRD: Final = -(2**31) + 2**32 // 3
 
-# Entries of the matrix that all rows meet before the next ones: they stay in the
-# second-level cache.
+# Entries of the matrix that are applied to all rows before the next ones, so that they
+# stay in the second-level cache.
 _ENTRIES: Final = 1 << 16
 
 
@@ -57,17 +61,17 @@ def down_space_dimension(p: int) -> int:
     return max(1, min(p, floor(2.0 * log2(p))))
 
 
-def draw(
-    law: Distribution, seed: int, features: UIntArray, K: int, q: int
+def draw_matrix(
+    distribution: Distribution, seed: int, features: UIntArray, K: int, q: int
 ) -> SingleArray:
     """Draw the rows of the K projections that belong to `features`, side by side.
 
     Parameters
     ----------
-    law : {"gaussian", "bernoulli", "achlioptas"}
-        The laws whose rows can be drawn one without the other:
-        N(0, 1); ±1 with probability ½ each; or −√3, 0, √3 with probabilities 1/6, 2/3,
-        1/6 (section 2.1 of the paper). All have mean 0 and variance 1.
+    distribution : {"gaussian", "bernoulli", "achlioptas"}
+        Distribution of the entries: N(0, 1); ±1 with probability ½ each; or −√3, 0, √3
+        with probabilities 1/6, 2/3, 1/6 (section 2.1 of the paper). All have mean 0 and
+        variance 1.
     seed : int
         64 bits.
     features : array of shape (p,)
@@ -80,30 +84,33 @@ def draw(
     array of shape (p, K·q)
         Column k·q + j is column j of matrix k; not yet divided by √q.
     """
-    if law not in MATRIX_LAWS:
+    if distribution not in MATRIX_DISTRIBUTIONS:
         raise ValueError(
-            f"the rows of a projection by the law {law!r} depend on how many features "
-            f"there are; rows can be drawn alone by {', '.join(MATRIX_LAWS)}"
+            f"the rows of a {distribution!r} projection depend on how many features "
+            "there are; rows can be drawn alone for " + ", ".join(MATRIX_DISTRIBUTIONS)
         )
     R = np.empty((features.shape[0], K * q), np.float32)
-    _draw(MATRIX_LAWS.index(law), np.uint64(seed), features, q, R)
+    _fill_matrix(
+        MATRIX_DISTRIBUTIONS.index(distribution), np.uint64(seed), features, q, R
+    )
     return R
 
 
 @compiled
-def _draw(
-    law: int, seed: np.uint64, features: UIntArray, q: int, R: SingleArray
+def _fill_matrix(
+    distribution: int, seed: np.uint64, features: UIntArray, q: int, R: SingleArray
 ) -> None:
+    """Fill R (p, F); `distribution` is its number in `MATRIX_DISTRIBUTIONS`."""
     F = R.shape[1]
     counters = np.empty((4, (F // q) * ((q + 3) // 4)), np.uint64)
     words = np.empty(F, np.int32)
     normal = np.empty(F)
     for i in range(features.shape[0]):
-        fill_words(seed, features[i], q, counters, words)
-        if law == 0:
+        fill_feature_words(seed, features[i], q, counters, words)
+        if distribution == 0:
             fill_normal(words, normal)
             _copy(normal, R[i])
-        elif law == 1:
+        elif distribution == 1:
             _fill_bernoulli(words, R[i])
         else:
             _fill_achlioptas(words, R[i])
@@ -117,12 +124,14 @@ def _copy(values: FloatArray, row: SingleArray) -> None:
 
 @compiled
 def _fill_bernoulli(words: WordArray, row: SingleArray) -> None:
+    """Turn random bits into ±1."""
     for f in range(row.shape[0]):
         row[f] = 1.0 if words[f] >= 0 else -1.0
 
 
 @compiled
 def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
+    """Turn random bits into −√3, 0 or √3."""
     for f in range(row.shape[0]):
         if words[f] < _SIXTH:
             row[f] = -_ROOT_THREE
@@ -133,7 +142,7 @@ def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
 
 
 @compiled
-def longest_column(R: SingleArray) -> float:
+def max_column_norm(R: SingleArray) -> float:
     """Return the largest Euclidean norm of the matrix's columns."""
     squares = np.zeros(R.shape[1])
     for i in range(R.shape[0]):
@@ -143,6 +152,7 @@ def longest_column(R: SingleArray) -> float:
 
 @compiled
 def _add_squares(row: SingleArray, squares: FloatArray) -> None:
+    """Add the squares of a row's entries to `squares` (F,)."""
     for f in range(row.shape[0]):
         squares[f] += np.float64(row[f]) * np.float64(row[f])
 
@@ -155,11 +165,10 @@ def project(
 
     Every entry is one chain of fused multiply-adds in the order of the features, so
     a row's projection has the same bits whatever other rows are projected with it,
-    and a zero leaves no trace. Rows are taken in pairs, because widening the matrix's
-    entries costs as much as two multiplications by them.
+    and zeros change nothing. Rows are taken in pairs, because converting the matrix's
+    entries to double precision costs as much as two multiplications by them.
 
-    A matrix without rows stands for one that has been applied already: X holds the
-    projections (n, F), and they are copied.
+    If R has no rows, X already holds the projections (n, F), and they are copied.
     """
     p, F = R.shape
     n = rows.shape[0]
@@ -196,10 +205,10 @@ def _two_rows(
     u: FloatArray,
     v: FloatArray,
 ) -> int:
-    """Add to u and v (F,) what the features first … last − 1 of x and y contribute.
+    """Add the contributions of features first … last − 1 of x and y to u and v (F,).
 
-    Where `first` is 0, nothing has been added before. Sixteen columns at a time;
-    returns how many have been done.
+    If `first` is 0, the sums start at zero. Sixteen columns at a time; returns the
+    number of columns done.
     """
     whole = F - F % 16
     for f in range(0, whole, 16):
@@ -250,7 +259,7 @@ def _one_row(
 ) -> int:
     """Do what `_two_rows` does, for one row, thirty-two columns at a time.
 
-    One multiplication takes as long as eight side by side.
+    Eight independent sums hide the latency of a multiply-add.
     """
     whole = F - F % 32
     for f in range(0, whole, 32):
@@ -301,7 +310,7 @@ def _last_columns(
     start: int,
     z: FloatArray,
 ) -> None:
-    """Do the same for columns from `start` on, which do not fill a tile."""
+    """Do what `_one_row` does for the columns from `start` on, which fill no tile."""
     for f in range(start, F):
         total = z[f] if first > 0 else 0.0
         for i in range(first, last):
@@ -313,8 +322,8 @@ def _last_columns(
 def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None:
     """Project rows of X (n, p) in single precision: Z = X R, n a multiple of four.
 
-    Sums are taken in the order of the features, fused or not. Made for few features:
-    a tile of four rows and sixteen columns passes over the matrix as it lies.
+    Sums are taken in the order of the features, fused or not. Made for few features: a
+    tile of four rows and sixteen columns reads the matrix without repacking it.
     """
     n, p = X.shape
     F = R.shape[1]
@@ -332,6 +341,7 @@ def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None:
 
 @compiled
 def _four_rows(X: SingleArray, R: SingleArray, F: int, Z: SingleArray) -> None:
+    """Project four rows in single precision, but for the last F % 16 columns."""
     p = X.shape[1]
     x = X.reshape(4 * p)
     z = Z.reshape(4 * F)

@@ -1,35 +1,70 @@
-"""K random projections as one record: the recipe, and the matrix drawn from it."""
+"""K random projections as one record: its parameters, and what is drawn from them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import SingleArray, UIntArray
-from rpnb.core.projection.hadamard import Hadamard, draw_hadamard
-from rpnb.core.projection.matrices import Distribution, draw, longest_column
-from rpnb.core.projection.very_sparse import VerySparse, draw_very_sparse
+from rpnb.core.kernels.arrays import FloatArray, SingleArray, UIntArray, checksum
+from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.projection.hadamard import (
+    Hadamard,
+    draw_hadamard,
+    fingerprint_hadamard,
+    project_hadamard,
+)
+from rpnb.core.projection.matrices import Distribution, draw_matrix, max_column_norm
+from rpnb.core.projection.very_sparse import (
+    VerySparse,
+    draw_very_sparse,
+    fingerprint_very_sparse,
+    project_very_sparse,
+)
 
 # Bytes of a matrix beyond which it is not kept: its rows are drawn where needed.
 LARGEST_MATRIX: Final = 1 << 29
+# Rows of a matrix that is not kept which go into its fingerprint.
+_SAMPLE: Final = 64
+
+
+class StructuredDistribution(NamedTuple):
+    """A distribution that is applied by a structure of its own instead of a matrix."""
+
+    draw: Callable[[int, UIntArray, int], Any]
+    """draw(seed, features, F) returns the structure"""
+    project: Callable[[RowBlock, float, Any, FloatArray], None]
+    """project(rows, scale, structure, Z) writes the projections (n, F) to Z"""
+    fingerprint: Callable[[Any], int]
+    """fingerprint(structure) returns a checksum"""
+
+
+STRUCTURED: Final[dict[Distribution, StructuredDistribution]] = {
+    "very_sparse": StructuredDistribution(
+        draw_very_sparse, project_very_sparse, fingerprint_very_sparse
+    ),
+    "hadamard": StructuredDistribution(
+        draw_hadamard, project_hadamard, fingerprint_hadamard
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """K random projections: the recipe, and the matrix that follows from it."""
+    """K random projections: the parameters, and the matrix drawn from them."""
 
-    law: Distribution
+    distribution: Distribution
     seed: int
     features: UIntArray
     """(p,) the features' numbers"""
     K: int
     q: int
     R: SingleArray
-    """(p, F), drawn from the five above; without rows where it is not kept"""
-    longest: float
+    """(p, F), drawn from the five above; (0, F) where there is no matrix in memory"""
+    max_column_norm: float
     """largest Euclidean norm of a column of R"""
     structure: VerySparse | Hadamard | None = None
-    """what stands in R's place, for laws that have it"""
+    """what is applied instead of R, for the distributions in `STRUCTURED`"""
 
     @property
     def p(self) -> int:
@@ -37,34 +72,54 @@ class Projection:
         return self.features.shape[0]
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the recipe; the matrix is drawn again."""
-        return make_projection, (self.law, self.seed, self.features, self.K, self.q)
+        """Pickle the parameters; the matrix is drawn again."""
+        parameters = self.distribution, self.seed, self.features, self.K, self.q
+        return make_projection, parameters
 
     def __deepcopy__(self, _memo: object) -> "Projection":
-        """Share it: nothing in it ever changes."""
+        """Return the same object, since a projection never changes."""
         return self
 
     def same_as(self, other: "Projection") -> bool:
-        """Whether the two project every observation alike."""
+        """Whether both project every observation to the same numbers."""
         return (
-            (self.law, self.seed, self.K, self.q)
-            == (other.law, other.seed, other.K, other.q)
+            (self.distribution, self.seed, self.K, self.q)
+            == (other.distribution, other.seed, other.K, other.q)
         ) and np.array_equal(self.features, other.features)
 
 
 def make_projection(
-    law: Distribution, seed: int, features: UIntArray, K: int, q: int
+    distribution: Distribution, seed: int, features: UIntArray, K: int, q: int
 ) -> Projection:
     """Draw K projections of the given features to q dimensions."""
     F = K * q
-    unkept = np.empty((0, F), np.float32)
-    if law == "very_sparse":
-        very_sparse = draw_very_sparse(seed, features, F)
-        return Projection(law, seed, features, K, q, unkept, 0.0, very_sparse)
-    if law == "hadamard":
-        hadamard = draw_hadamard(seed, features, F)
-        return Projection(law, seed, features, K, q, unkept, 0.0, hadamard)
-    if features.shape[0] * F * unkept.itemsize > LARGEST_MATRIX:
-        return Projection(law, seed, features, K, q, unkept, 0.0)
-    R = draw(law, seed, features, K, q)
-    return Projection(law, seed, features, K, q, R, longest_column(R))
+    no_matrix = np.empty((0, F), np.float32)
+    parameters = distribution, seed, features, K, q
+    if distribution in STRUCTURED:
+        structure = STRUCTURED[distribution].draw(seed, features, F)
+        return Projection(*parameters, no_matrix, 0.0, structure)
+    if features.shape[0] * F * no_matrix.itemsize > LARGEST_MATRIX:
+        return Projection(*parameters, no_matrix, 0.0)
+    R = draw_matrix(*parameters)
+    return Projection(*parameters, R, max_column_norm(R))
+
+
+def fingerprint(projection: Projection) -> int:
+    """Return a checksum of the projections, the same on every machine.
+
+    Of a matrix that is not kept, and too large to be drawn for this, 64 rows count.
+    """
+    if projection.distribution in STRUCTURED:
+        structured = STRUCTURED[projection.distribution]
+        return structured.fingerprint(projection.structure)
+    if projection.R.shape[0] > 0:
+        return checksum([projection.R])
+    some = np.linspace(0, projection.p - 1, _SAMPLE).astype(np.int64)
+    rows = draw_matrix(
+        projection.distribution,
+        projection.seed,
+        projection.features[some],
+        projection.K,
+        projection.q,
+    )
+    return checksum([rows])

@@ -1,9 +1,9 @@
-"""Online bagging: each tree learns each row as often as a Poisson law of mean 1 says.
+"""Online bagging: each tree learns each row a Poisson(1) number of times.
 
 Oza & Russell, "Online bagging and boosting", 2001, as in MOA's OzaBag: the members'
 votes, scaled to sum to 1, are added. Members do not depend on one another, so a block
-of rows is passed through one member after the other while the member's leaves are at
-hand; votes are added in the members' order all the same.
+of rows is passed through one member after the other, which keeps the member's leaves in
+the cache; votes are added in the members' order.
 """
 
 from math import e, factorial
@@ -14,23 +14,28 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import philox
-from rpnb.core.trees.learning import NOWHERE, LeafPosition, pass_to_split, split_place
+from rpnb.core.trees.learning import (
+    NO_POSITION,
+    LeafPosition,
+    pass_to_split,
+    split_and_link,
+)
 from rpnb.core.trees.records import Forest, TreeParameters
 from rpnb.core.trees.splits import NO_SPLIT, Split
 from rpnb.core.trees.votes import largest
 
 # Rows that go through a member at a time.
 BLOCK = 256
-# Tells the draws of bagging from those of boosting with the same seed.
+# Makes the draws of bagging differ from those of boosting with the same seed.
 _PURPOSE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-# P(at most k) for k = 0 … 12 in units of 2⁻³²; 32 bits cannot tell 13 from more.
+# P(at most k) for k = 0 … 12 in units of 2⁻³²; 32 bits cannot represent more.
 _AT_MOST = np.cumsum([2.0**32 / (e * factorial(k)) for k in range(13)])
 
 
 class Draws(NamedTuple):
-    """The address of a pass's first random number."""
+    """Where the random numbers of a pass begin: seed, first tree and first row."""
 
     seed: np.uint64
     member: int
@@ -40,7 +45,7 @@ class Draws(NamedTuple):
 
 
 @compiled
-def fill_words(
+def fill_row_words(
     seed: np.uint64, purpose: np.uint64, member: int, row: int, words: UIntArray
 ) -> None:
     """Set `words` (n,) to 32 random bits for each of a member's rows from `row` on."""
@@ -62,12 +67,12 @@ def fill_words(
 def fill_poisson(
     seed: np.uint64, member: int, row: int, words: UIntArray, counts: FloatArray
 ) -> None:
-    """Set `counts` (n,) to draws from a Poisson law of mean 1, by inversion.
+    """Set `counts` (n,) to draws from the Poisson distribution of mean 1, by inversion.
 
-    The draw for a member and a row number depends on them and the seed alone. `words`
-    (n,) is working space.
+    A draw depends on the seed, the member and the row number only. `words` (n,) is
+    working space.
     """
-    fill_words(seed, _PURPOSE, member, row, words)
+    fill_row_words(seed, _PURPOSE, member, row, words)
     for i in range(words.shape[0]):
         place = np.float64(words[i]) + 0.5
         count = 0
@@ -91,7 +96,7 @@ def pass_bagging(
     The forest is written to, and what is returned shares its arrays unless it had to
     grow. Votes are added to `votes` (n, M); `y` (n,), the classes' numbers, and
     `weight`, (n,) or (1,) where all rows weigh the same, are read only if `learn`. A
-    row whose weight is not above 0 is tested and passed over.
+    row whose weight is not above 0 is tested but not learnt.
     """
     for start in range(0, X.shape[0], BLOCK):
         block = slice(start, start + BLOCK)
@@ -102,16 +107,16 @@ def pass_bagging(
         here = draws._replace(row=draws.row + start)
         k, row = 0, 0
         while k < forest.splits.shape[0]:
-            k, row, place, split = _pass_members(
+            k, row, place, split = _pass_bagged_rows(
                 forest, rules, here, X[block], y[block], weights, k, row, votes[block]
             )
             if split.attribute >= 0:
-                forest = split_place(forest, k, place, split)
+                forest = split_and_link(forest, k, place, split)
     return forest
 
 
 @compiled
-def _pass_members(
+def _pass_bagged_rows(
     forest: Forest,
     rules: TreeParameters,
     draws: Draws,
@@ -124,7 +129,7 @@ def _pass_members(
 ) -> tuple[int, int, LeafPosition, Split]:
     """Pass rows through the trees, from row `row` of tree k on, until a leaf is split.
 
-    Returned are the tree and the row to go on with, and the split.
+    Returns the tree and the row to resume with, and the split.
     """
     n = X.shape[0]
     words = np.empty(n, np.uint64)
@@ -139,7 +144,7 @@ def _pass_members(
         if split.attribute >= 0:
             return member, row, place, split
         row = 0
-    return forest.splits.shape[0], 0, NOWHERE, NO_SPLIT
+    return forest.splits.shape[0], 0, NO_POSITION, NO_SPLIT
 
 
 @compiled

@@ -1,12 +1,12 @@
-"""Online boosting: each tree learns a row the more often, the harder it was before.
+"""Online boosting: rows misclassified by earlier trees are learnt more often by later.
 
-Oza & Russell, "Online bagging and boosting", 2001, as in MOA's OzaBoost. A row enters
-with λ = 1. Member k learns it as often as a Poisson law of mean λ says, and is then
-asked for its class: λ grows for the next member if the answer is wrong and shrinks if
-it is right. In a vote a member's share of errors, weighted by λ, decides its influence;
-the first member that is no better than chance, or has made no error, ends the vote.
+Oza & Russell, "Online bagging and boosting", 2001, as in MOA's OzaBoost. A row starts
+with λ = 1. Member k learns it a Poisson(λ) number of times and then predicts it: for
+the next member λ grows if the prediction is wrong and shrinks if it is right. A
+member's weight in a vote follows from its error rate, weighted by λ; the first member
+with an error rate of at least one half, or of zero, ends the vote.
 
-Member k needs of the others only the λ that the member before hands on, so a block of
+Member k depends on the other members only by the λ of the member before, so a block of
 rows is passed through one member after the other, as in bagging.
 """
 
@@ -18,28 +18,28 @@ import numpy as np
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import fill_normal
-from rpnb.core.trees.bagging import BLOCK, Draws, fill_words
+from rpnb.core.trees.bagging import BLOCK, Draws, fill_row_words
 from rpnb.core.trees.learning import (
-    NOWHERE,
+    NO_POSITION,
     LeafPosition,
     descend,
-    learn_row,
-    split_place,
+    learn_at_leaf,
+    split_and_link,
 )
 from rpnb.core.trees.leaves import score_classes
 from rpnb.core.trees.records import Forest, TreeParameters, places
 from rpnb.core.trees.splits import NO_SPLIT, Split, attempt_split
 from rpnb.core.trees.votes import add_votes, largest_vote, votes_by_majority
 
-# Tells the draws of boosting from those of bagging with the same seed.
+# Makes the draws of boosting differ from those of bagging with the same seed.
 _PURPOSE = np.uint64(2)
 _CELL = 2.0**-32
-# From this mean on a Poisson law is replaced by a normal one.
+# From this mean on the Poisson distribution is approximated by a normal one.
 _LARGE_MEAN = 100.0
 
 
 class MemberAccuracy(NamedTuple):
-    """How K members have done."""
+    """Weights of the rows that each of K members classified right and wrong."""
 
     right: FloatArray
     """(K,) Σλ over the rows a member classified right once it had learnt them"""
@@ -50,29 +50,29 @@ class MemberAccuracy(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The rows that are on their way through the members."""
+    """State of the rows of a block between two members."""
 
     weight: FloatArray
     """Weight of each row"""
     seen: FloatArray
     """T: weight of all rows up to this one"""
     mean: FloatArray
-    """λ as the last member handed it on"""
+    """λ for the next member"""
     open: BoolArray
-    """Whether the vote on the row goes on"""
+    """Whether further members vote on the row"""
 
 
-def new_record(K: int) -> MemberAccuracy:
-    """Return the record of K members that have done nothing."""
+def new_member_accuracy(K: int) -> MemberAccuracy:
+    """Return the record of K members before the first row: zeros."""
     return MemberAccuracy(np.zeros(K), np.zeros(K), np.zeros(1))
 
 
 @compiled
 def draw_poisson(word: np.uint64, mean: float) -> float:
-    """Turn 32 random bits into a draw from a Poisson law, by inversion.
+    """Turn 32 random bits into a draw from a Poisson distribution, by inversion.
 
     It is the smallest k with Σ_{i≤k} meanⁱ/i! > U·e^mean, U uniform. From a mean of 100
-    on it is a normal number of that mean and variance, rounded down, and at least 0.
+    on it is a normal draw of that mean and variance, rounded down, and at least 0.
     """
     if mean >= _LARGE_MEAN:
         words = np.empty(1, np.int32)
@@ -84,7 +84,7 @@ def draw_poisson(word: np.uint64, mean: float) -> float:
     term = 1.0
     total = 1.0
     count = 0
-    # The bound on the count ends a sum that rounding keeps below its limit.
+    # The bound on the count ends the loop where rounding keeps the sum below `place`.
     while total <= place and count < 10.0 * _LARGE_MEAN:
         count += 1
         term *= mean / count
@@ -96,8 +96,8 @@ def draw_poisson(word: np.uint64, mean: float) -> float:
 def influence(right: float, wrong: float) -> float:
     """Return a member's weight in a vote, log((1 − e)/e); 0 ends the vote.
 
-    e is the share of `wrong`. A member without errors, like one that errs as often as
-    not, has no influence.
+    e is the share of `wrong`. The weight is 0 also for a member without errors, and
+    for one with e ≥ ½.
     """
     if wrong == 0.0 or wrong >= right:
         return 0.0
@@ -121,7 +121,7 @@ def pass_boosting(
     The forest and the record are written to, and the forest that is returned shares its
     arrays unless it had to grow. Votes are added to `votes` (n, M); `y` (n,), the
     classes' numbers, and `weight`, (n,) or (1,) where all rows weigh the same, are read
-    only if `learn`. A row whose weight is not above 0 is tested and passed over. If
+    only if `learn`. A row whose weight is not above 0 is tested but not learnt. If
     `pure`, a row is learnt with weight λ instead of a Poisson draw.
     """
     for start in range(0, X.shape[0], BLOCK):
@@ -140,7 +140,7 @@ def pass_boosting(
         here = draws._replace(row=draws.row + start)
         k, row, resume = 0, 0, False
         while k < forest.splits.shape[0]:
-            k, row, place, split = _pass_members(
+            k, row, place, split = _pass_boosted_rows(
                 forest,
                 record,
                 rules,
@@ -156,12 +156,12 @@ def pass_boosting(
             )
             resume = split.attribute >= 0
             if resume:
-                forest = split_place(forest, k, place, split)
+                forest = split_and_link(forest, k, place, split)
     return forest
 
 
 @compiled
-def _pass_members(
+def _pass_boosted_rows(
     forest: Forest,
     record: MemberAccuracy,
     rules: TreeParameters,
@@ -177,8 +177,8 @@ def _pass_members(
 ) -> tuple[int, int, LeafPosition, Split]:
     """Pass rows through the trees, from row `row` of tree k on, until a leaf is split.
 
-    Returned are the tree and the row to go on with, and the split. That row has been
-    learnt, but its tree has not been asked for its class again: `resume` says so.
+    Returns the tree and the row to resume with, and the split. That row has been
+    learnt, but not yet predicted again by the tree: the next call must have `resume`.
     """
     n = X.shape[0]
     words = np.empty(n, np.uint64)
@@ -187,9 +187,9 @@ def _pass_members(
     leaves = forest.leaves
     counts = leaves.counts
     observed = leaves.observed
-    laws = leaves.laws
+    densities = leaves.densities
     for member in range(k, forest.splits.shape[0]):
-        fill_words(draws.seed, _PURPOSE, draws.member + member, draws.row, words)
+        fill_row_words(draws.seed, _PURPOSE, draws.member + member, draws.row, words)
         first = member * places(forest)
         splits = forest.splits[member]
         for i in range(row, n):
@@ -216,10 +216,10 @@ def _pass_members(
                     )
                 times = mean if pure else draw_poisson(words[i], mean)
                 if w * times > 0.0:
-                    if learn_row(
+                    if learn_at_leaf(
                         counts,
                         observed,
-                        laws,
+                        densities,
                         leaf,
                         x,
                         y[i],
@@ -237,19 +237,21 @@ def _pass_members(
             if w > 0.0:
                 guess = largest_vote(counts, leaf, by_majority, scores)
                 is_right = guess == y[i]
-                block.mean[i] = _hand_on(record, member, is_right, mean, block.seen[i])
+                block.mean[i] = _next_mean(
+                    record, member, is_right, mean, block.seen[i]
+                )
         row = 0
-    return forest.splits.shape[0], 0, NOWHERE, NO_SPLIT
+    return forest.splits.shape[0], 0, NO_POSITION, NO_SPLIT
 
 
 @compiled
-def _hand_on(
+def _next_mean(
     record: MemberAccuracy, k: int, is_right: bool, mean: float, seen: float
 ) -> float:
-    """Note how member k did on a row with λ = `mean`; return λ for the next member."""
+    """Record whether member k was right on a row with λ = `mean`; return the next λ."""
     if mean == 0.0:
         return 0.0
-    tally = record.right if is_right else record.wrong
-    tally[k] += mean
-    total: float = tally[k]
+    totals = record.right if is_right else record.wrong
+    totals[k] += mean
+    total: float = totals[k]
     return mean * seen / (2.0 * total)

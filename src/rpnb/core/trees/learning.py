@@ -1,4 +1,4 @@
-"""The way of rows through a tree: down to a leaf, tested there, learnt there."""
+"""Passing rows through a tree: find the leaf, predict there, learn there."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from rpnb.core.trees.leaves import (
     count_class,
     finish_scores,
     observe_row,
-    refresh_laws,
+    refresh_leaf_densities,
     score_by_distance,
     total_weight,
 )
@@ -30,7 +30,7 @@ from rpnb.core.trees.votes import add_votes, largest, votes_by_majority
 
 
 class LeafPosition(NamedTuple):
-    """Where a row ends up in a tree."""
+    """The leaf that a row reaches in a tree, and the leaf's parent."""
 
     leaf: int
     """Number of the leaf in its tree"""
@@ -40,12 +40,12 @@ class LeafPosition(NamedTuple):
     """Whether the leaf is the left one of its parent's children"""
 
 
-NOWHERE = LeafPosition(-1, -1, False)
+NO_POSITION = LeafPosition(-1, -1, False)
 
 
 @compiled
 def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> LeafPosition:
-    """Return the place of x (p,) in the tree whose places begin with `first`."""
+    """Return the leaf that x (p,) reaches in the tree whose places begin at `first`."""
     child = 0 if splits > 0 else -1
     node = -1
     is_left = False
@@ -59,10 +59,10 @@ def descend(nodes: Nodes, first: int, splits: int, x: FloatArray) -> LeafPositio
 
 
 @compiled
-def learn_row(
+def learn_at_leaf(
     counts: LeafCounts,
     observed: LeafMoments,
-    laws: LeafDensities,
+    densities: LeafDensities,
     leaf: int,
     x: FloatArray,
     y: int,
@@ -78,10 +78,12 @@ def learn_row(
         count_class(counts, leaf, y, weight)
         return False
     if rules.leaf == LEAF_ADAPTIVE:
-        _tally(counts, leaf, y, weight, scores)
+        _count_correct(counts, leaf, y, weight, scores)
     count_class(counts, leaf, y, weight)
     observe_row(observed, leaf, y, x, weight)
-    refresh_laws(laws, observed, leaf, y, counts.class_weight[leaf, y], rules.density)
+    refresh_leaf_densities(
+        densities, observed, leaf, y, counts.class_weight[leaf, y], rules.density
+    )
     total = total_weight(counts, leaf)
     due = rules.grows and total - counts.checked[leaf] >= rules.grace
     if due:
@@ -90,13 +92,12 @@ def learn_row(
 
 
 @compiled
-def _tally(
+def _count_correct(
     counts: LeafCounts, leaf: int, y: int, weight: float, scores: FloatArray
 ) -> None:
-    """Note which of the largest class and naive Bayes would have been right.
+    """Count whether the majority class, and whether naive Bayes, predicts class y.
 
-    While nothing has been seen no class is the largest, but naive Bayes, asked for its
-    best vote, names the first class.
+    At an empty leaf there is no majority class, but naive Bayes predicts class 0.
     """
     slots = counts.slots[leaf]
     if largest(counts.class_weight[leaf], slots, -1) == y:
@@ -105,8 +106,11 @@ def _tally(
         counts.bayes_right[leaf] += weight
 
 
-def split_place(forest: Forest, k: int, place: LeafPosition, split: Split) -> Forest:
-    """Split a leaf of tree k; return the forest, which is another if it had to grow."""
+def split_and_link(forest: Forest, k: int, place: LeafPosition, split: Split) -> Forest:
+    """Split a leaf of tree k and link the new node to its parent; return the forest.
+
+    The forest that is returned is a new one if it had to grow.
+    """
     if forest.splits[k] + 2 > places(forest):
         forest = with_more_places(forest)
     node = split_leaf(forest, k, place.leaf, split)
@@ -135,7 +139,7 @@ def pass_tree(
     while row < X.shape[0]:
         row, place, split = pass_to_split(forest, k, rules, X, y, weight, row, votes)
         if split.attribute >= 0:
-            forest = split_place(forest, k, place, split)
+            forest = split_and_link(forest, k, place, split)
     return forest
 
 
@@ -152,15 +156,15 @@ def pass_to_split(
 ) -> tuple[int, LeafPosition, Split]:
     """Pass rows through tree k from `row` on until one of them makes a leaf split.
 
-    Returned are the row to go on with, and the split. The loop reads the forest through
-    names bound before it, and calls functions that need few of its arrays: to pass a
-    whole forest costs as much as a vote.
+    Returns the row to resume with, the leaf and the split. The loop reads the forest
+    through variables bound before it, and calls functions with few of its arrays:
+    passing a whole forest to a function costs as much as a vote.
     """
     nodes = forest.nodes
     leaves = forest.leaves
     counts = leaves.counts
     observed = leaves.observed
-    laws = leaves.laws
+    densities = leaves.densities
     scores = np.empty(votes.shape[1])
     shares = np.empty(votes.shape[1])
     first = k * places(forest)
@@ -173,16 +177,16 @@ def pass_to_split(
         by_majority = votes_by_majority(counts, leaf, rules.leaf)
         if not by_majority or (w > 0.0 and rules.leaf == LEAF_ADAPTIVE):
             slots = counts.slots[leaf]
-            if not score_by_distance(laws, leaf, slots, x, scores):
+            if not score_by_distance(densities, leaf, slots, x, scores):
                 finish_scores(leaves, leaf, x, rules.density, scores)
         add_votes(
             counts, leaf, by_majority, scores, rules.density, 1.0, shares, votes[i]
         )
-        if w > 0.0 and learn_row(
-            counts, observed, laws, leaf, x, y[i], w, rules, scores
+        if w > 0.0 and learn_at_leaf(
+            counts, observed, densities, leaf, x, y[i], w, rules, scores
         ):
             split = attempt_split(leaves, leaf, rules)
             counts.frozen[leaf] = split.freeze
             if split.attribute >= 0:
                 return i + 1, place, split
-    return X.shape[0], NOWHERE, NO_SPLIT
+    return X.shape[0], NO_POSITION, NO_SPLIT

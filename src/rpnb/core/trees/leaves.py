@@ -1,12 +1,12 @@
-"""What a leaf observes, and how naive Bayes scores the classes there.
+"""The statistics of a leaf, and the naive Bayes scores of the classes there.
 
 The score of class c is log N_c + Σ_j log density_j(x_j | c), with a normal density for
-each attribute. A leaf keeps, for each class, all of this sum that does not depend on x,
-so that a score is `peak` − Σ_j (x_j − μ_j)²·precision_j. Three things do not fit this
-form: an attribute without variance, whose density is 1 at its only value and 0
+each attribute. A leaf keeps, for each class, the part of this sum that does not depend
+on x, so that a score is `peak` − Σ_j (x_j − μ_j)²·precision_j. Three cases need other
+formulas: an attribute without variance, whose density is 1 at its only value and 0
 elsewhere; a class not seen since the leaf began, whose density is 0; and, with
-`DENSITY_PRODUCT`, products that may leave the range of doubles. The last two are beyond
-the class's `limit`.
+`DENSITY_PRODUCT`, products that may leave the range of doubles. The last two are
+recognised by the class's `limit`.
 """
 
 from math import exp, log, sqrt
@@ -36,25 +36,25 @@ SAFE = 700.0
 _LOG_TOTAL = 64.0
 
 
-def begin_leaf(leaves: Leaves, leaf: int, class_weight: FloatArray, slots: int) -> None:
-    """Make `leaf` a leaf that has observed nothing and expects these class weights."""
-    counts, observed, laws = leaves
-    for field in (*counts, *observed, *laws):
+def reset_leaf(leaves: Leaves, leaf: int, class_weight: FloatArray, slots: int) -> None:
+    """Reset `leaf` to a leaf without observations that has these class weights."""
+    counts, observed, densities = leaves
+    for field in (*counts, *observed, *densities):
         field[leaf] = 0
     counts.slots[leaf] = slots
     counts.class_weight[leaf] = class_weight
     counts.checked[leaf] = total_weight(counts, leaf)
-    laws.limit[leaf] = -np.inf
-    laws.peak[leaf] = -np.inf
-    np.log(class_weight, out=laws.peak[leaf], where=class_weight > 0.0)
+    densities.limit[leaf] = -np.inf
+    densities.peak[leaf] = -np.inf
+    np.log(class_weight, out=densities.peak[leaf], where=class_weight > 0.0)
 
 
 @compiled
 def total_weight(counts: LeafCounts, leaf: int) -> float:
     """Return ΣN, added in the order of the classes.
 
-    A running sum would be cheaper, but would round otherwise: whether a leaf has gained
-    200 since its last attempt to split must come out as in MOA.
+    A running sum would be cheaper but would round differently, and whether a leaf has
+    gained 200 since its last attempt to split must be decided as in MOA.
     """
     total = 0.0
     for m in range(counts.slots[leaf]):
@@ -104,18 +104,18 @@ def variance_of(observed: LeafMoments, leaf: int, m: int, j: int) -> float:
 
 
 @compiled
-def refresh_laws(
-    laws: LeafDensities,
+def refresh_leaf_densities(
+    densities: LeafDensities,
     observed: LeafMoments,
     leaf: int,
     m: int,
     class_weight: float,
     density: int,
 ) -> None:
-    """Derive the laws of class m, after its weight and its Gaussians have changed."""
+    """Derive the density of class m, after its weight or its moments have changed."""
     log_weight = log(class_weight)
     peak = log_weight
-    reach = abs(log_weight) + _LOG_TOTAL
+    spread = abs(log_weight) + _LOG_TOTAL
     flat = 0
     extreme = False
     for j in range(observed.mean.shape[2]):
@@ -130,19 +130,19 @@ def refresh_laws(
         else:
             flat += 1
         peak += normaliser
-        reach += abs(normaliser)
-        laws.centre[leaf, j, m] = observed.mean[leaf, m, j]
-        laws.precision[leaf, j, m] = precision
-        laws.normaliser[leaf, m, j] = normaliser
-    laws.peak[leaf, m] = peak
-    laws.flat[leaf, m] = flat
+        spread += abs(normaliser)
+        densities.centre[leaf, j, m] = observed.mean[leaf, m, j]
+        densities.precision[leaf, j, m] = precision
+        densities.normaliser[leaf, m, j] = normaliser
+    densities.peak[leaf, m] = peak
+    densities.flat[leaf, m] = flat
     if extreme:
-        laws.limit[leaf, m] = -np.inf
+        densities.limit[leaf, m] = -np.inf
     elif density == DENSITY_LOG:
-        laws.limit[leaf, m] = np.inf
+        densities.limit[leaf, m] = np.inf
     else:
-        # No partial product lies further from 1 than e^(reach + distance).
-        laws.limit[leaf, m] = SAFE - reach
+        # No partial product lies further from 1 than e^(spread + distance).
+        densities.limit[leaf, m] = SAFE - spread
 
 
 @compiled
@@ -153,30 +153,32 @@ def score_classes(
 
     Only classes that have a slot at the leaf are scored. A vote of 0 scores −∞.
     """
-    if not score_by_distance(leaves.laws, leaf, leaves.counts.slots[leaf], x, scores):
+    if not score_by_distance(
+        leaves.densities, leaf, leaves.counts.slots[leaf], x, scores
+    ):
         finish_scores(leaves, leaf, x, density, scores)
 
 
 @compiled
 def score_by_distance(
-    laws: LeafDensities, leaf: int, slots: int, x: FloatArray, scores: FloatArray
+    densities: LeafDensities, leaf: int, slots: int, x: FloatArray, scores: FloatArray
 ) -> bool:
     """Do what `score_classes` does if nothing is flat or beyond limits; return whether.
 
-    Otherwise `scores` holds distances, for `finish_scores` to go on with.
+    Otherwise `scores` holds distances, from which `finish_scores` continues.
     """
     for m in range(slots):
         scores[m] = 0.0
     for j in range(x.shape[0]):
         for m in range(slots):
-            delta = x[j] - laws.centre[leaf, j, m]
-            scores[m] += delta * delta * laws.precision[leaf, j, m]
+            delta = x[j] - densities.centre[leaf, j, m]
+            scores[m] += delta * delta * densities.precision[leaf, j, m]
     odd = 0
     for m in range(slots):
-        odd += (not scores[m] <= laws.limit[leaf, m]) + laws.flat[leaf, m]
+        odd += (not scores[m] <= densities.limit[leaf, m]) + densities.flat[leaf, m]
     if odd == 0:
         for m in range(slots):
-            scores[m] = laws.peak[leaf, m] - scores[m]
+            scores[m] = densities.peak[leaf, m] - scores[m]
     return odd == 0
 
 
@@ -185,24 +187,27 @@ def finish_scores(
     leaves: Leaves, leaf: int, x: FloatArray, density: int, scores: FloatArray
 ) -> None:
     """Turn distances into scores where `score_by_distance` could not."""
-    laws = leaves.laws
+    densities = leaves.densities
     fresh = True
     for m in range(leaves.counts.slots[leaf]):
         fresh = fresh and leaves.observed.weight[leaf, m] == 0.0
     for m in range(leaves.counts.slots[leaf]):
         # Before a leaf has observed anything, every density is 1.
-        if fresh or scores[m] <= laws.limit[leaf, m]:
-            differs = laws.flat[leaf, m] > 0 and _differs(laws, leaf, m, x)
-            scores[m] = -np.inf if differs else laws.peak[leaf, m] - scores[m]
+        if fresh or scores[m] <= densities.limit[leaf, m]:
+            differs = densities.flat[leaf, m] > 0 and _differs(densities, leaf, m, x)
+            scores[m] = -np.inf if differs else densities.peak[leaf, m] - scores[m]
         else:
             scores[m] = score_by_factors(leaves, leaf, m, x, density)
 
 
 @compiled
-def _differs(laws: LeafDensities, leaf: int, m: int, x: FloatArray) -> bool:
+def _differs(densities: LeafDensities, leaf: int, m: int, x: FloatArray) -> bool:
     """Whether x has another value where an attribute of class m has only one."""
     for j in range(x.shape[0]):
-        if laws.precision[leaf, j, m] == 0.0 and x[j] != laws.centre[leaf, j, m]:
+        if (
+            densities.precision[leaf, j, m] == 0.0
+            and x[j] != densities.centre[leaf, j, m]
+        ):
             return True
     return False
 
@@ -212,20 +217,20 @@ def score_by_factors(
     leaves: Leaves, leaf: int, m: int, x: FloatArray, density: int
 ) -> float:
     """Return the score of class m, attribute by attribute."""
-    counts, observed, laws = leaves
+    counts, observed, densities = leaves
     if observed.weight[leaf, m] == 0.0:
         return -np.inf
     log_weight = log(counts.class_weight[leaf, m])
     if density == DENSITY_LOG:
-        return _sum_of_logs(laws, observed, leaf, m, x, log_weight)
+        return _sum_of_logs(densities, observed, leaf, m, x, log_weight)
     log_total = log(total_weight(counts, leaf))
     log_prior = log_weight - log_total
-    return _log_of_product(laws, observed, leaf, m, x, log_prior) + log_total
+    return _log_of_product(densities, observed, leaf, m, x, log_prior) + log_total
 
 
 @compiled
 def _sum_of_logs(
-    laws: LeafDensities,
+    densities: LeafDensities,
     observed: LeafMoments,
     leaf: int,
     m: int,
@@ -235,9 +240,9 @@ def _sum_of_logs(
     """Return `score` plus the log densities of x under class m."""
     for j in range(x.shape[0]):
         delta = x[j] - observed.mean[leaf, m, j]
-        precision = laws.precision[leaf, j, m]
+        precision = densities.precision[leaf, j, m]
         if precision > 0.0:
-            score += laws.normaliser[leaf, m, j] - delta * delta * precision
+            score += densities.normaliser[leaf, m, j] - delta * delta * precision
             continue
         variance = variance_of(observed, leaf, m, j)
         if variance > 0.0:
@@ -250,7 +255,7 @@ def _sum_of_logs(
 
 @compiled
 def _log_of_product(
-    laws: LeafDensities,
+    densities: LeafDensities,
     observed: LeafMoments,
     leaf: int,
     m: int,
@@ -260,18 +265,18 @@ def _log_of_product(
     """Return the log of e^score times the densities of x, multiplied in doubles.
 
     While the product and the next density are well within the range of doubles, adding
-    logarithms gives the product's logarithm to some 1e-13. Near the ends of the range,
-    where products lose digits, become 0 or overflow, and where the smallest double
-    survives every factor above ½, the doubles are in fact multiplied.
+    logarithms gives the product's logarithm to about 1e-13. Near the ends of the range,
+    where products lose digits, become 0 or overflow, or stay at the smallest double
+    after factors above ½, the doubles themselves are multiplied.
     """
     product = 1.0
     in_doubles = False
     for j in range(x.shape[0]):
         delta = x[j] - observed.mean[leaf, m, j]
-        precision = laws.precision[leaf, j, m]
+        precision = densities.precision[leaf, j, m]
         if not in_doubles and precision > 0.0:
             distance = delta * delta * precision
-            factor = laws.normaliser[leaf, m, j] - distance
+            factor = densities.normaliser[leaf, m, j] - distance
             if distance < SAFE and abs(factor) < SAFE and abs(score + factor) < SAFE:
                 score += factor
                 continue

@@ -1,11 +1,11 @@
-"""Hoeffding trees in arrays: the records, how they start, grow and meet a new class.
+"""Hoeffding trees in arrays: the records, how they start, grow and get a new class.
 
 A forest holds K trees in two pools: inner nodes, and leaves with all that a leaf has
 observed. Each tree has C places in either pool, tree k those from k·C on, and fills
 them in the order of its splits. A child of a node is named by a number: r ≥ 0 is the
 tree's inner node r, and r < 0 its leaf −1 − r. When a tree has filled its places, C is
-doubled for all. Where a tree's nodes lie thus depends on nothing but the rows it has
-learnt, and since the records hold arrays and nothing else, saving these saves a forest.
+doubled for all. So the positions of a tree's nodes depend only on the rows it has
+learnt, and since the records hold only arrays, saving these saves a forest.
 
 The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
 "Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA:
@@ -47,7 +47,7 @@ class TreeParameters(NamedTuple):
     confidence: float = 1e-7
     """δ, the probability of a wrong choice that one attempt accepts"""
     tie: float = 0.05
-    """τ: once the Hoeffding bound is below it, the best attribute is taken as it is"""
+    """τ: once the Hoeffding bound is below it, the best attribute is always taken"""
     bins: int = 10
     """Thresholds tried on each attribute"""
 
@@ -71,11 +71,11 @@ class LeafCounts(NamedTuple):
     slots: IntArray
     """(L,) 1 + the highest class seen at the leaf: how many classes get a vote"""
     class_weight: FloatArray
-    """(L, M) N: weight of each class, what a parent handed down included"""
+    """(L, M) N: weight of each class, including that estimated when the leaf began"""
     majority_right: FloatArray
-    """(L,) weight of the rows of which the largest class was right"""
+    """(L,) weight of the rows that the majority class predicted right"""
     bayes_right: FloatArray
-    """(L,) weight of the rows of which naive Bayes was right"""
+    """(L,) weight of the rows that naive Bayes predicted right"""
     checked: FloatArray
     """(L,) ΣN at the last attempt to split"""
     frozen: BoolArray
@@ -83,7 +83,7 @@ class LeafCounts(NamedTuple):
 
 
 class LeafMoments(NamedTuple):
-    """What each of L leaves has seen of each class since the leaf began."""
+    """Moments and ranges of each class at each of L leaves since the leaf began."""
 
     weight: FloatArray
     """(L, M) W: weight of the rows"""
@@ -98,10 +98,10 @@ class LeafMoments(NamedTuple):
 
 
 class LeafDensities(NamedTuple):
-    """The classes' normal laws at each of L leaves, as votes read them.
+    """The classes' normal densities at each of L leaves, as votes read them.
 
-    They follow from what was counted and observed, and are kept so that a vote takes
-    four operations for each attribute and class.
+    They are derived from counts and moments, and kept so that a vote takes four
+    operations per attribute and class.
     """
 
     centre: FloatArray
@@ -124,7 +124,7 @@ class Leaves(NamedTuple):
 
     counts: LeafCounts
     observed: LeafMoments
-    laws: LeafDensities
+    densities: LeafDensities
 
 
 class Forest(NamedTuple):
@@ -137,7 +137,7 @@ class Forest(NamedTuple):
 
 
 def new_forest(K: int, M: int, p: int) -> Forest:
-    """Return K trees that have seen nothing: one empty leaf each."""
+    """Return K trees before the first row: one empty leaf each."""
     L = K
     nodes = Nodes(
         attribute=np.zeros(L, np.int64),
@@ -160,7 +160,7 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         low=np.zeros((L, M, p)),
         high=np.zeros((L, M, p)),
     )
-    laws = LeafDensities(
+    densities = LeafDensities(
         centre=np.zeros((L, p, M)),
         precision=np.zeros((L, p, M)),
         normaliser=np.zeros((L, M, p)),
@@ -168,30 +168,30 @@ def new_forest(K: int, M: int, p: int) -> Forest:
         flat=np.zeros((L, M), np.int64),
         limit=np.full((L, M), -np.inf),
     )
-    return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, laws))
+    return Forest(np.zeros(K, np.int64), nodes, Leaves(counts, observed, densities))
 
 
-def insert_class(forest: Forest, m: int) -> Forest:
-    """Return the forest with a class put in before class m, or at the end if m = M.
+def insert_forest_class(forest: Forest, m: int) -> Forest:
+    """Return the forest with a class inserted before class m, or at the end if m = M.
 
-    The classes from m on move up by one. It is as if the new class had been known from
-    the start and never seen: a leaf that has seen a higher class has one slot more.
+    The numbers of the classes from m on grow by one. The result is as if the new class
+    had always been known: a leaf that has seen a higher class has one slot more.
     """
-    counts, observed, laws = forest.leaves
+    counts, observed, densities = forest.leaves
     counts = counts._replace(
         slots=counts.slots + (counts.slots > m),
         class_weight=np.insert(counts.class_weight, m, 0.0, axis=1),
     )
     observed = LeafMoments(*[np.insert(field, m, 0.0, axis=1) for field in observed])
-    laws = LeafDensities(
-        centre=np.insert(laws.centre, m, 0.0, axis=2),
-        precision=np.insert(laws.precision, m, 0.0, axis=2),
-        normaliser=np.insert(laws.normaliser, m, 0.0, axis=1),
-        peak=np.insert(laws.peak, m, -np.inf, axis=1),
-        flat=np.insert(laws.flat, m, 0, axis=1),
-        limit=np.insert(laws.limit, m, -np.inf, axis=1),
+    densities = LeafDensities(
+        centre=np.insert(densities.centre, m, 0.0, axis=2),
+        precision=np.insert(densities.precision, m, 0.0, axis=2),
+        normaliser=np.insert(densities.normaliser, m, 0.0, axis=1),
+        peak=np.insert(densities.peak, m, -np.inf, axis=1),
+        flat=np.insert(densities.flat, m, 0, axis=1),
+        limit=np.insert(densities.limit, m, -np.inf, axis=1),
     )
-    return forest._replace(leaves=Leaves(counts, observed, laws))
+    return forest._replace(leaves=Leaves(counts, observed, densities))
 
 
 @compiled
@@ -210,13 +210,13 @@ def with_more_places(forest: Forest) -> Forest:
         new = np.concatenate((old, np.zeros_like(old)), axis=1)
         return new.reshape(-1, *array.shape[1:])
 
-    counts, observed, laws = forest.leaves
+    counts, observed, densities = forest.leaves
     return Forest(
         forest.splits,
         Nodes(*map(doubled, forest.nodes)),
         Leaves(
             LeafCounts(*map(doubled, counts)),
             LeafMoments(*map(doubled, observed)),
-            LeafDensities(*map(doubled, laws)),
+            LeafDensities(*map(doubled, densities)),
         ),
     )

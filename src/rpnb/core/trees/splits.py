@@ -1,9 +1,9 @@
 """Whether and where a leaf is split.
 
 Each attribute is tried at thresholds evenly spaced between the smallest and the largest
-value seen. The classes' Gaussians tell how much of each class lies on either side, and
-the information gained about the class is the threshold's merit. The best attribute is
-taken when it leads by more than the Hoeffding bound.
+value seen. The classes' normal densities estimate how much of each class lies on either
+side; the merit of a threshold is its information gain. The best attribute is taken when
+it leads by more than the Hoeffding bound.
 """
 
 from math import erfc, log, sqrt
@@ -13,7 +13,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.trees.leaves import begin_leaf, total_weight, variance_of
+from rpnb.core.trees.leaves import reset_leaf, total_weight, variance_of
 from rpnb.core.trees.records import Forest, LeafMoments, Leaves, TreeParameters, places
 
 # Both sides of a split hold more than this share of the weight.
@@ -23,7 +23,7 @@ _LOG_TWO = log(2.0)
 
 
 class Split(NamedTuple):
-    """The outcome of an attempt."""
+    """The outcome of an attempt to split a leaf."""
 
     attribute: int
     """The attribute to split on, −1 for none"""
@@ -42,7 +42,7 @@ def attempt_split(leaves: Leaves, leaf: int, rules: TreeParameters) -> Split:
     With n = ΣN and R the logarithm to base 2 of the number of class slots, at least 2,
     ε = √(R² ln(1/δ)/(2n)). The best attribute is taken if it leads the second best by
     more than ε, or if ε < τ. Not to split competes with merit −∞. Of attributes with
-    equal merits the last is best. A leaf of one class is left as it is.
+    equal merits the last is best. A leaf of one class is not split.
     """
     counts = leaves.counts
     observed = leaves.observed
@@ -85,6 +85,7 @@ def attempt_split(leaves: Leaves, leaf: int, rules: TreeParameters) -> Split:
 
 @compiled
 def _number_of_classes(weights: FloatArray) -> int:
+    """Return how many classes have a weight other than zero."""
     count = 0
     for weight in weights:
         count += weight != 0.0
@@ -186,12 +187,12 @@ def weight_below(
 ) -> float:
     """Estimate the weight of class m for which attribute j is ≤ z.
 
-    Where z lies within the class's range, by its normal law: W·Φ((z − μ)/σ). MOA takes
-    off the density at z and adds it again, which costs digits, all of them if σ is near
-    1e-16. Its last digits differ in any case, so that a leaf which starts with such a
-    weight may reach its next attempt to split one row earlier or later. Of a class
-    without variance, whose rows differ only if they weigh at most 1 together, MOA puts
-    all on the side where the mean is not.
+    Where z lies within the class's range, by its normal density: W·Φ((z − μ)/σ). MOA
+    subtracts the density at z and adds it again, which costs digits, all of them if σ
+    is near 1e-16. Its last digits differ in any case, so that a leaf which starts with
+    such a weight may reach its next attempt to split one row earlier or later. For a
+    class without variance, whose rows differ only if their total weight is at most 1,
+    MOA puts all weight on the side where the mean is not.
     """
     weight: float = observed.weight[leaf, m]
     if z < observed.low[leaf, m, j]:
@@ -205,7 +206,7 @@ def weight_below(
 
 
 @compiled
-def divide(
+def divide_classes(
     observed: LeafMoments,
     leaf: int,
     j: int,
@@ -215,8 +216,8 @@ def divide(
 ) -> tuple[int, int]:
     """Set `left` and `right` (M,) to the class weights where attribute j ≤ z and > z.
 
-    Returned are the slots on either side. A class has one on a side unless its range
-    lies wholly on the other.
+    Returns the number of slots on either side. A class has a slot on a side unless its
+    range lies entirely on the other.
     """
     slots_left = 0
     slots_right = 0
@@ -236,21 +237,24 @@ def divide(
 def split_leaf(forest: Forest, k: int, leaf: int, split: Split) -> int:
     """Make a node of tree k from its leaf; return its number, for the parent to link.
 
-    The leaf itself begins anew as the left child, and the right child is a new leaf.
-    Both expect the class weights that are estimated for their side. There must be room.
+    The leaf itself is reset to be the left child, and the right child is a new leaf.
+    Both start with the class weights estimated for their side. The forest must have a
+    free place.
     """
     nodes, leaves = forest.nodes, forest.leaves
     first = k * places(forest)
     j, z = split.attribute, split.threshold
     left = np.zeros(leaves.observed.weight.shape[1])
     right = np.zeros_like(left)
-    slots_left, slots_right = divide(leaves.observed, first + leaf, j, z, left, right)
+    slots_left, slots_right = divide_classes(
+        leaves.observed, first + leaf, j, z, left, right
+    )
     node = int(forest.splits[k])
     forest.splits[k] += 1
     nodes.attribute[first + node] = j
     nodes.threshold[first + node] = z
     nodes.left[first + node] = -1 - leaf
     nodes.right[first + node] = -1 - (node + 1)
-    begin_leaf(leaves, first + leaf, left, slots_left)
-    begin_leaf(leaves, first + node + 1, right, slots_right)
+    reset_leaf(leaves, first + leaf, left, slots_left)
+    reset_leaf(leaves, first + node + 1, right, slots_right)
     return node

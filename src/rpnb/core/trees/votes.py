@@ -1,4 +1,4 @@
-"""The votes of a leaf: its class weights, or what naive Bayes makes of a row."""
+"""The votes of a leaf: its class weights, or the naive Bayes scores of a row."""
 
 from math import log
 
@@ -17,10 +17,10 @@ from rpnb.core.trees.records import (
 
 @compiled
 def largest(values: FloatArray, count: int, otherwise: int) -> int:
-    """Return the place of the largest of the first values, the first of equals.
+    """Return the index of the largest of the first `count` values, the first of equals.
 
-    It is `otherwise` if `count` is 0. As in MOA, nothing is larger than a NaN in the
-    first place, and a NaN elsewhere is larger than nothing.
+    Returns `otherwise` if `count` is 0. As in MOA, a NaN at index 0 is the largest, and
+    a NaN elsewhere is never the largest.
     """
     best = otherwise
     for m in range(count):
@@ -61,7 +61,7 @@ def add_votes(
     shares: FloatArray,
     votes: FloatArray,
 ) -> None:
-    """Add to `votes` (M,) those of the leaf, scaled so that they sum to `factor`.
+    """Add the votes of the leaf, scaled to sum to `factor`, to `votes` (M,).
 
     Votes that sum to 0 or to NaN are left out. With `DENSITY_PRODUCT` the votes are, as
     in MOA, multiplied by 1 over their sum: where this is 0 or ∞, because products have

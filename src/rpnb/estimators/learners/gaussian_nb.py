@@ -15,7 +15,7 @@ from rpnb.core.bayes.naive_bayes import (
     naive_bayes_scores,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.estimators.blocks import blocks
+from rpnb.core.kernels.rows import row_blocks
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.weights import weight_of
@@ -85,7 +85,7 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
         """Return the log posterior of each class for each row (n, M)."""
         rows = self._rows_to_predict(X)
         out = np.empty((rows.shape[0], self.classes_.shape[0]))
-        for part in blocks(rows.shape[0]):
+        for part in row_blocks(rows.shape[0]):
             naive_bayes_scores(self._state.state, as_block(rows[part]), out[part])
         return log_posteriors(out)
 
@@ -122,7 +122,7 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
     ) -> None:
         if labels is None:
             labels = np.empty(y.shape[0], np.int64)
-        for rows in blocks(y.shape[0]):
+        for rows in row_blocks(y.shape[0]):
             part = weight_of(weight, rows)
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, y[rows], part, True, labels[rows])
@@ -130,7 +130,7 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
 
     def _classify(self, state: GaussianNBState, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
-        for rows in blocks(X.shape[0]):
+        for rows in row_blocks(X.shape[0]):
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, _NO_LABELS, _ONE, False, labels[rows])
         return labels

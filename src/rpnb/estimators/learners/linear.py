@@ -1,7 +1,7 @@
 """What the linear learners share as estimators: their two forms, state and sparsity.
 
 They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
-of each is beside its step, in `rpnb.core.linear.steps` and `.confidence`.
+of each is beside its step, in `rpnb.core.linear.algorithms` and `.confidence`.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import as_rows
+from rpnb.core.kernels.rows import as_rows, row_blocks
 from rpnb.core.linear.algorithms import (
     ALGORITHMS,
     MULTICLASS,
     LinearAlgorithm,
     keeps_covariance,
-    rule,
+    make_algorithm,
 )
 from rpnb.core.linear.kernel import linear_pass, linear_scores
 from rpnb.core.linear.state import (
     ROUNDS,
     UPDATES,
     LinearState,
+    arrange_linear_classes,
     blank_state,
     copy_state,
 )
-from rpnb.estimators.blocks import blocks
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_real
 from rpnb.estimators.posteriors import decisions
@@ -123,7 +123,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
 
     def _new_learner(self, two_class: bool, M: int, p: int) -> LinearLearner:
         """Return the learner that has seen nothing."""
-        chosen = rule(
+        chosen = make_algorithm(
             ALGORITHMS[self._algorithm()],
             two_class=two_class,
             libol=self.libol,
@@ -144,7 +144,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 f"{type(self).__name__} was started with two classes and cannot take "
                 f"in another: {classes.tolist()}; " + self._how_to_start_with_more()
             )
-        linear = _rearrange_weights(state.state, source)
+        linear = arrange_linear_classes(state.state, source)
         linear.eligible[declared] = True
         return LinearLearner(state.rule, linear)
 
@@ -180,7 +180,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         labels: IntArray,
     ) -> None:
         """Predict rows into `labels`, and learn each after its prediction if asked."""
-        for rows in blocks(X.shape[0]):
+        for rows in row_blocks(X.shape[0]):
             target = y[rows] if learn else _NO_LABELS
             linear_pass(
                 state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
@@ -227,23 +227,13 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         rows = self._rows_to_predict(X)
         learner = self._state
         out = np.empty((rows.shape[0], learner.state.W.shape[0]))
-        for part in blocks(rows.shape[0]):
+        for part in row_blocks(rows.shape[0]):
             linear_scores(learner.rule, learner.state, as_rows(rows[part]), out[part])
         if learner.rule.two_class:
             # The first class is +1 to the learner, and negative to scikit-learn.
             return -out[:, 0]
         out[:, ~learner.state.eligible] = -np.inf
         return decisions(out)
-
-
-def _rearrange_weights(state: LinearState, source: IntArray) -> LinearState:
-    """Return a copy whose row m of the weights is row source[m], or zero if −1."""
-    old = source >= 0
-    W = np.zeros((source.shape[0], state.W.shape[1]))
-    eligible = np.zeros(source.shape[0], np.bool_)
-    W[old] = state.W[source[old]]
-    eligible[old] = state.eligible[source[old]]
-    return copy_state(state)._replace(W=W, eligible=eligible)
 
 
 def check_C(C: Any) -> float:

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from rpnb.core.bayes.online_bayes import (
     ClassCovariances,
-    insert_ellipsoid,
-    new_ellipsoids,
+    insert_covariance,
+    new_covariances,
     pass_online_bayes,
 )
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.estimators.blocks import blocks
+from rpnb.core.kernels.rows import row_blocks
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice
 from rpnb.estimators.checks.weights import weight_of
@@ -105,7 +105,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     ) -> FloatArray:
         """Predict rows into `labels`, learn as `learn` says; return scores (n, M)."""
         scores = np.empty((X.shape[0], state.classes.weight.shape[0]))
-        for rows in blocks(X.shape[0]):
+        for rows in row_blocks(X.shape[0]):
             updates = pass_online_bayes(
                 state.classes,
                 as_block(X[rows]),
@@ -124,7 +124,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         self, p: int, classes: LabelArray, declared: IntArray
     ) -> OnlineBayesState:
         check_choice("update", self.update, tuple(_UPDATES))
-        return OnlineBayesState(new_ellipsoids(classes.shape[0], p))
+        return OnlineBayesState(new_covariances(classes.shape[0], p))
 
     def _rearrange_classes(
         self,
@@ -135,7 +135,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     ) -> OnlineBayesState:
         state = self._copy(state)
         for m in np.flatnonzero(source < 0).tolist():
-            state.classes = insert_ellipsoid(state.classes, m)
+            state.classes = insert_covariance(state.classes, m)
         return state
 
     def _learn(
@@ -171,7 +171,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> OnlineBayesState:
-        blank = new_ellipsoids(M, p)
+        blank = new_covariances(M, p)
         for name, part in blank._asdict().items():
             part[...] = checked_array(arrays, name, np.float64, part.shape)
         return OnlineBayesState(blank, int(metadata["seen"]), int(metadata["updates"]))

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.trees.bagging import fill_labels
-from rpnb.core.trees.boosting import MemberAccuracy, new_record
+from rpnb.core.trees.boosting import MemberAccuracy, new_member_accuracy
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -24,10 +25,9 @@ from rpnb.core.trees.records import (
     Leaves,
     Nodes,
     TreeParameters,
-    insert_class,
+    insert_forest_class,
     new_forest,
 )
-from rpnb.estimators.blocks import blocks
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import (
     check_choice,
@@ -122,7 +122,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
     def _votes(self, state: EnsembleState, X: NDArray[Any]) -> FloatArray:
         """Return the sum of the members' votes for each class and row (n, M)."""
         votes = np.zeros((X.shape[0], state.forest.leaves.counts.class_weight.shape[1]))
-        for rows in blocks(X.shape[0]):
+        for rows in row_blocks(X.shape[0]):
             block = as_block(X[rows])
             self._run_block(state, block, _NO_LABELS, _ONE, False, votes[rows])
         return votes
@@ -154,7 +154,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         parameters = self._tree_parameters()
         seed = draw_seed(self.random_state)
         forest = new_forest(K, classes.shape[0], p)
-        return EnsembleState(forest, parameters, new_record(K), seed)
+        return EnsembleState(forest, parameters, new_member_accuracy(K), seed)
 
     def _rearrange_classes(
         self,
@@ -165,7 +165,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
     ) -> EnsembleState:
         state = self._copy(state)
         for m in np.flatnonzero(source < 0).tolist():
-            state.forest = insert_class(state.forest, m)
+            state.forest = insert_forest_class(state.forest, m)
         return state
 
     def _learn(
@@ -177,7 +177,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         labels: IntArray | None,
     ) -> None:
         M = state.forest.leaves.counts.class_weight.shape[1]
-        for rows in blocks(y.shape[0]):
+        for rows in row_blocks(y.shape[0]):
             block = as_block(X[rows])
             part = weight_of(weight, rows)
             votes = np.zeros((block.shape[0], M))
@@ -223,7 +223,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             Leaves(
                 LeafCounts(*_record_arrays(arrays, leaves.counts, L)),
                 LeafMoments(*_record_arrays(arrays, leaves.observed, L)),
-                LeafDensities(*_record_arrays(arrays, leaves.laws, L)),
+                LeafDensities(*_record_arrays(arrays, leaves.densities, L)),
             ),
         )
         if L % K != 0 or (state.forest.splits >= L // K).any():

@@ -1,20 +1,13 @@
 """What a file holds of an RPNB model: the seed and the statistics, no projection."""
 
-import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
-from rpnb.core.projection.hadamard import Hadamard
-from rpnb.core.projection.matrices import draw
-from rpnb.core.projection.record import make_projection
-from rpnb.core.projection.very_sparse import VerySparse
+from rpnb.core.projection.record import fingerprint, make_projection
 from rpnb.estimators.saving.files import ModelFileError, checked_array
-
-# Rows of a matrix that is not kept which go into its checksum.
-_SAMPLE = 64
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -22,7 +15,7 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
     metadata = {
         "seed": state.projection.seed,
         "q": state.projection.q,
-        "fingerprint": _fingerprint(state),
+        "fingerprint": fingerprint(state.projection),
         "n_seen": state.n_seen,
         "n_updates": state.n_updates,
     }
@@ -45,7 +38,7 @@ def model_from_arrays(
     """
     recipe = template.projection
     template.projection = make_projection(
-        recipe.law, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
+        recipe.distribution, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
     )
     state = arrange_classes(template, np.full(M, -1))
     F = state.F
@@ -56,7 +49,7 @@ def model_from_arrays(
     state.classes.seen[:] = checked_array(arrays, "seen", np.float64, (M,))
     state.n_seen = int(metadata["n_seen"])
     state.n_updates = int(metadata["n_updates"])
-    if _fingerprint(state) != metadata["fingerprint"]:
+    if fingerprint(state.projection) != metadata["fingerprint"]:
         raise ModelFileError(
             "the projections drawn from the file's seed are not those it was saved "
             "with: the file is damaged, or from a version of rpnb that draws them "
@@ -64,26 +57,3 @@ def model_from_arrays(
         )
     refresh_all(state)
     return state
-
-
-def _fingerprint(state: Model) -> int:
-    """Return a checksum of the projections, the same on every machine."""
-    projection = state.projection
-    parts: list[NDArray[Any]]
-    if isinstance(projection.structure, VerySparse):
-        parts = [projection.structure.starts, projection.structure.entries]
-    elif isinstance(projection.structure, Hadamard):
-        parts = list(projection.structure)
-    elif projection.R.shape[0] > 0:
-        parts = [projection.R]
-    else:
-        # Too large to be kept, or to be drawn for a checksum: a few rows of it.
-        some = np.linspace(0, projection.p - 1, _SAMPLE).astype(np.int64)
-        features = projection.features[some]
-        recipe = projection.law, projection.seed, features, projection.K, projection.q
-        parts = [draw(*recipe)]
-    checksum = 0
-    for part in parts:
-        little_endian = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
-        checksum = zlib.crc32(little_endian.data, checksum)
-    return checksum

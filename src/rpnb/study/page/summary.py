@@ -70,6 +70,8 @@ def _verdict_on_wins(analysis: StudyAnalysis) -> str:
     counts = [c for c in analysis.counts["error"] if c.paper_wins is not None]
     if not counts:
         return "RPNB was not compared with the paper's other methods."
+    if not analysis.can_reject():
+        return "Wins and losses cannot be told with fewer than 6 permutations."
     ahead = [label(c.method) for c in counts if c.wins > c.losses]
     behind = [label(c.method) for c in counts if c.wins <= c.losses]
     if not behind:

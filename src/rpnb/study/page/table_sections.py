@@ -141,6 +141,7 @@ def _agreement(each: Agreement, letters: Mapping[str, str]) -> Html:
 
 
 def _number(value: float | None, digits: int, *, signed: bool = False) -> str:
+    """Return a number with so many decimals, or a dash for None."""
     if value is None:
         return DASH
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"

@@ -10,29 +10,29 @@ from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.vectors import SINGLES
-from rpnb.core.passes.choice import PassChoice, QuadraticScreener
+from rpnb.core.passes.choice import PassChoice, QuadraticPass
 from rpnb.core.passes.engine import classify, run, run_batches, scores
 from rpnb.core.passes.quadratic.evaluate import (
     bound_errors,
+    centre_columns,
     evaluate,
     evaluate_one,
-    move_rows,
 )
-from rpnb.core.passes.quadratic.kernel import make_step, settle
-from rpnb.core.passes.quadratic.rebuild import refresh_stale
+from rpnb.core.passes.quadratic.kernel import find_leaders, make_step
+from rpnb.core.passes.quadratic.rebuild import rebuild_stale
 from rpnb.core.passes.quadratic.record import (
     PANEL,
     ROWS,
     QuadraticForms,
+    empty_forms,
     n_terms,
-    unset_quadratic,
 )
-from rpnb.core.passes.screened.screener import Screener
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from rpnb.core.projection.matrices import project
 from strategies import (
     Stream,
     assert_same_state,
-    definitive,
+    exact_labels,
     make_model,
     streams,
     well_behaved,
@@ -44,19 +44,19 @@ learning = st.sampled_from([LEARN_MISTAKES, LEARN_ALL])
 
 def forms(model: Model, origin: FloatArray) -> QuadraticForms:
     """Return the quadratic forms of all classes."""
-    learner = model.learner()
+    learner = model.kernel_state()
     centre = np.empty((1, model.F))
     first = np.zeros(1, np.int64)
     project(origin[None, :], first, learner.scale, learner.R, centre)
-    quadratic = unset_quadratic(
+    quadratic = empty_forms(
         learner.R,
-        model.projection.longest,
+        model.projection.max_column_norm,
         learner.scale,
         model.M,
         origin,
         centre[0],
     )
-    refresh_stale(quadratic, np.ones(model.M, np.bool_), model.gaussians)
+    rebuild_stale(quadratic, np.ones(model.M, np.bool_), model.gaussians)
     return quadratic
 
 
@@ -65,20 +65,20 @@ def evaluated(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the scores (n, M), without class prior, and the bounds of their errors."""
     n = X.shape[0]
-    room = -(-n // ROWS) * ROWS
-    moved = np.zeros((X.shape[1], room))
-    lengths = np.zeros(room)
-    values, doubts = np.empty((2, model.M, room))
-    move_rows(X, quadratic.origin, moved, lengths)
-    evaluate(quadratic, moved, n, values)
+    padded = -(-n // ROWS) * ROWS
+    centred = np.zeros((X.shape[1], padded))
+    lengths = np.zeros(padded)
+    values, error_bounds = np.empty((2, model.M, padded))
+    centre_columns(X, quadratic.origin, centred, lengths)
+    evaluate(quadratic, centred, n, values)
     alone = np.empty_like(values)
     for m in range(model.M):
         constant = model.gaussians.constant[m]
-        bound_errors(quadratic, m, constant, lengths, 0, n, doubts[m])
-        evaluate_one(quadratic, m, moved, n // 2, n, alone)
+        bound_errors(quadratic, m, constant, lengths, 0, n, error_bounds[m])
+        evaluate_one(quadratic, m, centred, n // 2, n, alone)
     assert_array_equal(alone[:, n // 2 : n], values[:, n // 2 : n])
     found = values[:, :n] + model.gaussians.constant[:, None]
-    return found.T, doubts[:, :n].T
+    return found.T, error_bounds[:, :n].T
 
 
 def excess(model: Model, X: FloatArray, origin: FloatArray) -> FloatArray:
@@ -96,18 +96,18 @@ def test_a_form_has_the_factors_of_its_definition(p: int, seed: int) -> None:
     quadratic = forms(model, X.mean(axis=0))
     R = model.projection.R.astype(np.float64) / np.sqrt(model.projection.q)
     w = model.gaussians.precision
-    moved = model.gaussians.mean - quadratic.origin @ R
+    centred = model.gaussians.mean - quadratic.origin @ R
     A = np.einsum("if,mf,jf->mij", R, w, R)
-    b = np.einsum("if,mf->mi", R, w * moved)
+    b = np.einsum("if,mf->mi", R, w * centred)
     i, j = np.triu_indices(p)
     products = -A[:, i, j] * np.where(i == j, 0.5, 1.0)
     L = n_terms(p)
     assert_allclose(quadratic.factors[:, : L - p], products, rtol=1e-5, atol=1e-3)
     assert_allclose(quadratic.factors[:, L - p : L], b, rtol=1e-5, atol=1e-3)
     assert quadratic.factors.shape == (2, L)
-    assert_allclose(quadratic.start, -0.5 * (w * moved**2).sum(axis=1), rtol=1e-12)
-    assert_allclose(quadratic.spread**2, np.trace(A, axis1=1, axis2=2), rtol=1e-4)
-    assert_allclose(quadratic.pull**2, (w * moved**2).sum(axis=1), rtol=1e-12)
+    assert_allclose(quadratic.start, -0.5 * (w * centred**2).sum(axis=1), rtol=1e-12)
+    assert_allclose(quadratic.trace_root**2, np.trace(A, axis1=1, axis2=2), rtol=1e-4)
+    assert_allclose(quadratic.mean_norm**2, (w * centred**2).sum(axis=1), rtol=1e-12)
 
 
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]), st.booleans())
@@ -122,7 +122,7 @@ def test_a_form_is_within_its_bound(stream: Stream, K: int, centred: bool) -> No
 
 
 def one_column(precision: FloatArray, mean: FloatArray, q: int = 1) -> Model:
-    """Return a model of one feature and q columns whose classes have the given laws."""
+    """Return a model of one feature and q columns with the given densities."""
     model = make_model(1, precision.shape[0], K=1, q=q, seed=3)
     model.gaussians.precision[:] = 1e-30
     model.gaussians.precision[:, 0] = precision
@@ -155,7 +155,7 @@ def test_rounding_of_long_sums_needs_more_than_a_few_roundings() -> None:
     # Signs for entries: all products are one precision, and partial sums of equal
     # numbers round in the same direction again and again.
     rng = np.random.default_rng(2)
-    model = make_model(1, 400, K=PANEL, q=1, law="bernoulli")
+    model = make_model(1, 400, K=PANEL, q=1, distribution="bernoulli")
     model.gaussians.precision[:] = rng.uniform(1.0, 2.0, 400)[:, None]
     model.gaussians.mean[:] = 0.0
     ratio = excess(model, np.ones((1, 1)), np.zeros(1))
@@ -164,7 +164,7 @@ def test_rounding_of_long_sums_needs_more_than_a_few_roundings() -> None:
 
 
 def test_rounding_of_projections_comes_near_its_bound() -> None:
-    # Far from zero, where the definitive projection itself loses what decides.
+    # Far from zero, where the double-precision projection itself loses digits.
     rng = np.random.default_rng(4)
     model = one_column(np.ones(1), np.zeros(1), q=3)
     R, scale = model.projection.R, 1.0 / np.sqrt(3.0)
@@ -177,8 +177,8 @@ def test_rounding_of_projections_comes_near_its_bound() -> None:
     assert 0.25 < worst <= 1.0
 
 
-def test_nothing_is_promised_where_numbers_overflow() -> None:
-    # Finite, but where definitive scores are cut off.
+def test_bounds_are_not_finite_where_numbers_overflow() -> None:
+    # Finite, but where the terms of double-precision scores are limited.
     model = make_model(2, 2)
     found, bound = evaluated(model, forms(model, np.zeros(2)), np.full((1, 2), 1e150))
     assert np.isfinite(found).all()
@@ -214,17 +214,17 @@ def test_the_quadratic_pass_leaves_the_same_labels_and_bits(
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
     if frequency:
-        one.classes = one.classes._replace(follow=20.0)
+        one.classes = one.classes._replace(count_factor=20.0)
     one.keep = keep
     two = copy_model(one)
     n = stream.y.shape[0]
     rng = np.random.default_rng(n)
     weight = rng.uniform(0.1, 3.0, size=n if weighted else 1)
-    expected = definitive(one, stream, learn, weight)
+    expected = exact_labels(one, stream, learn, weight)
     labels = np.empty(n, np.int64)
-    screener = QuadraticScreener(two, stream.X, step)
-    screener._rebuild = price * screener._doubt
-    screener.run(stream.X, stream.y, weight, learn, labels)
+    screened_pass = QuadraticPass(two, stream.X, step)
+    screened_pass._rebuild = price * screened_pass._undecided
+    screened_pass.run(stream.X, stream.y, weight, learn, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
@@ -233,40 +233,40 @@ def test_a_prior_that_follows_the_labels_changes_labels_within_a_step() -> None:
     # Thirty rows of the second class, all predicted so, and nothing is learnt from
     # them but how frequent it is: that alone decides the last row.
     one = one_column(np.ones(2), np.array([-1.0, 1.0]))
-    one.classes = one.classes._replace(follow=50.0)
+    one.classes = one.classes._replace(count_factor=50.0)
     two = copy_model(one)
     right = 1.0 / one.projection.R[0, 0]
     X = np.append(np.full(30, 3.0 * right), -right)[:, None]
     y = np.append(np.ones(30, np.int64), 0)
-    expected = definitive(one, Stream(X, y, 2), LEARN_MISTAKES)
+    expected = exact_labels(one, Stream(X, y, 2), LEARN_MISTAKES)
     assert_array_equal(expected, 1)
     labels = np.empty(31, np.int64)
-    QuadraticScreener(two, X, 64).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    QuadraticPass(two, X, 64).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
 
-def test_what_is_no_number_never_loses() -> None:
+def test_a_class_with_a_nan_is_always_a_rival() -> None:
     model = make_model(2, 3)
-    new = forms(model, np.zeros(2)).age
+    new = forms(model, np.zeros(2)).staleness
     work = make_step(2, 3, 4)
     work.values[:, :4] = np.array([[0.0, np.nan, 0.0, -np.inf]] * 3)
     work.values[0, :4] = [5.0, 5.0, np.nan, np.nan]
-    work.doubts[:, :4] = np.array([0.1, 0.1, 0.1, np.inf])
+    work.error_bounds[:, :4] = np.array([0.1, 0.1, 0.1, np.inf])
     work.low[:] = work.high[:] = 0.0
 
-    def settled() -> tuple[list[float], list[float]]:
+    def leaders() -> tuple[list[float], list[float]]:
         work.leader[:], work.rivals[:] = 9.0, 9.0
-        settle(model.learner(), new, work, 0, 4)
+        find_leaders(model.kernel_state(), new, work, 0, 4)
         return work.leader[:4].tolist(), work.rivals[:4].tolist()
 
-    leader, rivals = settled()
+    leader, rivals = leaders()
     assert leader[:3] == [0, 0, 1]
     assert rivals == [1, 3, 3, 3]
     model.classes.eligible[1:] = False
-    assert settled() == ([0, 0, 0, 0], [1, 1, 1, 1])
+    assert leaders() == ([0, 0, 0, 0], [1, 1, 1, 1])
     model.classes.eligible[:] = False
-    assert settled() == ([-1, -1, -1, -1], [0, 0, 0, 0])
+    assert leaders() == ([-1, -1, -1, -1], [0, 0, 0, 0])
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -274,13 +274,13 @@ def test_the_leader_and_its_rivals_are_those_of_the_definition(seed: int) -> Non
     rng = np.random.default_rng(seed)
     model = make_model(2, 5)
     model.classes.eligible[:] = eligible = rng.random(5) < 0.7
-    age = forms(model, np.zeros(2)).age
-    age.low[:], age.high[:] = 1.25, 0.75
+    staleness = forms(model, np.zeros(2)).staleness
+    staleness.low[:], staleness.high[:] = 1.25, 0.75
     work = make_step(2, 5, 16)
     work.values[:] = rng.integers(-9, 0, (5, 16))
-    work.doubts[:] = 0.25
+    work.error_bounds[:] = 0.25
     work.low[:], work.high[:] = rng.integers(-2, 3, (2, 5))
-    settle(model.learner(), age, work, 3, 16)
+    find_leaders(model.kernel_state(), staleness, work, 3, 16)
     low = 1.25 * (work.values - 0.25) + work.low[:, None]
     high = 0.75 * (work.values + 0.25) + work.high[:, None]
     low[~eligible] = high[~eligible] = -np.inf
@@ -290,7 +290,7 @@ def test_the_leader_and_its_rivals_are_those_of_the_definition(seed: int) -> Non
     assert_array_equal(work.rivals[3:], rivals[3:])
 
 
-def test_a_tie_is_left_to_the_definitive_scores() -> None:
+def test_a_tie_is_decided_by_the_double_precision_scores() -> None:
     # Equal classes tie in every row: the first of them wins, learnt or not.
     model = make_model(2, 3)
     X = np.random.default_rng(0).normal(size=(40, 2))
@@ -306,17 +306,17 @@ def test_a_tie_is_left_to_the_definitive_scores() -> None:
 
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
-def test_changing_paths_midway_leaves_no_trace(learn: int) -> None:
+def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     stream = well_behaved(8, 240)
     one = make_model(6, 3)
     two = copy_model(one)
-    expected = definitive(one, stream, learn)
+    expected = exact_labels(one, stream, learn)
     labels = np.empty(240, np.int64)
-    paths = PassChoice(two, stream.X, 1.0)
+    choice = PassChoice(two, stream.X, 1.0)
     for k, start in enumerate(range(0, 240, 40)):
         rows = slice(start, start + 40)
-        paths._path = ("columns", "quadratic", "quadratic")[k % 3]
-        paths.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
+        choice._path = ("columns", "quadratic", "quadratic")[k % 3]
+        choice.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
     assert_array_equal(labels, expected)
     assert_same_state(one, two)
 
@@ -328,43 +328,43 @@ def test_forms_are_chosen_where_mistakes_are_few() -> None:
     for t, few in ((y, True), (rng.integers(0, 2, 800), False)):
         model = make_model(10, 2, K=100)
         twin = copy_model(model)
-        expected = definitive(twin, Stream(X, t, 2), LEARN_MISTAKES)
+        expected = exact_labels(twin, Stream(X, t, 2), LEARN_MISTAKES)
         labels = np.empty(800, np.int64)
-        paths = PassChoice(model, X, 1.0)
-        assert not paths._pays()
+        choice = PassChoice(model, X, 1.0)
+        assert not choice._forms_pay()
         for start in range(0, 800, 100):
             rows = slice(start, start + 100)
-            paths.run(X[rows], t[rows], WEIGHT, LEARN_MISTAKES, labels[rows])
-        assert (paths._quadratic is not None) == few
-        assert paths._columns is not None
+            choice.run(X[rows], t[rows], WEIGHT, LEARN_MISTAKES, labels[rows])
+        assert (choice._quadratic is not None) == few
+        assert choice._columns is not None
         assert_array_equal(labels, expected)
         assert_same_state(model, twin)
 
 
-def test_what_forms_have_cost_decides_whether_they_stay() -> None:
+def test_the_cost_of_forms_decides_whether_they_are_used() -> None:
     stream = well_behaved(11, 400)
     model = make_model(6, 3, K=100)
     labels = np.empty(400, np.int64)
-    paths = PassChoice(model, stream.X, 0.1)
-    assert paths._pays()
-    expected = paths._upkeep / paths._kept
-    paths.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-    assert paths._upkeep / paths._kept != expected
-    assert paths._quadratic is not None
-    assert paths._quadratic.upkeep == 0.0
+    choice = PassChoice(model, stream.X, 0.1)
+    assert choice._forms_pay()
+    expected = choice._upkeep / choice._kept
+    choice.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    assert choice._upkeep / choice._kept != expected
+    assert choice._quadratic is not None
+    assert choice._quadratic.upkeep == 0.0
     # The more classes change, the sooner is the next look, and the shorter are steps.
-    rate = paths._changes / paths._rows
-    assert paths._between_looks() == 1024
-    assert paths._by_forms().step == 64
-    paths._changes *= 0.02 / rate
-    assert 12000 < paths._between_looks() < 13000
-    assert 190 < paths._by_forms().step < 210
-    paths._changes = 0.0
-    assert paths._between_looks() == 65536
-    assert paths._by_forms().step == 256
-    paths._changes = paths._rows
-    paths._upkeep *= 1000.0
-    assert not paths._pays()
+    rate = choice._changes / choice._rows
+    assert choice._rows_until_next_choice() == 1024
+    assert choice._quadratic_pass().step == 64
+    choice._changes *= 0.02 / rate
+    assert 12000 < choice._rows_until_next_choice() < 13000
+    assert 190 < choice._quadratic_pass().step < 210
+    choice._changes = 0.0
+    assert choice._rows_until_next_choice() == 65536
+    assert choice._quadratic_pass().step == 256
+    choice._changes = choice._rows
+    choice._upkeep *= 1000.0
+    assert not choice._forms_pay()
 
 
 @pytest.mark.parametrize("K", [16, 17])
@@ -374,12 +374,12 @@ def test_the_pass_and_its_forms_share_a_matrix_where_columns_fill_vectors(
     stream = well_behaved(13, 60)
     one = make_model(6, 3, K=K, q=1)
     two = copy_model(one)
-    screener = QuadraticScreener(two, stream.X)
-    shared = screener._learner.R.base is screener._quadratic.columns
+    screened_pass = QuadraticPass(two, stream.X)
+    shared = screened_pass._learner.R.base is screened_pass._quadratic.columns
     assert shared == (K == 16)
     labels = np.empty(60, np.int64)
-    screener.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-    assert_array_equal(labels, definitive(one, stream, LEARN_MISTAKES))
+    screened_pass.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, exact_labels(one, stream, LEARN_MISTAKES))
     assert_same_state(one, two)
 
 
@@ -412,7 +412,7 @@ def test_what_was_seen_before_sets_the_expected_rate_of_changes() -> None:
     labels = np.empty(64, np.int64)
     for _ in range(2):
         run(model, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
-        assert_array_equal(labels, definitive(twin, stream, LEARN_MISTAKES))
+        assert_array_equal(labels, exact_labels(twin, stream, LEARN_MISTAKES))
     assert_same_state(model, twin)
-    Screener(model, stream.X).run(stream.X, stream.y, WEIGHT, LEARN_NOTHING, labels)
+    ScreenedPass(model, stream.X).run(stream.X, stream.y, WEIGHT, LEARN_NOTHING, labels)
     assert_array_equal(classify(model, stream.X), labels)

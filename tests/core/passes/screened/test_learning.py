@@ -1,4 +1,4 @@
-"""Learning into the screen alone: the same bits, but for laws that nobody has read."""
+"""Learning into moments and single-precision densities: same bits as the two steps."""
 
 import numpy as np
 import pytest
@@ -6,21 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from core.passes.screened.test_scores import screened
+from core.passes.screened.test_scores import single_precision
 from rpnb.core.bayes.densities import Prior, refresh
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_MISTAKES
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.passes.exact import learn_row
-from rpnb.core.passes.screened.learning import learn_into_screen
+from rpnb.core.passes.exact import learn_projected_row
+from rpnb.core.passes.screened.learning import learn_into_singles
 from rpnb.core.passes.screened.scores import (
     PANEL,
-    doubt,
-    loose_doubt,
-    refresh_screen,
-    screen_rows,
+    error_bound,
+    quick_error_bound,
+    refresh_single_densities,
+    score_rows,
 )
-from strategies import Stream, assert_same_state, definitive, make_model, streams
+from strategies import Stream, assert_same_state, exact_labels, make_model, streams
 
 columns = st.sampled_from([1, 3, 4, 7, 8, 12, 13, 40, PANEL + 13])
 
@@ -28,37 +28,37 @@ columns = st.sampled_from([1, 3, 4, 7, 8, 12, 13, 40, PANEL + 13])
 @given(
     st.lists(st.integers(0, 1), min_size=1, max_size=12), columns, st.floats(0.1, 9.0)
 )
-def test_moments_and_screen_are_those_of_the_laws(
+def test_moments_and_single_densities_are_those_of_the_two_steps(
     labels: list[int], F: int, weight: float
 ) -> None:
     one = make_model(2, 2, K=F, q=1)
     two = copy_model(one)
     rows, origin = np.zeros((4, 2)), np.array([3.0, -1.0])
-    one_screen = screened(one, rows, origin)[0]
-    two_screen = screened(two, rows, origin)[0]
+    expected = single_precision(one, rows, origin)[0]
+    updated = single_precision(two, rows, origin)[0]
     rng = np.random.default_rng(F)
     for y in labels:
         z = rng.normal(size=F) * 3.0
-        learn_row(one.learner(), y, z, weight)
-        refresh_screen(one_screen, y, one.gaussians)
-        laws = two.gaussians.precision.copy()
-        assert learn_into_screen(
-            two_screen, two.gaussians, y, two.moments, two.prior, z, weight
+        learn_projected_row(one.kernel_state(), y, z, weight)
+        refresh_single_densities(expected, y, one.gaussians)
+        gaussians = two.gaussians.precision.copy()
+        assert learn_into_singles(
+            updated, two.gaussians, y, two.moments, two.prior, z, weight
         )
-        assert_array_equal(two.gaussians.precision, laws)
+        assert_array_equal(two.gaussians.precision, gaussians)
         refresh(two.gaussians, y, two.moments, two.prior)
         for a, b in zip(
             (*one.moments, *one.gaussians), (*two.moments, *two.gaussians), strict=True
         ):
             assert_array_equal(a, b)
-        assert_allclose(two_screen.square[y], one_screen.square[y], rtol=1e-6)
-        size = np.abs(one_screen.linear[y]).max()
+        assert_allclose(updated.square[y], expected.square[y], rtol=1e-6)
+        size = np.abs(expected.linear[y]).max()
         assert_allclose(
-            two_screen.linear[y], one_screen.linear[y], rtol=1e-6, atol=1e-6 * size
+            updated.linear[y], expected.linear[y], rtol=1e-6, atol=1e-6 * size
         )
         for found, true in (
-            (two_screen.pull[y], one_screen.pull[y]),
-            (two_screen.stiffness[y], one_screen.stiffness[y]),
+            (updated.mean_norm[y], expected.mean_norm[y]),
+            (updated.precision_norm[y], expected.precision_norm[y]),
         ):
             assert true <= found <= 1.01 * true
 
@@ -66,27 +66,36 @@ def test_moments_and_screen_are_those_of_the_laws(
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=K)
-    screen, Z, noise, reach = screened(model, stream.X, stream.X.mean(axis=0))
+    densities, Z, projection_error, row_norm = single_precision(
+        model, stream.X, stream.X.mean(axis=0)
+    )
     R = model.projection.R.astype(np.float64) / np.sqrt(model.projection.q)
     good = np.ones(model.M, np.bool_)
     for x, y in zip(stream.X, stream.y, strict=True):
         with np.errstate(all="ignore"):
-            good[y] = learn_into_screen(
-                screen, model.gaussians, y, model.moments, model.prior, x @ R, 1.0
+            good[y] = learn_into_singles(
+                densities, model.gaussians, y, model.moments, model.prior, x @ R, 1.0
             )
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
     found = np.empty((Z.shape[0], model.M))
     with np.errstate(all="ignore"):
-        screen_rows(Z, screen, found)
-        definitive = scores(model, stream.X)
+        score_rows(Z, densities, found)
+        exact = scores(model, stream.X)
         for b in range(stream.X.shape[0]):
             for m in np.flatnonzero(good).tolist():
-                facts = model.gaussians, screen, m, 0.0, noise[b], reach[b]
-                error = abs(found[b, m] - definitive[b, m])
-                # NaN is no promise.
-                assert not error > doubt(found[b, m], *facts)
-                assert not error > loose_doubt(found[b, m], *facts)
+                facts = (
+                    model.gaussians,
+                    densities,
+                    m,
+                    0.0,
+                    projection_error[b],
+                    row_norm[b],
+                )
+                error = abs(found[b, m] - exact[b, m])
+                # A bound that is NaN holds for any error.
+                assert not error > error_bound(found[b, m], *facts)
+                assert not error > quick_error_bound(found[b, m], *facts)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +107,10 @@ def test_variances_beyond_single_precision_are_noticed(
     variance: float, good: bool, F: int
 ) -> None:
     model = make_model(2, 1, K=F, q=1, prior=Prior(0.0, variance, 1e9, 1e-300))
-    screen = screened(model, np.zeros((4, 2)), np.zeros(2))[0]
+    densities = single_precision(model, np.zeros((4, 2)), np.zeros(2))[0]
     with np.errstate(all="ignore"):
-        found = learn_into_screen(
-            screen,
+        found = learn_into_singles(
+            densities,
             model.gaussians,
             0,
             model.moments,
@@ -114,13 +123,13 @@ def test_variances_beyond_single_precision_are_noticed(
 
 @pytest.mark.parametrize("size", [1e-25, 1e25])
 def test_a_stream_beyond_single_precision_has_the_same_labels(size: float) -> None:
-    # Variances that begin within single precision, and leave it.
+    # Variances that start within the range of single precision, and leave it.
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 200)
     stream = Stream((rng.normal(size=(200, 2)) + 2.0 * y[:, None]) * size, y, 3)
     one = make_model(2, 3, K=9, prior=Prior(0.0, 1.0, 0.01, 1e-300))
     two = copy_model(one)
-    expected = definitive(one, stream, LEARN_MISTAKES)
+    expected = exact_labels(one, stream, LEARN_MISTAKES)
     labels = np.empty(200, np.int64)
     run(two, stream.X, stream.y, np.ones(1), LEARN_MISTAKES, labels, path="columns")
     assert_array_equal(labels, expected)

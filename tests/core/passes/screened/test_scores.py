@@ -6,17 +6,17 @@ from numpy.testing import assert_array_equal
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_ALL
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.passes.screened.kernel import decide
+from rpnb.core.passes.screened.kernel import leading_class
 from rpnb.core.passes.screened.scores import (
     PANEL,
-    ScreenedDensities,
-    centre,
-    doubt,
-    loose_doubt,
-    refresh_screen,
-    screen_class,
-    screen_rows,
-    unset_screen,
+    SingleDensities,
+    centre_rows,
+    empty_single_densities,
+    error_bound,
+    quick_error_bound,
+    refresh_single_densities,
+    score_class,
+    score_rows,
 )
 from rpnb.core.projection.matrices import project
 from strategies import Stream, make_model, streams
@@ -24,25 +24,27 @@ from strategies import Stream, make_model, streams
 WEIGHT = np.ones(1)
 
 
-def screened(
+def single_precision(
     model: Model, X: np.ndarray, x0: np.ndarray
-) -> tuple[ScreenedDensities, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the screen, and the rows' projections, noise and reach."""
-    learner = model.learner()
-    screen = unset_screen(model.M, model.F)
+) -> tuple[SingleDensities, np.ndarray, np.ndarray, np.ndarray]:
+    """Return single-precision densities and projections, their errors and norms."""
+    learner = model.kernel_state()
+    densities = empty_single_densities(model.M, model.F)
     first = np.zeros(1, np.int64)
-    project(x0[None, :], first, learner.scale, learner.R, screen.origin[None, :])
+    project(x0[None, :], first, learner.scale, learner.R, densities.origin[None, :])
     for m in range(model.M):
-        refresh_screen(screen, m, model.gaussians)
+        refresh_single_densities(densities, m, model.gaussians)
     n = X.shape[0]
-    moved = np.empty(X.shape, np.float32)
-    noise, reach = np.empty(n), np.empty(n)
-    longest = model.projection.longest
-    centre(X, x0, learner.scale, longest, moved, noise, reach)
+    centred = np.empty(X.shape, np.float32)
+    projection_error, row_norm = np.empty(n), np.empty(n)
+    max_column_norm = model.projection.max_column_norm
+    centre_rows(
+        X, x0, learner.scale, max_column_norm, centred, projection_error, row_norm
+    )
     Z = np.zeros((-(-n // 4) * 4, model.F), np.float32)
     with np.errstate(all="ignore"):
-        Z[:n] = moved @ learner.R
-    return screen, Z, noise, reach
+        Z[:n] = centred @ learner.R
+    return densities, Z, projection_error, row_norm
 
 
 def learnt(stream: Stream, K: int) -> Model:
@@ -53,48 +55,58 @@ def learnt(stream: Stream, K: int) -> Model:
 
 
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
-def test_a_screened_score_is_within_its_bound(stream: Stream, K: int) -> None:
+def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) -> None:
     model = learnt(stream, K)
-    definitive = scores(model, stream.X)
-    screen, Z, noise, reach = screened(model, stream.X, stream.X.mean(axis=0))
+    exact = scores(model, stream.X)
+    densities, Z, projection_error, row_norm = single_precision(
+        model, stream.X, stream.X.mean(axis=0)
+    )
     found = np.empty((Z.shape[0], model.M))
-    screen_rows(Z, screen, found)
+    score_rows(Z, densities, found)
     for i in range(stream.X.shape[0]):
         for m in range(model.M):
             value = found[i, m]
-            about = (value, model.gaussians, screen, m, 0.0, noise[i], reach[i])
-            bound = doubt(*about)
-            # A NaN bound, from numbers beyond single precision, promises nothing.
-            assert not abs(value - definitive[i, m]) > bound
-            assert not bound > loose_doubt(*about)
+            about = (
+                value,
+                model.gaussians,
+                densities,
+                m,
+                0.0,
+                projection_error[i],
+                row_norm[i],
+            )
+            bound = error_bound(*about)
+            # A bound that is NaN, from numbers beyond single precision, always holds.
+            assert not abs(value - exact[i, m]) > bound
+            assert not bound > quick_error_bound(*about)
     again = np.full_like(found, np.inf)
     first = Z.shape[0] // 8 * 4
     for m in range(model.M):
-        screen_class(Z, screen, m, first, again)
+        score_class(Z, densities, m, first, again)
     assert_array_equal(again[first:], found[first:])
     assert_array_equal(again[:first], np.inf)
 
 
 @given(st.floats(0, 1e9), st.floats(1e-6, 1e6), st.floats(0, 1e9), st.floats(0, 1e-3))
-def test_the_loose_bound_is_above_the_other(
-    pull: float, stiffness: float, distance: float, noise: float
+def test_the_quick_bound_is_above_the_other(
+    mean_norm: float, precision_norm: float, distance: float, projection_error: float
 ) -> None:
     model = make_model(3, 1, K=30)
-    screen, _, _, _ = screened(model, np.ones((1, 3)), np.zeros(3))
-    screen.pull[0], screen.stiffness[0] = pull, stiffness
+    densities, _, _, _ = single_precision(model, np.ones((1, 3)), np.zeros(3))
+    densities.mean_norm[0], densities.precision_norm[0] = mean_norm, precision_norm
     value = model.gaussians.constant[0] - distance
-    about = (value, model.gaussians, screen, 0, 0.5, noise, 1.0)
-    assert doubt(*about) <= loose_doubt(*about)
+    about = (value, model.gaussians, densities, 0, 0.5, projection_error, 1.0)
+    assert error_bound(*about) <= quick_error_bound(*about)
 
 
-def test_the_loose_bound_has_room_for_noise_far_from_the_mean() -> None:
-    # Where the product of noise and distance is more than either's square or rounding.
+def test_the_quick_bound_covers_projection_errors_far_from_the_mean() -> None:
+    # Where the product of projection error and distance exceeds the other terms.
     model = make_model(3, 1, K=30)
-    screen, _, _, _ = screened(model, np.ones((1, 3)), np.zeros(3))
-    screen.pull[0], screen.stiffness[0] = 0.0, 1.0
+    densities, _, _, _ = single_precision(model, np.ones((1, 3)), np.zeros(3))
+    densities.mean_norm[0], densities.precision_norm[0] = 0.0, 1.0
     value = model.gaussians.constant[0] - 5000.0
-    about = (value, model.gaussians, screen, 0, 0.0, 3e-3, 1.0)
-    assert 0.3 < doubt(*about) <= loose_doubt(*about)
+    about = (value, model.gaussians, densities, 0, 0.0, 3e-3, 1.0)
+    assert 0.3 < error_bound(*about) <= quick_error_bound(*about)
 
 
 def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
@@ -102,58 +114,89 @@ def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     y = rng.integers(0, 3, 100)
     X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
     model = learnt(Stream(X, y, 3), 100)
-    definitive = scores(model, X)
-    screen, Z, noise, reach = screened(model, X, X.mean(axis=0))
+    exact = scores(model, X)
+    densities, Z, projection_error, row_norm = single_precision(
+        model, X, X.mean(axis=0)
+    )
     found = np.empty((100, 3))
-    screen_rows(Z, screen, found)
-    error = np.abs(found - definitive)
-    laws = model.gaussians
-    bound, loose = (
+    score_rows(Z, densities, found)
+    error = np.abs(found - exact)
+    gaussians = model.gaussians
+    bound, quick = (
         np.array(
             [
-                [of(found[i, m], laws, screen, m, 0.0, noise[i], reach[i]) for m in M]
+                [
+                    of(
+                        found[i, m],
+                        gaussians,
+                        densities,
+                        m,
+                        0.0,
+                        projection_error[i],
+                        row_norm[i],
+                    )
+                    for m in M
+                ]
                 for i in range(100)
             ]
         )
-        for of, M in ((doubt, range(3)), (loose_doubt, range(3)))
+        for of, M in ((error_bound, range(3)), (quick_error_bound, range(3)))
     )
     assert (error <= bound).all()
     assert bound.max() < 1.0
-    assert (loose >= bound).all()
-    # Scores differ by tens where a class is as likely as not to be meant.
-    assert loose.max() < 2.0
-    # The negative control: without an origin amid the data the bound decides nothing.
-    screen, Z, noise, reach = screened(model, X, np.zeros(16))
-    far = doubt(found[0, 0], model.gaussians, screen, 0, 0.0, noise[0], reach[0])
+    assert (quick >= bound).all()
+    # Scores of two classes usually differ by tens.
+    assert quick.max() < 2.0
+    # The negative control: with an origin far from the data the bound is useless.
+    densities, Z, projection_error, row_norm = single_precision(model, X, np.zeros(16))
+    far = error_bound(
+        found[0, 0],
+        model.gaussians,
+        densities,
+        0,
+        0.0,
+        projection_error[0],
+        row_norm[0],
+    )
     assert far > 20 * bound[0, 0]
 
 
-def test_a_number_beyond_single_precision_leaves_the_label_in_doubt() -> None:
+def test_a_number_beyond_single_precision_leaves_the_label_uncertain() -> None:
     model = make_model(2, 3)
     X = np.array([[1e60, -1e60]])
-    screen, Z, noise, reach = screened(model, X, np.zeros(2))
+    densities, Z, projection_error, row_norm = single_precision(model, X, np.zeros(2))
     found = np.empty((4, 3))
-    screen_rows(Z, screen, found)
+    score_rows(Z, densities, found)
     rivals = np.empty(3, np.bool_)
-    learner = model.learner()
-    _, certain = decide(found[0], learner, screen, noise[0], reach[0], rivals)
+    learner = model.kernel_state()
+    _, certain = leading_class(
+        found[0], learner, densities, projection_error[0], row_norm[0], rivals
+    )
     assert not certain
     assert_array_equal(rivals, True)
 
 
-def test_classes_that_take_no_part_are_never_rivals() -> None:
+def test_classes_that_are_not_eligible_are_never_rivals() -> None:
     model = make_model(2, 3)
-    screen, _, noise, reach = screened(model, np.ones((1, 2)), np.zeros(2))
+    densities, _, projection_error, row_norm = single_precision(
+        model, np.ones((1, 2)), np.zeros(2)
+    )
     rivals = np.empty(3, np.bool_)
-    learner = model.learner()
+    learner = model.kernel_state()
     model.classes.eligible[:] = [False, True, False]
-    label, certain = decide(np.zeros(3), learner, screen, noise[0], reach[0], rivals)
+    label, certain = leading_class(
+        np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
+    )
     assert (label, certain) == (1, True)
-    # Where scores decide nothing, all are rivals that take part.
+    # With equal scores, all eligible classes are rivals.
     model.classes.eligible[:] = [True, False, True]
-    label, certain = decide(np.zeros(3), learner, screen, noise[0], reach[0], rivals)
+    label, certain = leading_class(
+        np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
+    )
     assert (label, certain) == (0, False)
     assert_array_equal(rivals, [True, False, True])
     model.classes.eligible[:] = False
-    label, certain = decide(np.zeros(3), learner, screen, noise[0], reach[0], rivals)
+    label, certain = leading_class(
+        np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
+    )
     assert (label, certain) == (-1, True)

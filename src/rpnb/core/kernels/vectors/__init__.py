@@ -1,13 +1,13 @@
-"""Vectors of eight singles or four doubles, by which kernels keep sums in registers.
+"""Vectors of eight singles or four doubles, with which kernels keep sums in registers.
 
-The compiler turns a simple loop into vector operations by itself, but not one over many
-arrays, of which it cannot know that they do not overlap, and it never keeps a tile of
-sums in registers across a loop. Kernels that gain from either are written in terms of
-these vectors: numbers and vectors mix in ``+ - * /``, lane by lane.
+The compiler vectorises a simple loop by itself, but not one over many arrays, which it
+must assume may overlap, and it never keeps a tile of sums in registers across a loop.
+Kernels that gain from either are written with these vectors: numbers and vectors mix in
+``+ - * /``, lane by lane.
 
-`plain` says in NumPy what each operation does, and is what runs uncompiled; `emitted`
-says it in the compiler's language, whose generic vectors take one instruction on one
-machine and two on another, with the same bits.
+`plain` defines each operation in NumPy and is used uncompiled; `emitted` implements it
+with LLVM's generic vectors, which take one instruction on one machine and two on
+another, with the same bits.
 """
 
 from rpnb.core.kernels.vectors import emitted as emitted  # teaches the compiler

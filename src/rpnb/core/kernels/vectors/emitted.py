@@ -1,9 +1,9 @@
-"""The operations of `plain` in the compiler's language, for code that is compiled.
+"""The operations of `plain` in LLVM's intermediate language, for compiled code.
 
 An operation is an `intrinsic`, a function that tells the compiler the type of its
-result and writes the instructions; `overload` puts it in the place of the plain one.
-This runs inside the compiler, where no coverage tool can follow: tests compare compiled
-with plain.
+result and emits the instructions; `overload` substitutes it for the plain one. This
+runs inside the compiler, where coverage cannot be measured: tests compare compiled with
+plain.
 """
 
 import operator

@@ -1,4 +1,4 @@
-"""What the operations on vectors do: a vector is an array of eight or four numbers."""
+"""The vector operations in NumPy: a vector is an array of eight or four numbers."""
 
 from typing import Any, TypeAlias
 

@@ -1,7 +1,8 @@
-"""Evaluating quadratic forms for a step of rows, and bounding how wrong they are.
+"""Evaluating quadratic forms for a step of rows, and bounding their errors.
 
-Rows stand side by side as columns, sixteen of them in registers. A polynomial is nested
-so that no product of two features is ever formed:
+The rows of a step are the columns of an array, and sixteen of them are evaluated
+together in registers. A polynomial is nested so that no product of two features is ever
+formed:
 
     start + Σ_i x_i (b_i + Σ_{j ≥ i} c_ij x_j).
 """
@@ -10,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.bayes.scoring import last_bits
+from rpnb.core.bayes.scoring import score_rounding
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
@@ -24,43 +25,46 @@ from rpnb.core.kernels.vectors import (
 )
 from rpnb.core.passes.quadratic.record import DOUBLE, ROWS, QuadraticForms
 
-# Far beyond this a definitive score may be cut off (`rpnb.core.bayes.scoring`).
+# Far beyond this, terms of a double-precision score are limited (`core.bayes.scoring`).
 _LARGEST = 1e294
 
 
 @compiled
-def move_rows(
-    X: FloatArray, origin: FloatArray, moved: FloatArray, lengths: FloatArray
+def centre_columns(
+    X: FloatArray, origin: FloatArray, centred: FloatArray, lengths: FloatArray
 ) -> None:
-    """Write x' = x − x₀ of rows X (n, p) as columns of `moved` (p, ≥ n), and |x'|."""
+    """Write x' = x − x₀ of rows X (n, p) as columns of `centred` (p, ≥ n), and |x'|."""
     n, p = X.shape
     lengths[:n] = 0.0
     for i in range(p):
-        _move(X[:, i], origin[i], moved[i, :n], lengths[:n])
+        _centre_feature(X[:, i], origin[i], centred[i, :n], lengths[:n])
     for b in range(n):
         lengths[b] = sqrt(lengths[b])
 
 
 @compiled
-def _move(x: FloatArray, origin: float, out: FloatArray, square: FloatArray) -> None:
+def _centre_feature(
+    x: FloatArray, origin: float, out: FloatArray, square: FloatArray
+) -> None:
+    """Subtract the origin from one feature of all rows; add its squares."""
     for b in range(x.shape[0]):
-        moved = x[b] - origin
-        out[b] = moved
-        square[b] += moved * moved
+        centred = x[b] - origin
+        out[b] = centred
+        square[b] += centred * centred
 
 
 @compiled
 def evaluate(
-    quadratic: QuadraticForms, moved: FloatArray, n: int, values: FloatArray
+    quadratic: QuadraticForms, centred: FloatArray, n: int, values: FloatArray
 ) -> None:
-    """Write the polynomials' values (M, ≥ n) for the first n columns of `moved`.
+    """Write the polynomials' values (M, ≥ n) for the first n columns of `centred`.
 
-    Columns are taken sixteen at a time: both arrays have columns to fill the last.
+    Columns are taken sixteen at a time: both arrays are padded to a multiple of that.
     """
     M, L = quadratic.factors.shape
-    p, step = moved.shape
+    p, step = centred.shape
     factors = quadratic.factors.reshape(M * L)
-    x = moved.reshape(p * step)
+    x = centred.reshape(p * step)
     out = values.reshape(M * step)
     for first in range(0, n, ROWS):
         for m in range(0, M - 1, 2):
@@ -77,19 +81,20 @@ def evaluate(
 def evaluate_one(
     quadratic: QuadraticForms,
     m: int,
-    moved: FloatArray,
+    centred: FloatArray,
     first: int,
     last: int,
     values: FloatArray,
 ) -> None:
-    """Write class m's values for the columns first … last − 1 of `moved`.
+    """Write class m's values for the columns first … last − 1 of `centred`.
 
-    The columns beside them that fill the sixteens are written too.
+    Columns are taken sixteen at a time; others in the first and last group are written
+    too.
     """
     M, L = quadratic.factors.shape
-    p, step = moved.shape
+    p, step = centred.shape
     factors = quadratic.factors.reshape(M * L)
-    x = moved.reshape(p * step)
+    x = centred.reshape(p * step)
     out = values.reshape(M * step)
     start = quadratic.start[m]
     for k in range(first - first % ROWS, last, ROWS):
@@ -108,9 +113,10 @@ def _two_classes(
     values: FloatArray,
     to: int,
 ) -> None:
-    """Evaluate the polynomials with factors from `at` on for sixteen columns.
+    """Evaluate the polynomials of two classes for sixteen columns from `first` on.
 
-    Two classes share the loads of the rows. Values go to rows from `to` on.
+    The classes' factors start at `at`; the rows are loaded once for both. Values are
+    written from `to` on, the second class's `step` places later.
     """
     products = p * (p + 1) // 2
     next_class = products + p
@@ -154,8 +160,8 @@ def _two_classes(
         v = load_doubles(x, here + 12)
         a3 = fused(c3, v, a3)
         b3 = fused(d3, v, b3)
-    _store(values, to + first, a0, a1, a2, a3)
-    _store(values, to + step + first, b0, b1, b2, b3)
+    _store_sixteen(values, to + first, a0, a1, a2, a3)
+    _store_sixteen(values, to + step + first, b0, b1, b2, b3)
 
 
 @compiled_inline
@@ -170,7 +176,7 @@ def _one_class(
     values: FloatArray,
     to: int,
 ) -> None:
-    """Do what `_two_classes` does, for one."""
+    """Do what `_two_classes` does, for one class."""
     products = p * (p + 1) // 2
     a0 = doubles(start)
     a1, a2, a3 = a0, a0, a0
@@ -191,24 +197,24 @@ def _one_class(
         a1 = fused(c1, load_doubles(x, here + 4), a1)
         a2 = fused(c2, load_doubles(x, here + 8), a2)
         a3 = fused(c3, load_doubles(x, here + 12), a3)
-    _store(values, to + first, a0, a1, a2, a3)
+    _store_sixteen(values, to + first, a0, a1, a2, a3)
 
 
 @compiled
 def add_linear(
     start: float,
     linear: FloatArray,
-    moved: FloatArray,
+    centred: FloatArray,
     first: int,
     last: int,
     values: FloatArray,
 ) -> None:
     """Add start + Σ linear_i x_i to the values (≥ last,) of columns first … last − 1.
 
-    The columns beside them that fill the sixteens get it too.
+    Columns are taken sixteen at a time; others in the first and last group get it too.
     """
-    p, step = moved.shape
-    x = moved.reshape(p * step)
+    p, step = centred.shape
+    x = centred.reshape(p * step)
     for k in range(first - first % ROWS, last, ROWS):
         a0 = load_doubles(values, k) + start
         a1 = load_doubles(values, k + 4) + start
@@ -221,13 +227,14 @@ def add_linear(
             a1 = fused(c, load_doubles(x, here + 4), a1)
             a2 = fused(c, load_doubles(x, here + 8), a2)
             a3 = fused(c, load_doubles(x, here + 12), a3)
-        _store(values, k, a0, a1, a2, a3)
+        _store_sixteen(values, k, a0, a1, a2, a3)
 
 
 @compiled_inline
-def _store(
+def _store_sixteen(
     values: FloatArray, first: int, a: Doubles, b: Doubles, c: Doubles, d: Doubles
 ) -> None:
+    """Write four vectors of four values from `first` on."""
     store_doubles(values, first, a)
     store_doubles(values, first + 4, b)
     store_doubles(values, first + 8, c)
@@ -242,58 +249,59 @@ def bound_errors(
     lengths: FloatArray,
     first: int,
     last: int,
-    doubts: FloatArray,
+    error_bounds: FloatArray,
 ) -> None:
-    """Bound |value + constant − score| of class m, by its form's laws.
+    """Bound |value + constant − score| of class m, with the precisions of its form.
 
-    For rows first … last − 1, of which `lengths` and `doubts` have room to fill the
-    fours. `constant` is the class's log density at the mean. What a class prior adds to
-    the bound is `last_bits` times its absolute value.
+    Written to `error_bounds` for rows first … last − 1, four at a time. `lengths` are
+    the rows' |x'|, `constant` is the class's log density at the mean. A class prior
+    adds `score_rounding` times its absolute value to the bound.
     """
     p = quadratic.origin.shape[0]
-    rows = quadratic.age.rows[m]
-    spread = quadratic.spread[m]
-    near = 1.01 * (p + 2) * DOUBLE * spread
-    # Following a row rounds the linear factors, and the means themselves.
-    _doubt(
+    rows = quadratic.staleness.rows[m]
+    trace_root = quadratic.trace_root[m]
+    near = 1.01 * (p + 2) * DOUBLE * trace_root
+    # Each `shift_means` rounds the linear factors and the means.
+    _bound_rows(
         0.5 * quadratic.gamma + 1.01 * rows * (p + 8) * DOUBLE,
         near,
-        2.0 * near * quadratic.away
-        + 1.01 * rows * (p + 16) * DOUBLE * quadratic.farthest[m],
-        last_bits(quadratic.centre.shape[0]),
-        spread,
-        quadratic.pull[m],
+        2.0 * near * quadratic.origin_norm
+        + 1.01 * rows * (p + 16) * DOUBLE * quadratic.norm_bound[m],
+        score_rounding(quadratic.centre.shape[0]),
+        trace_root,
+        quadratic.mean_norm[m],
         abs(constant) + 1.0,
         lengths,
         first,
         last,
-        doubts,
+        error_bounds,
     )
 
 
 @compiled
-def _doubt(
+def _bound_rows(
     rounding: float,
     near: float,
     far: float,
     lost: float,
-    spread: float,
-    pull: float,
+    trace_root: float,
+    mean_norm: float,
     constant: float,
     lengths: FloatArray,
     first: int,
     last: int,
-    doubts: FloatArray,
+    error_bounds: FloatArray,
 ) -> None:
+    """Write the error bounds of one class, four rows at a time; see `bound_errors`."""
     for b in range(first - first % DOUBLES, last, DOUBLES):
         length = load_doubles(lengths, b)
-        # √(Σ w (z − μ)²) is at most this, of the definitive z at most `most`.
-        size = length * spread + pull
+        # √(Σ w (z − μ)²) is at most `size`; with z in double precision, at most `most`.
+        size = length * trace_root + mean_norm
         # |x| + |x₀| is at most |x'| + 2|x₀|.
-        noise = length * near + far
-        most = size + noise
+        projection_error = length * near + far
+        most = size + projection_error
         square = size * size
-        bound = square * rounding + noise * most
+        bound = square * rounding + projection_error * most
         bound = bound + (most * most * 0.5 + constant) * lost
         known = where_greater(doubles(_LARGEST), square, bound, doubles(np.inf))
-        store_doubles(doubts, b, known)
+        store_doubles(error_bounds, b, known)

@@ -1,17 +1,17 @@
 """The test-then-train pass that predicts from quadratic forms.
 
 `pass_quadratic` gives the labels of `core.passes.exact.pass_exact` and leaves the same
-state, to the bit. The polynomials of a step of rows are evaluated together. The rows
-are then *settled*, a few at a time and more and more while nothing changes: which class
-leads, and whether that is certain. What the rest of the step knows of a class that
-learns is brought up to date.
+state, to the bit. The polynomials of a step of rows are evaluated together. Then the
+leading class of each row is found, and whether it is certain: for a few rows at first,
+and for twice as many each time while no class learns. When a class learns, its values
+and bounds for the rest of the step are updated.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.scoring import LANES, best_class, last_bits
+from rpnb.core.bayes.scoring import LANES, best_class, score_rounding
 from rpnb.core.bayes.state import LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
@@ -22,64 +22,64 @@ from rpnb.core.kernels.vectors import (
     store_doubles,
     where_greater,
 )
-from rpnb.core.passes.exact import count_row, learn_row, learns
-from rpnb.core.passes.quadratic.age import Staleness, grow_old, is_old, owes, waits
+from rpnb.core.passes.exact import count_row, is_learnt, learn_projected_row
 from rpnb.core.passes.quadratic.evaluate import (
     add_linear,
     bound_errors,
+    centre_columns,
     evaluate,
     evaluate_one,
-    move_rows,
 )
-from rpnb.core.passes.quadratic.rebuild import follow, refresh_quadratic
+from rpnb.core.passes.quadratic.rebuild import rebuild_form, shift_means
 from rpnb.core.passes.quadratic.record import ROWS, SHRINKAGE, QuadraticForms
+from rpnb.core.passes.quadratic.staleness import (
+    Staleness,
+    add_cost,
+    is_stale,
+    should_rebuild,
+    widen,
+)
 from rpnb.core.projection.matrices import project
-
-# What an undecided row costs that is learnt, so that it had to be projected anyway,
-# relative to one that is not.
-_CHEAP = 0.25
-# How many rows are settled together for one that was passed since the last change.
-_AHEAD = 16
 
 
 class RowsInStep(NamedTuple):
     """Working space for the rows of a step."""
 
-    moved: FloatArray
-    """(p, step) x', one column a row"""
+    centred: FloatArray
+    """(p, step) x', one column per row"""
     lengths: FloatArray
     """(step,) |x'|"""
     values: FloatArray
     """(M, step) the polynomials' values"""
-    doubts: FloatArray
-    """(M, step) bounds of their errors"""
+    error_bounds: FloatArray
+    """(M, step) bounds of the values' errors"""
     leader: FloatArray
-    """(step,) the class that is best at least, −1 if none takes part"""
+    """(step,) the class with the largest lower bound, −1 if none is eligible"""
     lowest: FloatArray
-    """(step,) the least that its definitive score can be"""
+    """(step,) lower bound of the leader's double-precision score"""
     rivals: FloatArray
-    """(step,) how many classes may be first, itself included"""
-    pull: FloatArray
-    """(M,) the polynomials' `pull` when they were evaluated"""
+    """(step,) how many classes may have the largest score, the leader included"""
+    mean_norm: FloatArray
+    """(M,) the polynomials' `mean_norm` when they were evaluated"""
     low: FloatArray
-    """(M,) what is known of scores besides the polynomials, at least"""
+    """(M,) lower bound of what is added to the polynomials' values"""
     high: FloatArray
-    """(M,) and at most"""
+    """(M,) upper bound of the same"""
 
 
 @compiled
 def make_step(p: int, M: int, step: int) -> RowsInStep:
-    """Room for `step` rows of p features and M classes."""
-    room = (step + ROWS - 1) // ROWS * ROWS
-    # What fills the last rows is evaluated too, and must be numbers.
+    """Return working space for `step` rows of p features and M classes."""
+    padded = (step + ROWS - 1) // ROWS * ROWS
+    # Padding is evaluated too, and must hold numbers.
     return RowsInStep(
-        np.zeros((p, room)),
-        np.empty(room),
-        np.empty((M, room)),
-        np.empty((M, room)),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room),
+        np.zeros((p, padded)),
+        np.empty(padded),
+        np.empty((M, padded)),
+        np.empty((M, padded)),
+        np.empty(padded),
+        np.empty(padded),
+        np.empty(padded),
         np.empty(M),
         np.empty(M),
         np.empty(M),
@@ -101,11 +101,11 @@ def pass_quadratic(
 ) -> tuple[int, int, float]:
     """Do what `pass_exact` does, evaluating the polynomials of `step` rows at a time.
 
-    Every class must have a polynomial; those of classes that learn grow old, and are
-    built anew as `core.passes.quadratic.age` says. That costs as much as `price` rows
-    that are left undecided between two classes, of which `rival` is the part for either
-    class and the rest is for the projection. Returns the number of updates and of
-    polynomials built, and the cost of undecided rows in that unit.
+    Every class must have a polynomial; `core.passes.quadratic.staleness` says when that
+    of a class that learns is built again. Costs are in units of a row that is left
+    undecided between two classes: `price` is the cost of building a polynomial, `rival`
+    that of scoring one of the two classes in double precision. Returns the number of
+    updates, of polynomials built, and the cost of undecided rows.
     """
     n = X.shape[0]
     classes = learner.classes
@@ -116,61 +116,63 @@ def pass_quadratic(
     two = np.empty(2, np.int64)
     open_classes = np.empty(M, np.bool_)
     lanes = np.empty(LANES)
-    # Whether a row that is not learnt leaves all scores as they are.
-    fixed = learn == LEARN_NOTHING or classes.follow == 0.0
+    # Whether a row that is not learnt changes no score.
+    fixed = learn == LEARN_NOTHING or classes.count_factor == 0.0
     updates = 0
     built = 0
     undecided = 0.0
     for start in range(0, n, step):
         size = min(step, n - start)
         rows = X[start : start + size]
-        move_rows(rows, quadratic.origin, work.moved, work.lengths)
-        evaluate(quadratic, work.moved, size, work.values)
-        work.pull[:] = quadratic.pull
+        centre_columns(rows, quadratic.origin, work.centred, work.lengths)
+        evaluate(quadratic, work.centred, size, work.values)
+        work.mean_norm[:] = quadratic.mean_norm
         for m in range(M):
-            _bound(learner, quadratic, work, m, 0, size)
-            _know(learner, quadratic.age, work, m)
-        # Rows before `until` are settled; then come `ahead` more, and twice as many the
-        # next time, unless something changes.
+            _bound_class(learner, quadratic, work, m, 0, size)
+            _update_known(learner, quadratic.staleness, work, m)
+        # The leaders of rows before `until` are known; next are those of `ahead` more
+        # rows, and of twice as many each time until a class changes.
         until = 0
         ahead = size
-        # The row whose projection is at hand, in the second row of z.
+        # The row whose projection is in the second row of z, or −1.
         spare = -1
         b = 0
         while b < size:
             if b >= until:
                 until = min(b + ahead, size)
                 ahead *= 2
-                settle(learner, quadratic.age, work, b, until)
+                find_leaders(learner, quadratic.staleness, work, b, until)
             if fixed:
-                b = _pass_by(learner, work, learn, y, weight, start, b, until, labels)
+                b = _label_certain(
+                    learner, work, learn, y, weight, start, b, until, labels
+                )
                 if b == until:
                     continue
             i = start + b
             w = weight[i if weight.shape[0] > 1 else 0]
             label = int(work.leader[b])
             certain = work.rivals[b] <= 1.0
-            if certain and not learns(learn, label, y, i):
+            if certain and not is_learnt(learn, label, y, i):
                 labels[i] = label
                 if learn != LEARN_NOTHING and y[i] >= 0:
                     count_row(classes, keep, y[i], w)
                     for m in range(M):
-                        _know(learner, quadratic.age, work, m)
+                        _update_known(learner, quadratic.staleness, work, m)
                     until = b + 1
                     ahead = DOUBLES
                 b += 1
                 continue
             at = 1
             if spare != b:
-                # Two rows are projected in less time than one and one.
+                # Projecting two rows together is faster than one after the other.
                 at = 0
-                spare = _next(work, learn, y, start, b + 1, size)
+                spare = _next_to_project(work, learn, y, start, b + 1, size)
                 two[0] = i
                 two[1] = start + spare
                 few = two[: 1 if spare < 0 else 2]
                 project(X, few, learner.scale, learner.R, z)
             if not certain:
-                _find_rivals(learner, quadratic.age, work, b, open_classes)
+                _find_rivals(learner, quadratic.staleness, work, b, open_classes)
                 label = best_class(
                     z[at], learner.gaussians, classes.bias, open_classes, lanes
                 )
@@ -178,25 +180,27 @@ def pass_quadratic(
             changed = False
             if learn != LEARN_NOTHING and y[i] >= 0:
                 count_row(classes, keep, y[i], w)
-                if learns(learn, label, y, i):
+                if is_learnt(learn, label, y, i):
                     before = learner.moments.weight[y[i]]
-                    learn_row(learner, y[i], z[at], w)
-                    # Where the past fades, means also move towards the prior's, which
-                    # no form can follow.
-                    if keep < 1.0 or not waits(quadratic.age, price):
-                        _build(learner, quadratic, work, y[i], b + 1, size)
+                    learn_projected_row(learner, y[i], z[at], w)
+                    # Where moments fade, means also move towards the prior's mean,
+                    # which `shift_means` does not describe.
+                    if keep < 1.0 or should_rebuild(quadratic.staleness, price):
+                        _rebuild(learner, quadratic, work, y[i], b + 1, size)
                         built += 1
                     else:
-                        _follow(learner, quadratic, work, y[i], before, w, b, size)
+                        _update_class(
+                            learner, quadratic, work, y[i], before, w, b, size
+                        )
                     updates += 1
                     changed = True
             if not certain:
-                m = _oldest(quadratic.age, work, b, open_classes)
+                m = _stalest(quadratic.staleness, work, b, open_classes)
                 # A row that is learnt had to be projected anyway.
                 cost = rival * work.rivals[b] + (0.0 if changed else 1.0 - 2.0 * rival)
                 undecided += cost
-                if m >= 0 and owes(quadratic.age, m, cost):
-                    _build(learner, quadratic, work, m, b + 1, size)
+                if m >= 0 and add_cost(quadratic.staleness, m, cost):
+                    _rebuild(learner, quadratic, work, m, b + 1, size)
                     built += 1
                     changed = True
             if changed or not fixed:
@@ -204,13 +208,13 @@ def pass_quadratic(
                 ahead = DOUBLES
             if not fixed:
                 for m in range(M):
-                    _know(learner, quadratic.age, work, m)
+                    _update_known(learner, quadratic.staleness, work, m)
             b += 1
     return updates, built, undecided
 
 
 @compiled
-def _pass_by(
+def _label_certain(
     learner: KernelState,
     work: RowsInStep,
     learn: int,
@@ -221,26 +225,26 @@ def _pass_by(
     last: int,
     labels: IntArray,
 ) -> int:
-    """Label the rows from `first` on that are certain and not learnt; return the next.
+    """Label rows from `first` on that are certain and not learnt; return the next row.
 
-    Most rows of most streams: a short loop of their own is faster.
+    Most rows of most streams are of this kind: a short loop for them is faster.
     """
     for b in range(first, last):
         i = start + b
         label = int(work.leader[b])
-        if work.rivals[b] > 1.0 or learns(learn, label, y, i):
+        if work.rivals[b] > 1.0 or is_learnt(learn, label, y, i):
             return b
         labels[i] = label
         if learn != LEARN_NOTHING and y[i] >= 0:
-            # No remainder, as in the other passes: a division is much in so short a
-            # loop.
+            # Not by a remainder as in the other passes: a division is slow in so short
+            # a loop.
             w = weight[i if weight.shape[0] > 1 else 0]
             count_row(learner.classes, learner.keep, y[i], w)
     return last
 
 
 @compiled
-def _follow(
+def _update_class(
     learner: KernelState,
     quadratic: QuadraticForms,
     work: RowsInStep,
@@ -250,9 +254,10 @@ def _follow(
     b: int,
     size: int,
 ) -> None:
-    """Bring what the rest of the step knows of class m up to date: it learnt row b.
+    """Update the values and bounds of class m for the rest of the step.
 
-    It had learnt rows of the weight `before`.
+    The class has learnt row b, after rows of total weight `before`. Its form is not
+    built again.
     """
     share = weight / (learner.prior.weight + before + weight)
     p = quadratic.origin.shape[0]
@@ -260,22 +265,22 @@ def _follow(
     linear = quadratic.factors[m, L - p :]
     change = linear.copy()
     start = quadratic.start[m]
-    follow(quadratic, m, share, work.moved[:, b].copy(), work.lengths[b])
-    grow_old(quadratic.age, m, learner.gaussians)
-    if quadratic.pull[m] * SHRINKAGE < work.pull[m]:
-        # A small value that was a large one has lost its digits.
+    shift_means(quadratic, m, share, work.centred[:, b].copy(), work.lengths[b])
+    widen(quadratic.staleness, m, learner.gaussians)
+    if quadratic.mean_norm[m] * SHRINKAGE < work.mean_norm[m]:
+        # Updating large values to small ones loses digits: evaluate again.
         _evaluate(learner, quadratic, work, m, b + 1, size)
         return
     for i in range(p):
         change[i] = linear[i] - change[i]
     start = quadratic.start[m] - start
-    add_linear(start, change, work.moved, b + 1, size, work.values[m])
-    _bound(learner, quadratic, work, m, b + 1, size)
-    _know(learner, quadratic.age, work, m)
+    add_linear(start, change, work.centred, b + 1, size, work.values[m])
+    _bound_class(learner, quadratic, work, m, b + 1, size)
+    _update_known(learner, quadratic.staleness, work, m)
 
 
 @compiled
-def _build(
+def _rebuild(
     learner: KernelState,
     quadratic: QuadraticForms,
     work: RowsInStep,
@@ -283,8 +288,8 @@ def _build(
     first: int,
     last: int,
 ) -> None:
-    """Build class m's polynomial anew, and evaluate it for rows first … last − 1."""
-    refresh_quadratic(quadratic, m, learner.gaussians)
+    """Build class m's polynomial again, and evaluate it for rows first … last − 1."""
+    rebuild_form(quadratic, m, learner.gaussians)
     _evaluate(learner, quadratic, work, m, first, last)
 
 
@@ -297,40 +302,43 @@ def _evaluate(
     first: int,
     last: int,
 ) -> None:
-    evaluate_one(quadratic, m, work.moved, first, last, work.values)
-    work.pull[m] = quadratic.pull[m]
-    _bound(learner, quadratic, work, m, first, last)
-    _know(learner, quadratic.age, work, m)
+    """Evaluate class m's polynomial for rows first … last − 1, with bounds."""
+    evaluate_one(quadratic, m, work.centred, first, last, work.values)
+    work.mean_norm[m] = quadratic.mean_norm[m]
+    _bound_class(learner, quadratic, work, m, first, last)
+    _update_known(learner, quadratic.staleness, work, m)
 
 
 @compiled
-def _oldest(age: Staleness, work: RowsInStep, b: int, rivals: BoolArray) -> int:
-    """Return the rival whose age leaves the most open in row b, −1 if all are new."""
-    oldest = -1
+def _stalest(staleness: Staleness, work: RowsInStep, b: int, rivals: BoolArray) -> int:
+    """Return the rival with the widest bounds due to staleness in row b, −1 if none."""
+    stalest = -1
     widest = -np.inf
     for m in range(rivals.shape[0]):
-        if rivals[m] and is_old(age, m):
+        if rivals[m] and is_stale(staleness, m):
             # Values are negative, and `low` is the larger factor.
-            width = (age.high[m] - age.low[m]) * work.values[m, b] + age.margin[m]
-            if oldest < 0 or width > widest:
-                oldest = m
+            width = (staleness.high[m] - staleness.low[m]) * work.values[
+                m, b
+            ] + staleness.margin[m]
+            if stalest < 0 or width > widest:
+                stalest = m
                 widest = width
-    return oldest
+    return stalest
 
 
 @compiled
-def _next(
+def _next_to_project(
     work: RowsInStep, learn: int, y: IntArray, start: int, first: int, last: int
 ) -> int:
     """Return the next row of the step that seems to need projecting, or −1."""
     for b in range(first, last):
-        if work.rivals[b] > 1.0 or learns(learn, int(work.leader[b]), y, start + b):
+        if work.rivals[b] > 1.0 or is_learnt(learn, int(work.leader[b]), y, start + b):
             return b
     return -1
 
 
 @compiled
-def _bound(
+def _bound_class(
     learner: KernelState,
     quadratic: QuadraticForms,
     work: RowsInStep,
@@ -338,6 +346,7 @@ def _bound(
     first: int,
     last: int,
 ) -> None:
+    """Bound the errors of class m's values for rows first … last − 1."""
     bound_errors(
         quadratic,
         m,
@@ -345,34 +354,36 @@ def _bound(
         work.lengths,
         first,
         last,
-        work.doubts[m],
+        work.error_bounds[m],
     )
 
 
 @compiled_inline
-def _know(learner: KernelState, age: Staleness, work: RowsInStep, m: int) -> None:
-    """Note what is known of class m's scores besides the polynomial."""
+def _update_known(
+    learner: KernelState, staleness: Staleness, work: RowsInStep, m: int
+) -> None:
+    """Set bounds of what is added to class m's polynomial to get its score."""
     bias = learner.classes.bias[m]
     known = learner.gaussians.constant[m] + bias
-    margin = age.margin[m] + last_bits(learner.R.shape[1]) * abs(bias)
+    margin = staleness.margin[m] + score_rounding(learner.R.shape[1]) * abs(bias)
     work.low[m] = known - margin
     work.high[m] = known + margin
 
 
 @compiled
-def settle(
-    learner: KernelState, age: Staleness, work: RowsInStep, first: int, last: int
+def find_leaders(
+    learner: KernelState, staleness: Staleness, work: RowsInStep, first: int, last: int
 ) -> None:
-    """Find the leading class of rows first … last − 1, and how many may be first.
+    """Find the leading class of rows first … last − 1, and how many classes may win.
 
-    The leader is the class whose score is known to be the highest at least. A NaN never
-    leads where there is a number, and always counts as a rival. Four rows at a time;
-    the rows beside them that fill the fours are settled too.
+    The leader is the class whose score has the largest lower bound. A NaN never leads
+    where there is a number, and always counts as a rival. Rows are taken four at a
+    time; others in the first and last group are written too.
     """
     eligible = learner.classes.eligible
-    M, room = work.values.shape
-    values = work.values.reshape(M * room)
-    doubts = work.doubts.reshape(M * room)
+    M, padded = work.values.shape
+    values = work.values.reshape(M * padded)
+    error_bounds = work.error_bounds.reshape(M * padded)
     at_first = -1
     for m in range(M - 1, -1, -1):
         at_first = m if eligible[m] else at_first
@@ -381,17 +392,17 @@ def settle(
         lowest = doubles(-np.inf)
         for m in range(M):
             if eligible[m]:
-                value = load_doubles(values, m * room + b)
-                doubt = load_doubles(doubts, m * room + b)
-                lower = (value - doubt) * age.low[m] + work.low[m]
+                value = load_doubles(values, m * padded + b)
+                error_bound = load_doubles(error_bounds, m * padded + b)
+                lower = (value - error_bound) * staleness.low[m] + work.low[m]
                 leader = where_greater(lower, lowest, doubles(float(m)), leader)
                 lowest = where_greater(lower, lowest, lower, lowest)
         rivals = doubles(0.0)
         for m in range(M):
             if eligible[m]:
-                value = load_doubles(values, m * room + b)
-                doubt = load_doubles(doubts, m * room + b)
-                upper = (value + doubt) * age.high[m] + work.high[m]
+                value = load_doubles(values, m * padded + b)
+                error_bound = load_doubles(error_bounds, m * padded + b)
+                upper = (value + error_bound) * staleness.high[m] + work.high[m]
                 one_more = where_greater(lowest, upper, doubles(0.0), doubles(1.0))
                 rivals = rivals + one_more
         store_doubles(work.leader, b, leader)
@@ -401,9 +412,11 @@ def settle(
 
 @compiled
 def _find_rivals(
-    learner: KernelState, age: Staleness, work: RowsInStep, b: int, out: BoolArray
+    learner: KernelState, staleness: Staleness, work: RowsInStep, b: int, out: BoolArray
 ) -> None:
-    """Set `out` (M,) to the classes that may be first in row b."""
+    """Set `out` (M,) to the classes that may have the largest score in row b."""
     for m in range(out.shape[0]):
-        upper = (work.values[m, b] + work.doubts[m, b]) * age.high[m] + work.high[m]
+        upper = (work.values[m, b] + work.error_bounds[m, b]) * staleness.high[
+            m
+        ] + work.high[m]
         out[m] = learner.classes.eligible[m] and not upper < work.lowest[b]

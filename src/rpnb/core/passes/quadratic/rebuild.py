@@ -1,7 +1,8 @@
-"""Bringing a class's quadratic form up to date with its laws.
+"""Building a class's quadratic form from its density, and updating its means.
 
-Of all that a mistake costs by forms this is the most: p(p + 3)/2 inner products of F
-numbers. They are taken in single precision, eight at a time in registers.
+Building is the most expensive part of an update in the quadratic pass: p(p + 3)/2 inner
+products of F numbers. They are taken in single precision, with eight sums at a time in
+registers.
 """
 
 from math import frexp, ldexp, sqrt
@@ -17,61 +18,67 @@ from rpnb.core.kernels.vectors import (
     store_singles,
     sum_singles,
 )
-from rpnb.core.passes.quadratic.age import renew
 from rpnb.core.passes.quadratic.record import PANEL, QuadraticForms
+from rpnb.core.passes.quadratic.staleness import reset_staleness
 
-# Columns of a tile's rows that stay in the first-level cache together.
-_STRETCH = 512
+# Columns of a tile's rows that fit into the first-level cache together.
+_COLUMNS = 512
 
 
 @compiled
-def refresh_stale(
+def rebuild_stale(
     quadratic: QuadraticForms, stale: BoolArray, gaussians: Gaussians
 ) -> None:
-    """Bring the polynomials of stale classes up to date, which then are not."""
+    """Build the polynomials of the classes marked in `stale` (M,), and unmark them."""
     for m in range(stale.shape[0]):
         if stale[m]:
-            refresh_quadratic(quadratic, m, gaussians)
+            rebuild_form(quadratic, m, gaussians)
             stale[m] = False
 
 
 @compiled
-def refresh_quadratic(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -> None:
-    """Bring class m's polynomial up to date with its laws.
+def rebuild_form(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -> None:
+    """Build class m's polynomial from its density.
 
-    Precisions are divided by a power of two above all of them, and so is w·μ', so that
-    single precision can neither overflow nor lose what matters; what underflows is
-    smaller than the last term of the trace, which stands for it in the bound.
+    The precisions w, and the products w·μ', are divided by a power of two above all of
+    them, so that single precision does not overflow. What underflows is smaller than
+    the last term of `trace_root`, which accounts for it in the bound.
     """
     rows, wide = quadratic.columns.shape
     p = quadratic.origin.shape[0]
     F = quadratic.centre.shape[0]
     precision = gaussians.precision[m]
-    room = quadratic.room
-    stiffness, pull = _survey(gaussians.mean[m], precision, quadratic.centre)
+    workspace = quadratic.workspace
+    precision_sum, mean_square = _sums(gaussians.mean[m], precision, quadratic.centre)
     # No |w·μ'| is above √(Σ w)·√(Σ w μ'²).
-    stiff = _power_above(stiffness)
-    steep = _power_above(sqrt(stiffness) * sqrt(pull))
+    unit = _power_above(precision_sum)
+    slope_unit = _power_above(sqrt(precision_sum) * sqrt(mean_square))
     columns = quadratic.columns.reshape(rows * wide)
-    weights, slopes, sums, A, b = room.weights, room.slopes, room.sums, room.A, room.b
+    weights, slopes, sums, A, b = (
+        workspace.weights,
+        workspace.slopes,
+        workspace.sums,
+        workspace.A,
+        workspace.b,
+    )
     _scale(
         gaussians.mean[m],
         precision,
         quadratic.centre,
-        1.0 / stiff,
-        1.0 / steep,
+        1.0 / unit,
+        1.0 / slope_unit,
         weights[:F],
         slopes[:F],
     )
     A[:] = 0.0
     b[:] = 0.0
-    # Of each four rows, what they make with each other, ten sums, and then tiles of
-    # four rows by two later ones, eight sums; of eight lanes each.
+    # For each four rows: the ten inner products among them, then tiles of four rows by
+    # two later ones with eight inner products; each sum has eight lanes.
     for first in range(0, wide, PANEL):
         last = min(first + PANEL, wide)
         sums[:] = 0.0
-        for start in range(first, last, _STRETCH):
-            stop = min(start + _STRETCH, last)
+        for start in range(first, last, _COLUMNS):
+            stop = min(start + _COLUMNS, last)
             at = 0
             for i in range(0, p, 4):
                 _four_by_themselves(columns, weights, wide, i, start, stop, sums, at)
@@ -93,7 +100,7 @@ def refresh_quadratic(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -
         for j in range(0, p, 4):
             _one_by_four(slopes, columns, wide, j, first, last, b)
     factors = quadratic.factors[m]
-    square = stiff * (quadratic.scale * quadratic.scale)
+    square = unit * (quadratic.scale * quadratic.scale)
     place = 0
     trace = 0.0
     for i in range(p):
@@ -104,29 +111,29 @@ def refresh_quadratic(quadratic: QuadraticForms, m: int, gaussians: Gaussians) -
             factors[place] = -square * A[i, j]
             place += 1
     for i in range(p):
-        factors[place] = steep * quadratic.scale * b[i]
+        factors[place] = slope_unit * quadratic.scale * b[i]
         place += 1
-    quadratic.start[m] = -0.5 * pull
-    quadratic.pull[m] = sqrt(pull)
-    lost = F * (1.0 + quadratic.longest * quadratic.longest) * 2.0**-100
-    quadratic.spread[m] = sqrt(square * (trace * (1.0 + quadratic.gamma) + lost))
-    quadratic.farthest[m] = 0.0
-    renew(quadratic.age, m, weights[:F], stiff)
+    quadratic.start[m] = -0.5 * mean_square
+    quadratic.mean_norm[m] = sqrt(mean_square)
+    lost = F * (1.0 + quadratic.max_column_norm * quadratic.max_column_norm) * 2.0**-100
+    quadratic.trace_root[m] = sqrt(square * (trace * (1.0 + quadratic.gamma) + lost))
+    quadratic.norm_bound[m] = 0.0
+    reset_staleness(quadratic.staleness, m, weights[:F], unit)
 
 
 @compiled
-def follow(
+def shift_means(
     quadratic: QuadraticForms, m: int, share: float, x: FloatArray, length: float
 ) -> None:
-    """Tell class m's polynomial that its means have moved towards a row by `share`.
+    """Update class m's polynomial after its means moved towards a row by `share`.
 
-    x (p,) is the moved row and `length` |x|. With h the share, μ' becomes
-    (1 − h)·μ' + h·z', and so b becomes (1 − h)·b + h·A x.
+    x (p,) is the centred row and `length` |x|. With h the share, μ' becomes
+    (1 − h)·μ' + h·z', and so b becomes (1 − h)·b + h·A x: p² operations.
     """
     p = quadratic.origin.shape[0]
     factors = quadratic.factors[m]
     linear = factors[factors.shape[0] - p :]
-    Ax = quadratic.room.b
+    Ax = quadratic.workspace.b
     for i in range(p):
         Ax[i] = 0.0
     place = 0
@@ -149,24 +156,28 @@ def follow(
         linear[i] = rest * linear[i] - share * Ax[i]
     start = rest * rest * quadratic.start[m]
     quadratic.start[m] = start - share * (rest * bx + 0.5 * share * xAx)
-    reach = quadratic.spread[m] * length
-    around = reach + quadratic.pull[m] + 2.0 * quadratic.spread[m] * quadratic.away
-    quadratic.farthest[m] = max(quadratic.farthest[m], around)
-    quadratic.pull[m] = rest * quadratic.pull[m] + share * reach
+    distance = quadratic.trace_root[m] * length
+    distance_bound = (
+        distance
+        + quadratic.mean_norm[m]
+        + 2.0 * quadratic.trace_root[m] * quadratic.origin_norm
+    )
+    quadratic.norm_bound[m] = max(quadratic.norm_bound[m], distance_bound)
+    quadratic.mean_norm[m] = rest * quadratic.mean_norm[m] + share * distance
 
 
 @compiled_approximate
-def _survey(
+def _sums(
     mean: FloatArray, precision: FloatArray, centre: FloatArray
 ) -> tuple[float, float]:
     """Return Σ w and Σ w μ'²."""
-    stiffness = 0.0
-    pull = 0.0
+    precision_sum = 0.0
+    mean_square = 0.0
     for f in range(mean.shape[0]):
-        moved = mean[f] - centre[f]
-        stiffness += precision[f]
-        pull += precision[f] * moved * moved
-    return stiffness, pull
+        centred = mean[f] - centre[f]
+        precision_sum += precision[f]
+        mean_square += precision[f] * centred * centred
+    return precision_sum, mean_square
 
 
 @compiled
@@ -180,15 +191,15 @@ def _scale(
     mean: FloatArray,
     precision: FloatArray,
     centre: FloatArray,
-    stiff: float,
-    steep: float,
+    unit: float,
+    slope_unit: float,
     weights: SingleArray,
     slopes: SingleArray,
 ) -> None:
     """Write w and w·μ', times a factor each, in single precision."""
     for f in range(mean.shape[0]):
-        weights[f] = precision[f] * stiff
-        slopes[f] = precision[f] * (mean[f] - centre[f]) * steep
+        weights[f] = precision[f] * unit
+        slopes[f] = precision[f] * (mean[f] - centre[f]) * slope_unit
 
 
 @compiled
@@ -204,7 +215,7 @@ def _four_by_themselves(
 ) -> None:
     """Add weighted inner products of rows i … i + 3 with each other to sums from `at`.
 
-    Each row with those before it and itself: ten. See `_four_by_two`.
+    Ten sums: each row with itself and with those before it. See `_four_by_two`.
     """
     l0 = i * wide
     l1 = l0 + wide

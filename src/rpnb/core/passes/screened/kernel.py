@@ -1,8 +1,8 @@
 """The test-then-train pass that predicts from single-precision scores.
 
 `pass_screened` gives the labels of `core.passes.exact.pass_exact` and leaves the same
-state, to the bit, but predicts from screened scores wherever these decide the label
-beyond doubt, and projects in double precision only what it must.
+state, to the bit. It predicts from single-precision scores wherever their error bounds
+leave only one class possible, and projects the other rows in double precision.
 """
 
 import numpy as np
@@ -13,40 +13,41 @@ from rpnb.core.bayes.scoring import LANES, best_class
 from rpnb.core.bayes.state import LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
-from rpnb.core.passes.exact import count_row, learns
-from rpnb.core.passes.screened.learning import learn_into_screen
+from rpnb.core.passes.exact import count_row, is_learnt
+from rpnb.core.passes.screened.learning import learn_into_singles
 from rpnb.core.passes.screened.scores import (
-    ScreenedDensities,
-    doubt,
-    loose_doubt,
-    refresh_screen,
-    screen_class,
-    screen_rows,
+    SingleDensities,
+    error_bound,
+    quick_error_bound,
+    refresh_single_densities,
+    score_class,
+    score_rows,
 )
 from rpnb.core.projection.matrices import project, project_singles
 
 
 @compiled_inline
-def decide(
+def leading_class(
     scores: FloatArray,
     learner: KernelState,
-    screen: ScreenedDensities,
-    noise: float,
-    reach: float,
+    densities: SingleDensities,
+    projection_error: float,
+    row_norm: float,
     rivals: BoolArray,
 ) -> tuple[int, bool]:
-    """Return the leading class by screened scores (M,), and whether it is certain.
+    """Return the class of the largest score, and whether it is certain.
 
-    If it is not, `rivals` is set to the classes that may be first once scores are
-    definitive. Written so that a NaN, from a number beyond single precision, makes a
-    class a rival.
+    `scores` (M,) are single-precision scores. If the class is not certain, `rivals`
+    (M,) is set to the classes whose double-precision score may be the largest.
+    Comparisons are written so that a NaN, which comes from a number beyond single
+    precision, makes a class a rival.
     """
     eligible = learner.classes.eligible
     bias = learner.classes.bias
-    laws = learner.gaussians
+    gaussians = learner.gaussians
     best = -1
     highest = -np.inf
-    # Without branches, which would be guessed wrong as often as the leader changes.
+    # Without branches: they would be mispredicted whenever the leader changes.
     for m in range(scores.shape[0]):
         value = scores[m] + bias[m]
         better = eligible[m] & ((value > highest) | (best < 0))
@@ -54,24 +55,30 @@ def decide(
         highest = value if better else highest
     if best < 0:
         return -1, True
-    lowest = highest - loose_doubt(
-        scores[best], laws, screen, best, bias[best], noise, reach
+    lowest = highest - quick_error_bound(
+        scores[best], gaussians, densities, best, bias[best], projection_error, row_norm
     )
     rest = 0
     for m in range(scores.shape[0]):
         upper = scores[m] + bias[m]
-        upper += loose_doubt(scores[m], laws, screen, m, bias[m], noise, reach)
+        upper += quick_error_bound(
+            scores[m], gaussians, densities, m, bias[m], projection_error, row_norm
+        )
         rest += 0 if (upper < lowest) | (not eligible[m]) else 1
-    # The leader itself is one.
+    # The leader itself counts as one.
     if rest == 1:
         return best, True
-    lowest = highest - doubt(scores[best], laws, screen, best, bias[best], noise, reach)
+    lowest = highest - error_bound(
+        scores[best], gaussians, densities, best, bias[best], projection_error, row_norm
+    )
     certain = True
     for m in range(scores.shape[0]):
         rivals[m] = m == best
         if eligible[m] and m != best:
             upper = scores[m] + bias[m]
-            upper += doubt(scores[m], laws, screen, m, bias[m], noise, reach)
+            upper += error_bound(
+                scores[m], gaussians, densities, m, bias[m], projection_error, row_norm
+            )
             if not upper < lowest:
                 rivals[m] = True
                 certain = False
@@ -81,12 +88,12 @@ def decide(
 @compiled
 def pass_screened(
     learner: KernelState,
-    screen: ScreenedDensities,
+    densities: SingleDensities,
     X: FloatArray,
-    moved: SingleArray,
+    centred: SingleArray,
     Z: SingleArray,
-    noise: FloatArray,
-    reach: FloatArray,
+    projection_error: FloatArray,
+    row_norm: FloatArray,
     y: IntArray,
     weight: FloatArray,
     learn: int,
@@ -95,62 +102,69 @@ def pass_screened(
 ) -> int:
     """Do what `pass_exact` does, from rows projected in single precision.
 
-    Rows are screened `step`, a multiple of four, at a time. They come as `moved`
-    (≥ n, p) and are projected here, Z (step, F) being room for them; or `moved` is
-    (0, p) and Z (≥ n, F) has them all. Either has rows to fill the last four.
+    Rows are scored `step` at a time, a multiple of four. Either they come as `centred`
+    (≥ n, p) and are projected here into the working space Z (step, F), or `centred` is
+    (0, p) and Z (≥ n, F) holds all projections. The number of rows of either is padded
+    to a multiple of four. `projection_error` and `row_norm` (n,) come from
+    `centre_rows` or `centre_projected`.
 
-    The rows of a step that look like mistakes are projected in double precision
-    together, which costs less than one by one. A class that learns is screened anew for
-    the rows that remain of the step.
+    The rows of a step that are uncertain or look like mistakes are projected in double
+    precision together, which is cheaper than one by one. When a class learns, its
+    scores of the rows that remain of the step are computed again.
     """
     n = X.shape[0]
     M = learner.classes.bias.shape[0]
     scores = np.empty((step, M))
     exact = np.empty((step, learner.R.shape[1]))
-    # Where in `exact` a row of the step has been projected, or −1.
-    place = np.empty(step, np.int64)
+    # The row of `exact` that holds the projection of each row of the step, or −1.
+    slot = np.empty(step, np.int64)
     rows = np.empty(step, np.int64)
     rivals = np.empty(M, np.bool_)
-    # Classes whose laws are not up to date with their moments.
-    late = np.zeros(M, np.bool_)
+    # Classes whose densities are not up to date with their moments.
+    outdated = np.zeros(M, np.bool_)
     lanes = np.empty(LANES)
     counts = learn != LEARN_NOTHING
     updates = 0
     for start in range(0, n, step):
         stop = min(start + step, n)
         fours = (stop - start + 3) // 4 * 4
-        if moved.shape[0] > 0:
+        if centred.shape[0] > 0:
             z = Z[:fours]
-            project_singles(moved[start : start + fours], learner.R, z)
+            project_singles(centred[start : start + fours], learner.R, z)
         else:
             z = Z[start : start + fours]
-        screen_rows(z, screen, scores)
+        score_rows(z, densities, scores)
         done = 0
         for i in range(start, stop):
             b = i - start
-            label, certain = decide(
-                scores[b], learner, screen, noise[i], reach[i], rivals
+            label, certain = leading_class(
+                scores[b], learner, densities, projection_error[i], row_norm[i], rivals
             )
             labels[i] = label
-            place[b] = -1
-            if not certain or learns(learn, label, y, i):
-                place[b] = done
+            slot[b] = -1
+            if not certain or is_learnt(learn, label, y, i):
+                slot[b] = done
                 rows[done] = i
                 done += 1
         if done == 0 and not counts:
             continue
         project(X, rows[:done], learner.scale, learner.R, exact)
-        moving = learner.classes.follow > 0.0
+        changed = learner.classes.count_factor > 0.0
         for i in range(start, stop):
             b = i - start
             label, certain = labels[i], True
-            # While nothing has changed, what was decided stands.
-            if moving or place[b] >= 0:
-                label, certain = decide(
-                    scores[b], learner, screen, noise[i], reach[i], rivals
+            # While no class has changed, the first decision holds.
+            if changed or slot[b] >= 0:
+                label, certain = leading_class(
+                    scores[b],
+                    learner,
+                    densities,
+                    projection_error[i],
+                    row_norm[i],
+                    rivals,
                 )
-            if place[b] < 0 and (not certain or learns(learn, label, y, i)):
-                place[b] = done
+            if slot[b] < 0 and (not certain or is_learnt(learn, label, y, i)):
+                slot[b] = done
                 rows[done] = i
                 project(
                     X,
@@ -161,9 +175,9 @@ def pass_screened(
                 )
                 done += 1
             if not certain:
-                _catch_up(learner, late, rivals)
+                _refresh_outdated(learner, outdated, rivals)
                 label = best_class(
-                    exact[place[b]],
+                    exact[slot[b]],
                     learner.gaussians,
                     learner.classes.bias,
                     rivals,
@@ -173,31 +187,33 @@ def pass_screened(
             if learn != LEARN_NOTHING and y[i] >= 0:
                 w = weight[i % weight.shape[0]]
                 count_row(learner.classes, learner.keep, y[i], w)
-                if learns(learn, label, y, i):
+                if is_learnt(learn, label, y, i):
                     fade(learner.moments, y[i], learner.keep, w)
-                    late[y[i]] = True
-                    if not learn_into_screen(
-                        screen,
+                    outdated[y[i]] = True
+                    if not learn_into_singles(
+                        densities,
                         learner.gaussians,
                         y[i],
                         learner.moments,
                         learner.prior,
-                        exact[place[b]],
+                        exact[slot[b]],
                         w,
                     ):
-                        _catch_up(learner, late, late)
-                        refresh_screen(screen, y[i], learner.gaussians)
-                    screen_class(z, screen, y[i], (b + 1) // 4 * 4, scores)
-                    moving = True
+                        _refresh_outdated(learner, outdated, outdated)
+                        refresh_single_densities(densities, y[i], learner.gaussians)
+                    score_class(z, densities, y[i], (b + 1) // 4 * 4, scores)
+                    changed = True
                     updates += 1
-    _catch_up(learner, late, np.ones(M, np.bool_))
+    _refresh_outdated(learner, outdated, np.ones(M, np.bool_))
     return updates
 
 
 @compiled
-def _catch_up(learner: KernelState, late: BoolArray, wanted: BoolArray) -> None:
-    """Bring the laws of the wanted classes up to date, where they are late."""
-    for m in range(late.shape[0]):
-        if late[m] and wanted[m]:
+def _refresh_outdated(
+    learner: KernelState, outdated: BoolArray, wanted: BoolArray
+) -> None:
+    """Refresh the double-precision densities of those wanted classes that need it."""
+    for m in range(outdated.shape[0]):
+        if outdated[m] and wanted[m]:
             refresh(learner.gaussians, m, learner.moments, learner.prior)
-            late[m] = False
+            outdated[m] = False

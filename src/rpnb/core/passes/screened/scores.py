@@ -1,16 +1,17 @@
-"""Scores in single precision that know how wrong they may be.
+"""Scores in single precision with error bounds.
 
-Most labels are decided by a wide margin, and half the bits decide them at twice the
-speed. A screened score comes with a bound on its distance from the definitive one
-(`core.bayes.scoring`); where the bounds of two classes overlap, the caller computes the
-definitive scores of those classes. So screening never changes a label.
+Most labels are decided by a wide margin, and single precision finds them at twice the
+speed. A single-precision score comes with a bound on its distance from the
+double-precision score of `core.bayes.scoring`, which defines the label. Where the
+bounds of two classes overlap, the caller computes the double-precision scores of those
+classes, so a label never depends on single precision.
 
-To keep the bound small, observations are first moved by an origin x₀ amid the data.
-With z' = z − z₀ and μ' = μ − z₀, the score of a class is
+To keep the bound small, observations are first centred by an origin x₀, the mean of
+some rows. With z₀ its projection, z' = z − z₀ and μ' = μ − z₀, the score of a class is
 
     constant − ½ Σ μ'²/σ²  +  Σ z'·(μ'/σ² − ½ z'/σ²),
 
-two fused operations a column, where `square` is −½/σ² and `linear` is μ'/σ².
+two fused operations per column, where `square` is −½/σ² and `linear` is μ'/σ².
 """
 
 from math import sqrt
@@ -29,40 +30,41 @@ from rpnb.core.kernels.vectors import (
     sum_singles,
 )
 
-# Columns summed in single precision, in eight lanes, before the sums move to double.
+# Columns summed in single precision, in eight lanes, before the sums go to double.
 PANEL = 4096
 # Unit roundoffs, and the smallest single-precision number.
 _SINGLE = 2.0**-24
 _DOUBLE = 2.0**-53
 _TINY = 2.0**-149
-# Features whose products are summed in any order before the sum joins the others, where
-# there are many more: below, more doubt costs less than more sums.
-STRETCH = 256
-_LONG = 4 * STRETCH
-# Roundings of a term besides its summation: of `square`, `linear`, z and the products.
+# Where there are more than `_LONG` features, groups of this many are summed by BLAS in
+# any order and the groups' sums are then added, which keeps the error bound small. With
+# fewer features one sum is faster, and the larger bound costs less than more sums.
+FEATURES_PER_SUM = 256
+_LONG = 4 * FEATURES_PER_SUM
+# Rounding errors of a term besides its summation: of `square`, `linear`, z, products.
 _OTHERS = 16
 
 
-class ScreenedDensities(NamedTuple):
-    """The classes' laws in single precision, relative to the origin."""
+class SingleDensities(NamedTuple):
+    """The classes' densities in single precision, relative to the origin."""
 
     square: SingleArray
     """(M, F) −½/σ²"""
     linear: SingleArray
     """(M, F) (μ − z₀)/σ²"""
     constant: FloatArray
-    """(M,) log density at the mean, minus half of the square of `pull`"""
-    pull: FloatArray
+    """(M,) log density at the mean, minus half of the square of `mean_norm`"""
+    mean_norm: FloatArray
     """(M,) √(Σ (μ − z₀)²/σ²)"""
-    stiffness: FloatArray
+    precision_norm: FloatArray
     """(M,) √(Σ 1/σ²)"""
     origin: FloatArray
     """(F,) z₀"""
 
 
-def unset_screen(M: int, F: int) -> ScreenedDensities:
-    """Room for the screen of M classes, to be filled by `refresh_screen`."""
-    return ScreenedDensities(
+def empty_single_densities(M: int, F: int) -> SingleDensities:
+    """Return arrays for M classes, to be filled by `refresh_single_densities`."""
+    return SingleDensities(
         np.empty((M, F), np.float32),
         np.empty((M, F), np.float32),
         np.empty(M),
@@ -73,163 +75,168 @@ def unset_screen(M: int, F: int) -> ScreenedDensities:
 
 
 @compiled_approximate
-def refresh_screen(screen: ScreenedDensities, m: int, gaussians: Gaussians) -> None:
-    """Bring class m's screen up to date with its laws."""
+def refresh_single_densities(
+    densities: SingleDensities, m: int, gaussians: Gaussians
+) -> None:
+    """Compute class m's single-precision density from its double-precision density."""
     mean = gaussians.mean[m]
     precision = gaussians.precision[m]
-    square = screen.square[m]
-    linear = screen.linear[m]
-    origin = screen.origin
-    pull = 0.0
-    stiffness = 0.0
+    square = densities.square[m]
+    linear = densities.linear[m]
+    origin = densities.origin
+    mean_square = 0.0
+    precision_sum = 0.0
     for f in range(mean.shape[0]):
         w = precision[f]
-        moved = mean[f] - origin[f]
-        along = w * moved
+        centred = mean[f] - origin[f]
+        along = w * centred
         square[f] = -0.5 * w
         linear[f] = along
-        pull += along * moved
-        stiffness += w
-    screen.pull[m] = sqrt(pull)
-    screen.stiffness[m] = sqrt(stiffness)
-    screen.constant[m] = gaussians.constant[m] - 0.5 * pull
+        mean_square += along * centred
+        precision_sum += w
+    densities.mean_norm[m] = sqrt(mean_square)
+    densities.precision_norm[m] = sqrt(precision_sum)
+    densities.constant[m] = gaussians.constant[m] - 0.5 * mean_square
 
 
 @compiled
-def centre(
+def centre_rows(
     X: FloatArray,
     x0: FloatArray,
     scale: float,
-    longest: float,
+    max_column_norm: float,
     out: SingleArray,
-    noise: FloatArray,
-    reach: FloatArray,
+    projection_error: FloatArray,
+    row_norm: FloatArray,
 ) -> None:
-    """Move rows of X (n, p) by the origin and bound what rounding does to them.
+    """Subtract the origin from rows of X (n, p) and bound the projection's error.
 
-    Writes scale·(x − x₀), as single-precision rows, to `out`; to `noise` a bound on
-    |error| of any entry of the row's projection, taken by `product`, relative to the
-    definitive projection; to `reach` a bound on the entries themselves. `longest` is
-    the largest Euclidean norm of a column of the projection: by Cauchy and Schwarz no
-    entry exceeds |x|·longest.
+    Written are, for each row: to `out`, scale·(x − x₀) in single precision; to
+    `projection_error`, a bound on the absolute error of any entry of its projection by
+    `project_centred`, compared with the double-precision projection; to `row_norm`, a
+    bound on the entries themselves. `max_column_norm` is the largest Euclidean norm of
+    a column of the projection matrix: by Cauchy and Schwarz no entry exceeds
+    |x|·max_column_norm.
     """
     p = X.shape[1]
     away = 0.0
     for i in range(p):
         away += x0[i] * x0[i]
     away = sqrt(away)
-    stretch = stretch_of(p)
-    roundings = stretch + (p - 1) // stretch + 8
+    group = features_per_sum(p)
+    roundings = group + (p - 1) // group + 8
     for b in range(X.shape[0]):
         moved_square = 0.0
         square = 0.0
         for i in range(p):
             x = X[b, i]
-            moved = (x - x0[i]) * scale
-            out[b, i] = moved
-            moved_square += moved * moved
+            centred = (x - x0[i]) * scale
+            out[b, i] = centred
+            moved_square += centred * centred
             square += x * x
         single = roundings * _SINGLE * 1.01 * sqrt(moved_square)
         double = (2 * p + 16) * _DOUBLE * scale * (sqrt(square) + away)
-        noise[b] = (single + double) * longest + p * _TINY * (1.0 + longest)
-        reach[b] = sqrt(moved_square) * longest
+        projection_error[b] = (single + double) * max_column_norm + p * _TINY * (
+            1.0 + max_column_norm
+        )
+        row_norm[b] = sqrt(moved_square) * max_column_norm
 
 
 @compiled
-def stretch_of(p: int) -> int:
-    """Return how many of p features `product` sums in any order."""
-    return p if p <= _LONG else STRETCH
+def features_per_sum(p: int) -> int:
+    """Return how many of p features `project_centred` sums at once, in any order."""
+    return p if p <= _LONG else FEATURES_PER_SUM
 
 
-def product(
-    moved: SingleArray, R: SingleArray, extra: SingleArray, Z: SingleArray
+def project_centred(
+    centred: SingleArray, R: SingleArray, extra: SingleArray, Z: SingleArray
 ) -> None:
-    """Project moved rows (n, p) in single precision: Z = moved·R.
+    """Project centred rows (n, p) in single precision: Z = centred·R.
 
-    Of many features, a stretch is summed in whatever order BLAS likes, and the
-    stretches one after the other: another then adds but one rounding to the bound of
-    the error. `extra` (≥ 1, F) is working space for that, and as many rows as it has
-    are handled at a time.
+    Where there are many features, each group of them is summed in whatever order BLAS
+    chooses, and the groups' sums are added one by one, so that a further group adds
+    only one rounding error to the bound. `extra` (≥ 1, F) is working space for this;
+    rows are handled as many at a time as it has.
     """
     p = R.shape[0]
-    stretch = stretch_of(p)
-    # What overflows single precision is decided in double precision.
+    group = features_per_sum(p)
+    # Rows that overflow single precision get their label in double precision.
     with np.errstate(over="ignore", invalid="ignore"):
-        if stretch == p:
-            np.matmul(moved, R, out=Z)
+        if group == p:
+            np.matmul(centred, R, out=Z)
             return
         for start in range(0, Z.shape[0], extra.shape[0]):
             rows = slice(start, start + extra.shape[0])
-            x, z = moved[rows], Z[rows]
-            np.matmul(x[:, :stretch], R[:stretch], out=z)
-            for i in range(stretch, p, stretch):
+            x, z = centred[rows], Z[rows]
+            np.matmul(x[:, :group], R[:group], out=z)
+            for i in range(group, p, group):
                 part = extra[: z.shape[0]]
-                np.matmul(x[:, i : i + stretch], R[i : i + stretch], out=part)
+                np.matmul(x[:, i : i + group], R[i : i + group], out=part)
                 np.add(z, part, out=z)
 
 
 @compiled_approximate
-def move(
+def centre_projected(
     Z: FloatArray,
     origin: FloatArray,
     out: SingleArray,
-    noise: FloatArray,
-    reach: FloatArray,
+    projection_error: FloatArray,
+    row_norm: FloatArray,
 ) -> None:
-    """Move rows Z (n, F), projected already, by the projected origin; see `centre`.
+    """Subtract the projected origin from projected rows Z (n, F); see `centre_rows`.
 
-    Rounding z − z₀ to single precision is an error relative to it, for which the bound
-    of the sum has room; only what falls below single precision is left as noise.
+    Rounding z − z₀ to single precision is a relative error, which the bound of the sum
+    includes; `projection_error` is only what underflows single precision.
     """
     for b in range(Z.shape[0]):
         z = Z[b]
         to = out[b]
         square = 0.0
         for f in range(z.shape[0]):
-            moved = z[f] - origin[f]
-            to[f] = moved
-            square += moved * moved
-        noise[b] = _TINY
-        reach[b] = sqrt(square)
+            centred = z[f] - origin[f]
+            to[f] = centred
+            square += centred * centred
+        projection_error[b] = _TINY
+        row_norm[b] = sqrt(square)
 
 
 @compiled
-def screen_rows(Z: SingleArray, screen: ScreenedDensities, scores: FloatArray) -> None:
-    """Screened scores (n, M), without the class prior, of moved rows Z (n, F).
+def score_rows(Z: SingleArray, densities: SingleDensities, scores: FloatArray) -> None:
+    """Write single-precision scores (n, M), without prior, of centred rows Z (n, F).
 
-    The number of rows is a multiple of four.
+    The number of rows must be a multiple of four.
     """
     M = scores.shape[1]
     for b in range(0, Z.shape[0], 4):
-        _screen_four(Z, b, screen, 0, M, scores)
+        _score_four(Z, b, densities, 0, M, scores)
 
 
 @compiled
-def screen_class(
-    Z: SingleArray, screen: ScreenedDensities, m: int, first: int, scores: FloatArray
+def score_class(
+    Z: SingleArray, densities: SingleDensities, m: int, first: int, scores: FloatArray
 ) -> None:
-    """Write class m's scores anew for the rows from `first` on, a multiple of four."""
+    """Compute class m's scores again for rows from `first` on, a multiple of four."""
     for b in range(first, Z.shape[0], 4):
-        _screen_four(Z, b, screen, m, m + 1, scores)
+        _score_four(Z, b, densities, m, m + 1, scores)
 
 
 @compiled
-def _screen_four(
+def _score_four(
     Z: SingleArray,
     b: int,
-    screen: ScreenedDensities,
+    densities: SingleDensities,
     first: int,
     last: int,
     scores: FloatArray,
 ) -> None:
-    """Screen four rows from b on for the classes first … last − 1.
+    """Score rows b … b + 3 under the classes first … last − 1.
 
-    The rows share the loads of a class's numbers.
+    A class's numbers are loaded once for the four rows.
     """
-    M, F = screen.square.shape
+    M, F = densities.square.shape
     z = Z.reshape(Z.size)
-    square = screen.square.reshape(M * F)
-    linear = screen.linear.reshape(M * F)
+    square = densities.square.reshape(M * F)
+    linear = densities.linear.reshape(M * F)
     whole = F - F % SINGLES
     z0 = b * F
     z1 = z0 + F
@@ -237,7 +244,7 @@ def _screen_four(
     z3 = z2 + F
     for m in range(first, last):
         at = m * F
-        total = screen.constant[m]
+        total = densities.constant[m]
         s0, s1, s2, s3 = total, total, total, total
         for start in range(0, whole, PANEL):
             t0 = singles(0.0)
@@ -272,74 +279,75 @@ def _screen_four(
 
 
 @compiled_inline
-def doubt(
+def error_bound(
     value: float,
     gaussians: Gaussians,
-    screen: ScreenedDensities,
+    densities: SingleDensities,
     m: int,
     bias: float,
-    noise: float,
-    reach: float,
+    projection_error: float,
+    row_norm: float,
 ) -> float:
-    """Bound |screened − definitive score| of class m, where `value` was screened.
+    """Bound |single-precision − double-precision score| of class m.
 
-    With e = `noise`, W = Σ 1/σ², P = Σ (μ − z₀)²/σ² and Q = Σ ((z − μ)/σ)², which the
-    score itself reveals: moving every z by at most e moves the score by at most
-    e·√(W·Q) + ½·W·e² (Cauchy and Schwarz), and rounding moves it by γ times the sum of
-    the terms' absolute values. Q is known only up to this bound; the first line makes
-    it an upper one. `docs/algorithm.md` has the derivation.
+    `value` is the single-precision score. Let e = `projection_error`, W = Σ 1/σ²,
+    P = Σ (μ − z₀)²/σ² and Q = Σ ((z − μ)/σ)². Changing every z by at most e changes the
+    score by at most e·√(W·Q) + ½·W·e² (Cauchy and Schwarz), and rounding changes it by
+    at most γ times the sum of the terms' absolute values, which is at most
+    ½·(√Q + √P)² + √P·(√Q + √P) + ½·P. Q follows from the score itself, up to its error:
+    the factor 1.05 and the terms beside `seen` make it an upper bound.
+    `docs/algorithm.md` has the derivation.
     """
-    F = screen.origin.shape[0]
-    gamma = error_of_sums(F)
-    p = screen.pull[m]
-    e = noise * screen.stiffness[m]
+    F = densities.origin.shape[0]
+    gamma = summation_error(F)
+    p = densities.mean_norm[m]
+    e = projection_error * densities.precision_norm[m]
     seen = 2.0 * (gaussians.constant[m] - value)
     Q = 1.05 * (max(seen, 0.0) + 52.0 * (e * e) + 6.0 * gamma * (p * p))
     q = sqrt(Q)
     bound = e * q + 0.5 * (e * e)
     bound += gamma * ((q + p) * (0.5 * (q + p) + p) + 0.5 * p * p)
-    bound += F * _TINY * (1.0 + reach * (1.0 + reach))
+    bound += F * _TINY * (1.0 + row_norm * (1.0 + row_norm))
     bound += (F + 64) * _DOUBLE * (Q + p * p + abs(gaussians.constant[m]) + abs(bias))
-    # What overflowed single precision, to either side, is not known at all: NaN.
+    # NaN if the score overflowed single precision: then nothing is known about it.
     return bound + 0.0 * value
 
 
 @compiled_inline
-def loose_doubt(
+def quick_error_bound(
     value: float,
     gaussians: Gaussians,
-    screen: ScreenedDensities,
+    densities: SingleDensities,
     m: int,
     bias: float,
-    noise: float,
-    reach: float,
+    projection_error: float,
+    row_norm: float,
 ) -> float:
-    """Bound `doubt` from above without a square root, which is the most of its time.
+    """Bound `error_bound` from above without its square root, which takes most time.
 
-    √x·√y is at most ½(x/θ + θ·y) for any θ > 0; with θ = 2⁻¹⁴ the term of the noise
-    stays far below what usually lies between two classes, and with θ = 1 so do those of
-    rounding.
+    √x·√y is at most ½(x/θ + θ·y) for any θ > 0. θ = 2⁻¹⁴ for the projection error and
+    θ = 1 for rounding leave the bound far below usual differences of two scores.
     """
-    F = screen.origin.shape[0]
-    gamma = error_of_sums(F)
-    P = screen.pull[m] * screen.pull[m]
-    e = noise * screen.stiffness[m]
+    F = densities.origin.shape[0]
+    gamma = summation_error(F)
+    P = densities.mean_norm[m] * densities.mean_norm[m]
+    e = projection_error * densities.precision_norm[m]
     seen = 2.0 * (gaussians.constant[m] - value)
     Q = 1.05 * (max(seen, 0.0) + 52.0 * (e * e) + 6.0 * gamma * P)
     bound = (0.5 + 2.0**13) * (e * e) + 2.0**-15 * Q
     bound += gamma * (1.5 * Q + 3.0 * P)
-    bound += F * _TINY * (1.0 + reach * (1.0 + reach))
+    bound += F * _TINY * (1.0 + row_norm * (1.0 + row_norm))
     bound += (F + 64) * _DOUBLE * (Q + P + abs(gaussians.constant[m]) + abs(bias))
-    # With room for the roundings of this sum and of the other.
+    # The factor covers the rounding errors of this sum and of `error_bound`'s.
     return 1.001 * bound + 0.0 * value
 
 
 @compiled_inline
-def error_of_sums(F: int) -> float:
-    """Bound the relative error of the terms of a screened score, with their summation.
+def summation_error(F: int) -> float:
+    """Return γ, the relative error of a score's terms including their summation.
 
-    A lane adds up every eighth of the columns of a panel, so Higham's γ (2002, section
-    3.1) is that of so many terms.
+    A lane adds every eighth column of a panel; γ is Higham's (2002, section 3.1) for
+    that number of terms.
     """
     lane = min(F, PANEL) // SINGLES + 1
     return (lane + _OTHERS) * _SINGLE * 1.01
