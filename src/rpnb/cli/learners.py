@@ -55,6 +55,7 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 
 def _metavar(hint: Any) -> str:
+    """Return what stands for the value in the help: N, X or VALUE."""
     kinds = {kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)}
     if int in kinds:
         return "N"

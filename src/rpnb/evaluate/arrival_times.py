@@ -158,6 +158,7 @@ def _times(name: str, values: Any, start: int) -> TimeArray:
 
 
 def _stamps(values: Sequence[Any]) -> TimeArray:
+    """Return Python's time stamps or durations as an array of nanoseconds."""
     import datetime as dt
 
     first = next((value for value in values if value is not None), None)
@@ -177,6 +178,7 @@ def _check_kind(name: str, times: TimeArray, moment: TimeArray) -> None:
 
 
 def _check_order(moment: TimeArray, last: Any, start: int) -> None:
+    """Refuse moments that are missing or earlier than that of the row before."""
     missing = np.isnat(moment) if moment.dtype.kind == "M" else ~np.isfinite(moment)
     _refuse("moment", missing, moment, start, "known and finite")
     plain = _plain(moment)
@@ -194,6 +196,7 @@ def _check_delays(delay: TimeArray, start: int) -> None:
 def _as_numbers(
     moment: TimeArray, arrival: TimeArray, start: int
 ) -> tuple[TimeArray, TimeArray]:
+    """Return moments and arrival times as numbers of one type."""
     missing = np.isnat(arrival) if arrival.dtype.kind == "M" else None
     m, a = _plain(moment), _plain(arrival)
     if m.dtype != a.dtype:
@@ -205,10 +208,12 @@ def _as_numbers(
 
 
 def _plain(times: TimeArray) -> TimeArray:
+    """Return time stamps and durations as integers, numbers unchanged."""
     return times.astype(np.int64) if times.dtype.kind in "mM" else times
 
 
 def _refuse(name: str, wrong: Any, values: Any, start: int, rule: str) -> None:
+    """Raise an error that names the first wrong value and its row, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(

@@ -204,6 +204,7 @@ def prequential(
 
 
 def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Return the names of the metrics, each once; refuse unknown ones."""
     if isinstance(metrics, str):
         metrics = [metrics]
     names = tuple(dict.fromkeys(metrics))

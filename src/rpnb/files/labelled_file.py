@@ -118,6 +118,7 @@ class LabelledFile:
     def _make_encoder(
         self, path: str, options: ReadOptions, state: Mapping[str, Any] | None
     ) -> ColumnEncoder | SparseEncoder:
+        """Return the encoder for the reader's batches."""
         reader = self._reader
         if isinstance(reader, SvmLight):
             return SparseEncoder(reader.name, int(reader.p or 0), options)

@@ -31,6 +31,7 @@ class ReadAhead(Generic[Item]):
         self._thread.start()
 
     def _fill(self, items: Iterator[Item]) -> None:
+        """Put all items into the queue, then the end: what the thread does."""
         end = _End(None)
         try:
             for item in items:
@@ -41,6 +42,7 @@ class ReadAhead(Generic[Item]):
         self._put(end)
 
     def _put(self, item: Item | _End) -> bool:
+        """Wait for room in the queue; return False if stopped meanwhile."""
         while not self._stopped.is_set():
             try:
                 self._queue.put(item, timeout=_POLL)

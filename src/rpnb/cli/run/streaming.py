@@ -77,6 +77,7 @@ def _learners(
 
 
 def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Return the encoder's state and the learner, by name, of a saved model."""
     from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
 
     try:
@@ -96,6 +97,7 @@ def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
 def _open(
     arguments: argparse.Namespace, state: Mapping[str, Any] | None
 ) -> LabelledFile | LabelledArrays:
+    """Return the rows: of a file, or of a dataset if there is no such file."""
     path = arguments.file
     if path != "-" and not Path(path).exists() and arguments.target is None:
         return _dataset(arguments, path)
@@ -149,6 +151,7 @@ class Interrupt:
         return self._came
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
+        """Record the first Ctrl-C; let the next one interrupt."""
         self._came = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -220,6 +223,7 @@ class _Run:
     def _step(
         self, evaluation: Evaluation, blocks: ChunkBlocks, chunk: LabelledChunk
     ) -> None:
+        """Evaluate a chunk, and write its predictions if asked for."""
         try:
             predictions = evaluation.step(blocks.block(chunk))
         except (TypeError, ValueError) as error:
@@ -234,6 +238,7 @@ class _Run:
             self._predictions.write(chunk.rows, chunk.y, labels, probabilities)
 
     def _begin(self, first: LabelledChunk) -> Evaluation:
+        """Check the first chunk, prepare learners and outputs, start to evaluate."""
         if not isinstance(first.X, _dense()):
             for name, model in self._models.items():
                 if not model.__sklearn_tags__().input_tags.sparse:
@@ -314,6 +319,7 @@ class _Run:
             self._outputs.open(self._arguments.report).write(page)
 
     def _facts(self, interrupted: bool) -> RunFacts:
+        """Return what is reported besides the counts."""
         arguments = self._arguments
         written = (arguments.predictions, arguments.save, arguments.report)
         return RunFacts(

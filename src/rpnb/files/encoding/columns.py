@@ -111,6 +111,7 @@ class ColumnEncoder:
         return LabelledChunk(X, y, codes, rows, self._position())
 
     def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
+        """Return a column of numbers as floats, missing ones as NaN or imputed."""
         if values.type != self._double:
             values = self._doubles(values)
         if values.null_count:
@@ -141,6 +142,7 @@ class ColumnEncoder:
     def _categories(
         self, column: str, index: LabelIndex, values: "pa.Array", rows: IntArray
     ) -> IntArray:
+        """Return the numbers of categories; one-hot columns refuse new ones."""
         if not self._one_hot:
             return self.number_categories(column, index, values, rows)
         codes, listed = self._listed(column, values, rows)
@@ -210,6 +212,7 @@ class ColumnEncoder:
         )
 
     def _refuse(self, X: FloatArray, rows: IntArray) -> NoReturn:
+        """Raise an error that names the first value that is no finite number."""
         i, j = np.argwhere(~(np.abs(X) <= _LARGEST))[0].tolist()
         value, column = float(X[i, j]), self.feature_names()[j]
         what = f"{value!r} is too large: beyond ±{_LARGEST:.0e} squares overflow"
@@ -223,6 +226,7 @@ class ColumnEncoder:
     # Saving and resuming
 
     def _position(self) -> EncoderPosition:
+        """Return how much has been seen so far, for `to_json`."""
         sizes = tuple(len(index) for index in self._indexes.values())
         counts, sums = self._counts.copy(), self._sums.copy()
         return EncoderPosition(len(self.targets.labels), sizes, counts, sums)
