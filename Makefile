@@ -24,8 +24,10 @@ install: $(STAMP) ## make the virtual environment
 run: $(STAMP) ## the main job, offline, on data that come with the package
 	$(BIN)/rpnb paper --offline --permutations 6 --results results/offline.jsonl
 
+# Tests and the rest side by side; what a part prints comes when it has ended.
 .PHONY: test
-test: $(STAMP) check unit cover ## all that must hold: style, types, layers, tests, coverage
+test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit check cover
 
 .PHONY: check
 check: $(STAMP) ## style, types and layers
@@ -65,6 +67,11 @@ bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot av
 	$(BIN)/python benchmarks/bench_one_row.py
 	$(BIN)/python benchmarks/bench_river.py
 	$(BIN)/python benchmarks/bench_import.py
+
+# make mutants N=200 SEED=0
+.PHONY: mutants
+mutants: $(STAMP) ## put random small mistakes into the sources; which does no test notice?
+	$(BIN)/python tools/mutants.py $(or $(N),200) --seed $(or $(SEED),0)
 
 .PHONY: constraints
 constraints: $(STAMP) ## take the newest versions of everything

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A red build is red for everyone: the same examples each time, on any machine.
@@ -17,11 +18,20 @@ settings.register_profile(
 settings.register_profile(
     "interpreted",
     settings.get_profile("ci"),
-    max_examples=8,
+    max_examples=4,
 )
-if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+if UNCOMPILED:
     settings.load_profile("interpreted")
     # Compiled arithmetic overflows silently, by design; NumPy's scalars would warn.
     np.seterr(all="ignore")
 else:
     settings.load_profile("ci")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip, where kernels are not compiled, what takes long and adds no branch."""
+    if UNCOMPILED:
+        for item in items:
+            if item.get_closest_marker("slow_uncompiled"):
+                item.add_marker(pytest.mark.skip(reason="takes long uncompiled"))

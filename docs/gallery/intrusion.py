@@ -18,7 +18,7 @@ def traffic(n: int, new_from: int) -> tuple[np.ndarray, np.ndarray]:
     for start in range(200, n, 100):
         kinds = ["scan", "flood"] if start < new_from else ["scan", "flood", "worm"]
         kind = str(rng.choice(kinds))
-        # A burst of attacks goes on amid normal traffic.
+        # A burst of attacks continues amid normal traffic.
         burst = start + np.flatnonzero(rng.random(100) < 0.35)
         burst = burst[burst < n]
         X[burst] += centres[kind]
@@ -33,15 +33,15 @@ result = prequential(
 )
 print(result)
 
-answers = np.array(result["RPNBClassifier"].answers, dtype=object)
+labels = np.array(result["RPNBClassifier"].answers, dtype=object)
 worm = np.flatnonzero(y == "worm")
-caught = answers[worm] == "worm"
+caught = labels[worm] == "worm"
 print(
-    f"\nThe first worm came in row {worm[0]:,} and was taken for {answers[worm[0]]!r}."
+    f"\nThe first worm came in row {worm[0]:,} and was taken for {labels[worm[0]]!r}."
 )
 print(f"Of the next ten {np.mean(caught[1:11]):.0%} were recognised, ", end="")
 print(f"of the other {len(worm) - 11} {np.mean(caught[11:]):.0%}.")
-wrong, other, new = answers != y, y != "worm", np.arange(len(y)) >= worm[0]
+wrong, other, new = labels != y, y != "worm", np.arange(len(y)) >= worm[0]
 print(
     f"Errors on the other kinds: {np.mean(wrong[other & ~new]):.1%} before it,", end=" "
 )

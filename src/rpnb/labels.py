@@ -80,7 +80,7 @@ class LabelIndex:
         return tuple(self._numbers)
 
     def array(self) -> NDArray[Any]:
-        """Return the labels as an array, by number; of integers if there is none."""
+        """Return all labels as an array in which label i has the number i."""
         if self._array is None or self._array.shape[0] != len(self._numbers):
             self._array = np.array(list(self._numbers) or np.zeros(0, np.int64))
         return self._array

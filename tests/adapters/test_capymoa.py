@@ -136,6 +136,13 @@ def test_the_examples_in_the_documentation_run(python: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@in_its_environment
+def test_the_example_of_the_class_runs(python: Path) -> None:
+    code = "import doctest, rpnb.capymoa as m; raise SystemExit(doctest.testmod(m)[0])"
+    done = run(python, "-c", code)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_missing_capymoa_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "capymoa", None)
     monkeypatch.delitem(sys.modules, "rpnb.capymoa", raising=False)

@@ -206,14 +206,14 @@ def test_frames_of_polars_are_taken_and_given() -> None:
     pandas.learn_many(pd.DataFrame(columns), pd.Series(WORDS))
     polars.learn_many(pl.DataFrame(columns), pl.Series(WORDS))
     assert learnt(pandas) == learnt(polars)
-    answers = polars.predict_many(pl.DataFrame(columns))
-    assert isinstance(answers, pl.Series)
-    assert answers.to_list() == pandas.predict_many(pd.DataFrame(columns)).to_list()
+    predictions = polars.predict_many(pl.DataFrame(columns))
+    assert isinstance(predictions, pl.Series)
+    assert predictions.to_list() == pandas.predict_many(pd.DataFrame(columns)).to_list()
     shares = polars.predict_proba_many(pl.DataFrame(columns))
     assert shares.columns == ["ant", "bee", "cat"]
 
 
-def test_columns_that_join_later_count() -> None:
+def test_columns_that_appear_later_count() -> None:
     model, loop = small(n_components=3), small(n_components=3)
     observations = dicts(X)
     for part, names in ((slice(30), NAMES[:2]), (slice(30, 60), NAMES[:4])):
@@ -342,7 +342,7 @@ def test_two_names_with_one_number_are_refused(
 # The beginning
 
 
-def test_before_anything_is_learnt_there_is_no_answer() -> None:
+def test_before_anything_is_learnt_there_is_no_prediction() -> None:
     model = small()
     assert model.predict_one({"a": 1.0}) is None
     assert model.predict_proba_one({"a": 1.0}) == {}
@@ -401,7 +401,7 @@ def test_progressive_validation_gives_the_accuracy_of_the_stream() -> None:
     for x, y in stream:
         right += model.predict_one(x) == y
         model.learn_one(x, y)
-    # River does not ask a metric about a row for which there was no answer.
+    # River does not update a metric with a row that has no prediction.
     assert metric.get() == right / 59
     # A row is learnt exactly if it was a mistake.
     assert estimator_of(model).n_updates_ == 60 - right
@@ -427,7 +427,7 @@ def test_a_pipeline_and_an_ensemble_learn() -> None:
 
 
 @pytest.mark.parametrize("kind", ["copy", "pickle", "clone"])
-def test_a_copy_goes_on_as_the_original_would(kind: str) -> None:
+def test_a_copy_learns_as_the_original_would(kind: str) -> None:
     model = small()
     for x, y in zip(dicts(X)[:30], WORDS, strict=False):
         model.learn_one(x, y)
@@ -466,13 +466,13 @@ def test_labels_are_given_back_as_python_has_them() -> None:
         model = small()
         for x, y in zip(dicts(X), labels * 30, strict=True):
             model.learn_one(x, y)
-        answer = model.predict_one(dicts(X)[0])
+        prediction = model.predict_one(dicts(X)[0])
         shares = model.predict_proba_one(dicts(X)[0])
-        assert type(answer) in (bool, int, str)
-        assert answer in labels
-        assert all(type(label) is type(answer) for label in shares)
+        assert type(prediction) in (bool, int, str)
+        assert prediction in labels
+        assert all(type(label) is type(prediction) for label in shares)
         assert set(shares) == set(labels)
-        assert max(shares, key=lambda label: shares[label]) == answer
+        assert max(shares, key=lambda label: shares[label]) == prediction
 
 
 def test_a_missing_river_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

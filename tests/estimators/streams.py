@@ -36,7 +36,7 @@ class Stream(NamedTuple):
 
 
 def blobs(seed: int, n: int = 60, p: int = 4, M: int = 3, apart: float = 1.0) -> Stream:
-    """Rows of M normal laws, some way apart, in random order."""
+    """Rows of M normal distributions, some way apart, in random order."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, M, n)
     centres = rng.normal(scale=apart, size=(M, p))
@@ -66,7 +66,7 @@ def oracle_for(
 ) -> Oracle:
     """Return the plain twin of a fitted model, as it was before it had seen anything.
 
-    `declared` numbers the classes that take part from the start.
+    `declared` numbers the classes that are active from the start.
     """
     state = model._state
     settings: dict[str, Any] = {
@@ -90,7 +90,7 @@ def projected(model: RPNBClassifier, X: FloatArray) -> FloatArray:
     return Z
 
 
-def laws_of(model: RPNBClassifier) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and variance (M, F) of the normal laws that the model uses."""
+def densities_of(model: RPNBClassifier) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and variance (M, F) of the densities that the model uses."""
     gaussians = model._state.gaussians
     return gaussians.mean, 1.0 / gaussians.precision

@@ -40,11 +40,13 @@ def test_cuts_and_copies_leave_no_trace(
     whole = small(forgetting=6.5, class_prior=class_prior)
     parts = copy.deepcopy(whole)
     expected = whole.predict_then_learn(X, y, classes=[0, 1])
-    answers = []
+    predictions = []
     for rows in data.draw(cuts(80)):
-        answers += parts.predict_then_learn(X[rows], y[rows], classes=[0, 1]).tolist()
+        predictions += parts.predict_then_learn(
+            X[rows], y[rows], classes=[0, 1]
+        ).tolist()
         parts = copy.deepcopy(parts)
-    assert answers == expected.tolist()
+    assert predictions == expected.tolist()
     assert state_of(parts) == state_of(whole)
 
 
@@ -84,7 +86,7 @@ def test_pooled_models_add_up_what_they_have_left() -> None:
     assert_allclose(left, 15.0, rtol=1e-3)
     one.merge(other)
     assert_array_equal(one._state.moments.weight, left[0] + left[1])
-    # And go on fading from there.
+    # And fade further from there.
     one.partial_fit(X, y)
     assert_allclose(one._state.moments.weight, 15.0, rtol=1e-6)
 

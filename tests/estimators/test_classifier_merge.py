@@ -37,16 +37,16 @@ def test_shards_merged_equal_the_mini_batch_step_on_their_union(
     base = small(batch_size=None, class_prior=class_prior)
     base.partial_fit(X[:begun], y[:begun])
     X, y = X[begun:], y[begun:]
-    whole, answers, shards = copy.deepcopy(base), [], []
+    whole, predictions, shards = copy.deepcopy(base), [], []
     expected = whole.predict_then_learn(X, y)
     for c in data.draw(cuts(60 - begun)):
         shard = copy.deepcopy(base)
-        answers += shard.predict_then_learn(X[c], y[c]).tolist()
+        predictions += shard.predict_then_learn(X[c], y[c]).tolist()
         shards.append(shard)
     merged, *others = data.draw(st.permutations(shards))
     for other in others:
         merged.merge(other, base=base)
-    assert answers == expected.tolist()
+    assert predictions == expected.tolist()
     assert_same_knowledge(merged, whole)
     assert_array_equal(merged.predict(X), whole.predict(X))
 
@@ -139,7 +139,7 @@ X, y = blobs(7)
 MISFITS: dict[str, Any] = {
     "another number of members": lambda: small(n_estimators=8).fit(X, y),
     "another dimension": lambda: small(n_components=2).fit(X, y),
-    "another law": lambda: small(projection="bernoulli").fit(X, y),
+    "another distribution": lambda: small(projection="bernoulli").fit(X, y),
     "another seed": lambda: small(random_state=4).fit(X, y),
     "other features": lambda: small().fit(X[:, :3], y),
     "another prior mean": lambda: small(prior_mean=0.1).fit(X, y),

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from estimators.snapshots import state_of
 from estimators.streams import (
     blobs,
-    laws_of,
+    densities_of,
     oracle_for,
     projected,
     rows,
@@ -46,12 +46,14 @@ def test_labels_and_statistics_are_those_of_the_plain_algorithm(
     )
     # All classes in one call, so that the twin's numbers are the model's.
     y[:M] = np.arange(M)
-    answers = model.predict_then_learn(X, y, classes=declared or None)
+    predictions = model.predict_then_learn(X, y, classes=declared or None)
     twin = oracle_for(model, declared=declared)
     expected = plain.run(twin, X, y, size or 50, update == "all")
-    answered = [-1 if answer is None else answer for answer in answers.tolist()]
-    assert answered == expected.tolist()
-    mean, variance = laws_of(model)
+    numbers = [
+        -1 if prediction is None else prediction for prediction in predictions.tolist()
+    ]
+    assert numbers == expected.tolist()
+    mean, variance = densities_of(model)
     assert_allclose(mean, twin.mean.swapaxes(0, 1).reshape(M, -1), atol=1e-12)
     flat = twin.variance.swapaxes(0, 1).reshape(M, -1)
     assert_allclose(variance, np.maximum(flat, twin.var_floor), rtol=1e-10)
@@ -137,7 +139,7 @@ def test_corollary_2_learning_all_reaches_the_sample_mean_and_variance(
     X, y = blobs(seed, 90)
     model = small(update="all", prior_weight=0.0, batch_size=size).fit(X, y)
     Z = projected(model, X)
-    mean, variance = laws_of(model)
+    mean, variance = densities_of(model)
     for m in range(3):
         assert_allclose(mean[m], Z[y == m].mean(axis=0), rtol=1e-11, atol=1e-11)
         assert_allclose(variance[m], Z[y == m].var(axis=0), rtol=1e-10)
@@ -151,21 +153,21 @@ def test_a_large_offset_breaks_the_textbook_variance_but_not_ours() -> None:
     true = projected(model, X - X.mean(axis=0)).var(axis=0)
     textbook = (Z**2).mean(axis=0) - Z.mean(axis=0) ** 2
     assert np.abs(textbook - true).max() > 0.5  # the negative control
-    assert_allclose(laws_of(model)[1][0], true, rtol=1e-5)
+    assert_allclose(densities_of(model)[1][0], true, rtol=1e-5)
 
 
 def test_corollary_1_holds_at_every_step() -> None:
     X, _ = blobs(16, 25, M=1)
     model = small(update="all", prior_mean=0.5, prior_variance=2.0)
-    mean, variance, t = 0.5, 2.0, 1  # the initial law counts as one observation
+    mean, variance, t = 0.5, 2.0, 1  # the prior counts as one observation
     for x in X:
         model.partial_fit(x[None, :], ["only"])
         z = projected(model, x[None, :])[0]
         t += 1
         before, mean = mean, ((t - 1) * mean + z) / t
         variance = ((t - 1) * (variance + (before - mean) ** 2) + (z - mean) ** 2) / t
-        assert_allclose(laws_of(model)[0][0], mean, rtol=1e-12, atol=1e-13)
-        assert_allclose(laws_of(model)[1][0], variance, rtol=1e-12)
+        assert_allclose(densities_of(model)[0][0], mean, rtol=1e-12, atol=1e-13)
+        assert_allclose(densities_of(model)[1][0], variance, rtol=1e-12)
 
 
 def test_only_mistakes_are_learnt_and_only_in_their_own_class() -> None:
@@ -189,4 +191,4 @@ def test_only_mistakes_are_learnt_and_only_in_their_own_class() -> None:
 def test_the_variance_floor_is_the_smallest_variance_used() -> None:
     X = np.ones((50, 2))
     model = small(update="all", prior_weight=0.0, var_floor=0.25).fit(X, ["a"] * 50)
-    assert_allclose(laws_of(model)[1], 0.25)
+    assert_allclose(densities_of(model)[1], 0.25)

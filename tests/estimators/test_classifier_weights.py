@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from estimators.snapshots import state_of
-from estimators.streams import blobs, laws_of, oracle_for, projected, seeds, small
+from estimators.streams import blobs, densities_of, oracle_for, projected, seeds, small
 from oracles import paper as plain
 from rpnb import RPNBClassifier
 
@@ -52,8 +52,8 @@ def test_a_weighted_mistake_is_one_update_with_that_weight() -> None:
         if plain.predict(twin, X[row])[0] != y[i]:
             plain.update_batch(twin, X[row], int(y[i]), weight[row])
             mistakes += 1
-    assert_allclose(laws_of(model)[0], twin.mean.swapaxes(0, 1).reshape(3, -1))
-    assert_allclose(laws_of(model)[1], twin.variance.swapaxes(0, 1).reshape(3, -1))
+    assert_allclose(densities_of(model)[0], twin.mean.swapaxes(0, 1).reshape(3, -1))
+    assert_allclose(densities_of(model)[1], twin.variance.swapaxes(0, 1).reshape(3, -1))
     assert model.n_updates_ == mistakes
 
 
@@ -69,9 +69,9 @@ def test_fractional_weights_give_the_weighted_mean_and_variance(
     for m in range(3):
         w, z = weight[y == m], Z[y == m]
         mean = np.average(z, axis=0, weights=w)
-        assert_allclose(laws_of(model)[0][m], mean, rtol=1e-10, atol=1e-12)
+        assert_allclose(densities_of(model)[0][m], mean, rtol=1e-10, atol=1e-12)
         expected = np.average((z - mean) ** 2, axis=0, weights=w)
-        assert_allclose(laws_of(model)[1][m], expected, rtol=1e-10)
+        assert_allclose(densities_of(model)[1][m], expected, rtol=1e-10)
         assert_allclose(model._state.moments.weight[m], w.sum())
 
 
@@ -143,11 +143,11 @@ def test_given_probabilities_are_those_of_the_plain_algorithm(rule: Any) -> None
     X, y = blobs(7, 100, apart=0.3)
     prior = [0.7, 0.2, 0.1]
     model = small(class_prior=prior, combiner=rule)
-    answers = model.predict_then_learn(X, y, classes=[0, 1, 2])
+    predictions = model.predict_then_learn(X, y, classes=[0, 1, 2])
     twin = oracle_for(model, declared=[0, 1, 2], log_prior=np.log(prior))
-    assert_array_equal(answers, plain.run(twin, X, y))
+    assert_array_equal(predictions, plain.run(twin, X, y))
     uniform = small(combiner=rule).predict_then_learn(X, y, classes=[0, 1, 2])
-    assert np.any(uniform != answers)
+    assert np.any(uniform != predictions)
 
 
 def test_a_mapping_may_hold_more_classes_than_have_come_so_far() -> None:
@@ -162,13 +162,15 @@ def test_a_mapping_may_hold_more_classes_than_have_come_so_far() -> None:
 def test_frequency_counts_each_class_once_more_than_it_was_seen(size: int) -> None:
     X, y = blobs(9, 60, apart=0.3)
     model = small(class_prior="frequency", batch_size=size)
-    answers = model.predict_then_learn(X, y, classes=[0, 1, 2])
+    predictions = model.predict_then_learn(X, y, classes=[0, 1, 2])
     twin = oracle_for(model, declared=[0, 1, 2])
     for start in range(0, 60, size):
         batch = slice(start, start + size)
         counts = 1.0 + np.bincount(y[:start], minlength=3)
         twin.log_prior = np.log(counts / counts.sum())
-        assert_array_equal(answers[batch], plain.run(twin, X[batch], y[batch], size))
+        assert_array_equal(
+            predictions[batch], plain.run(twin, X[batch], y[batch], size)
+        )
     assert_allclose(model._state.classes.seen, np.bincount(y))
 
 

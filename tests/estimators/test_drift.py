@@ -1,4 +1,4 @@
-"""Learners that are watched, against the plain loop over single rows."""
+"""Learners with a drift detector, against the plain loop over single rows."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ from estimators.streams import Stream, blobs, cuts, seeds, small
 from rpnb import RPNBClassifier, baselines
 from rpnb.core.bayes.model import fade_all
 from rpnb.drift import DriftAware
-from rpnb.estimators import drift_state as watched
+from rpnb.estimators import drift_state
 
 # Quick to take alarm, so that short streams have many.
 DETECTORS: dict[str, Callable[[], Any]] = {
@@ -73,11 +73,11 @@ def plain_loop(
     classes: Any = None,
 ) -> tuple[list[Any], list[int], RPNBClassifier]:
     """Predict, learn, watch, one row after the other; return what came of it."""
-    detector, answers, drifts = make(), [], []
+    detector, predictions, drifts = make(), [], []
     for i in range(len(y)):
         row = X[i : i + 1], y[i : i + 1]
-        answers += model.predict_then_learn(*row, classes=classes).tolist()
-        if watch(detector, answers[-1] != y[i]):
+        predictions += model.predict_then_learn(*row, classes=classes).tolist()
+        if watch(detector, predictions[-1] != y[i]):
             drifts.append(i)
             detector = make()
             if factor is not None:
@@ -90,7 +90,7 @@ def plain_loop(
                 model.partial_fit(X[first : i + 1], y[first : i + 1], classes=known)
             else:
                 classes = known if classes is None else np.union1d(known, classes)
-    return answers, drifts, model
+    return predictions, drifts, model
 
 
 @settings(max_examples=25)
@@ -105,15 +105,15 @@ def test_a_reset_is_that_of_the_plain_loop_however_rows_are_cut(
         clone(base), make, X, y, warm=warm, classes=[0, 1, 2]
     )
     model = DriftAware(base, detector=make(), warm=warm)
-    answers = []
+    predictions = []
     for rows in data.draw(cuts(len(y))):
         if data.draw(st.booleans()):
             model.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
-            answers += expected[rows]
+            predictions += expected[rows]
         else:
             got = model.predict_then_learn(X[rows], y[rows], classes=[0, 1, 2])
-            answers += got.tolist()
-    assert answers == expected
+            predictions += got.tolist()
+    assert predictions == expected
     assert model.drifts_ == drifts
     assert frozen(model._state.inner.moments) == frozen(twin._state.moments)
     assert_array_equal(model.predict(X), twin.predict(X))
@@ -142,11 +142,11 @@ def test_a_past_made_lighter_is_that_of_the_plain_loop(
         small(), make, X, y, factor=factor, classes=[0, 1, 2]
     )
     model = DriftAware(small(), detector=make(), on_drift="downweight", factor=factor)
-    answers = []
+    predictions = []
     for rows in data.draw(cuts(len(y))):
         got = model.predict_then_learn(X[rows], y[rows], classes=[0, 1, 2])
-        answers += got.tolist()
-    assert answers == expected
+        predictions += got.tolist()
+    assert predictions == expected
     assert model.drifts_ == drifts
     assert state_of(model.learner_) == state_of(twin)
     assert (model.n_seen_, model.n_updates_) == (twin.n_seen_, twin.n_updates_)
@@ -159,8 +159,8 @@ def test_the_length_of_pieces_leaves_no_trace(
 ) -> None:
     X, y = shifting(4, 400)
     expected, drifts, twin = plain_loop(small(), make, X, y, classes=[0, 1, 2])
-    monkeypatch.setattr(watched, "_SHORTEST", shortest)
-    monkeypatch.setattr(watched, "_LONGEST", 4 * shortest)
+    monkeypatch.setattr(drift_state, "_SHORTEST", shortest)
+    monkeypatch.setattr(drift_state, "_LONGEST", 4 * shortest)
     model = DriftAware(small(), detector=make())
     assert model.predict_then_learn(X, y, classes=[0, 1, 2]).tolist() == expected
     assert model.drifts_ == drifts
@@ -177,7 +177,7 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_classes_may_join_at_any_row_of_any_learner(name: str) -> None:
+def test_new_classes_may_appear_at_any_row_of_any_learner(name: str) -> None:
     X, y = blobs(3, 300, M=4, apart=2.0)
     # Class 3 comes late and is always mistaken before that; names move at row 200.
     late = np.where((np.arange(300) < 120) & (y == 3), 0, y)
@@ -188,10 +188,12 @@ def test_classes_may_join_at_any_row_of_any_learner(name: str) -> None:
         for _ in range(2)
     )
     expected = whole.predict_then_learn(X, labels).tolist()
-    answers = []
+    predictions = []
     for i in range(300):
-        answers += single.predict_then_learn(X[i : i + 1], labels[i : i + 1]).tolist()
-    assert answers == expected
+        predictions += single.predict_then_learn(
+            X[i : i + 1], labels[i : i + 1]
+        ).tolist()
+    assert predictions == expected
     assert single.drifts_ == whole.drifts_
     assert len(whole.drifts_) > 0
     assert whole.classes_.tolist() == ["ant", "bee", "cat", "dog"]
@@ -222,13 +224,13 @@ def test_a_learner_that_has_just_begun_is_left_alone() -> None:
         detector.update(bool(error))
         falls += detector.drift_detected and detector.estimation <= before
     assert falls > 0
-    watched = DriftAware(small(update="all"))
-    watched.partial_fit(X, y, classes=[0, 1, 2, 3])
-    assert watched.drifts_ == []
-    assert state_of(watched.learner_) == state_of(model)
+    aware = DriftAware(small(update="all"))
+    aware.partial_fit(X, y, classes=[0, 1, 2, 3])
+    assert aware.drifts_ == []
+    assert state_of(aware.learner_) == state_of(model)
 
 
-def test_a_drift_is_answered_and_the_errors_fall() -> None:
+def test_after_a_drift_the_errors_fall() -> None:
     X, y = blobs(4, 4000, M=2, apart=2.0)
     y = np.where(np.arange(4000) < 2000, y, 1 - y)
     rates = {}
@@ -269,7 +271,7 @@ def test_the_prototypes_are_not_touched() -> None:
     assert model.fit(X, y).drifts_ == again.drifts_
 
 
-def test_copies_and_pickles_go_on_alike() -> None:
+def test_copies_and_pickles_learn_alike() -> None:
     X, y = shifting(6, 300)
     make = DETECTORS["adwin"]
     model = DriftAware(small(), detector=make(), warm=5).fit(X[:130], y[:130])
@@ -278,8 +280,8 @@ def test_copies_and_pickles_go_on_alike() -> None:
         copy.deepcopy(model),
         pickle.loads(pickle.dumps(model)),  # noqa: S301 - our own bytes
     ]
-    answers = [m.predict_then_learn(X[130:], y[130:]).tolist() for m in copies]
-    assert answers[0] == answers[1] == answers[2]
+    predictions = [m.predict_then_learn(X[130:], y[130:]).tolist() for m in copies]
+    assert predictions[0] == predictions[1] == predictions[2]
     assert copies[0].drifts_ == copies[1].drifts_ == copies[2].drifts_
     assert len(model.drifts_) > 2
 
@@ -315,13 +317,13 @@ def test_probabilities_and_scores_are_the_learners() -> None:
 
 def test_rows_of_a_sparse_learner_may_be_sparse() -> None:
     X, y = shifting(2)
-    answers = []
+    predictions = []
     for rows in (X, csr_matrix(X)):
         model = DriftAware(baselines.PA(), detector=DETECTORS["ddm"](), warm=10)
-        answers.append(model.predict_then_learn(rows[:80], y[:80]).tolist())
-        answers[-1] += model.predict_then_learn(rows[80:], y[80:]).tolist()
+        predictions.append(model.predict_then_learn(rows[:80], y[:80]).tolist())
+        predictions[-1] += model.predict_then_learn(rows[80:], y[80:]).tolist()
         assert len(model.drifts_) > 0
-    assert answers[0] == answers[1]
+    assert predictions[0] == predictions[1]
 
 
 def test_sparse_and_dense_rows_may_alternate() -> None:
@@ -409,7 +411,7 @@ def test_bad_rows_change_nothing() -> None:
     assert (state_of(model.learner_), model.drifts_, detector.width) == before
 
 
-def test_remembered_rows_keep_their_classes_when_others_join() -> None:
+def test_recent_rows_keep_their_classes_when_others_are_added() -> None:
     X, y = blobs(0, 40, M=2)
     model = DriftAware(small(), warm=10)
     model.partial_fit(X, np.array(["dog", "fox"])[y])
@@ -472,7 +474,7 @@ def test_a_declared_class_is_no_error_where_it_is_predicted() -> None:
     far = np.full((20, 3), 50.0)
     model = DriftAware(small(update="all"), detector=EveryError())
     model.fit(far + np.arange(20)[:, None] % 2, np.zeros(20, int))
-    # Nothing has been seen of class 1: its law is the prior, about zero.
+    # Nothing has been seen of class 1: its density is the prior, about zero.
     model.partial_fit(np.zeros((1, 3)), [1], classes=[1])
     model.partial_fit(np.zeros((1, 3)), [2])
     assert model.drifts_ == [21]
@@ -481,6 +483,6 @@ def test_a_declared_class_is_no_error_where_it_is_predicted() -> None:
 def test_a_row_of_an_unknown_class_is_an_error_whatever_its_label_says() -> None:
     known = np.array([True, False])
     y = np.array([1, 1, 0, 0])
-    errors = list(watched.prediction_errors(known, y, np.array([1, 1, 0, 1])))
+    errors = list(drift_state.prediction_errors(known, y, np.array([1, 1, 0, 1])))
     assert errors == [True, False, False, True]
     assert known.all()

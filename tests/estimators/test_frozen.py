@@ -51,7 +51,7 @@ def test_scores_are_the_models_within_the_bound_of_rounding(
         expected = scores(model._state, X)
         bound = bound_of(model, frozen, X)
         assert not (np.abs(found - expected) > bound).any()
-    # Labels are equal wherever the lead is beyond doubt.
+    # Labels are equal wherever the lead is beyond rounding.
     if model.classes_.shape[0] > 1:
         first = np.sort(expected, axis=1)
         clear = first[:, -1] - first[:, -2] > 2.0 * bound.max(axis=1)
@@ -68,7 +68,7 @@ def trained(
     return RPNBClassifier(30, random_state=1, **parameters).fit(X, y), X, y
 
 
-def test_answers_are_those_of_the_model_far_from_zero_too() -> None:
+def test_predictions_are_those_of_the_model_far_from_zero_too() -> None:
     model, X, y = trained()
     far = RPNBClassifier(30, random_state=1).fit(X + 1e6, y)
     for one, rows in ((model, X), (far, X + 1e6)):

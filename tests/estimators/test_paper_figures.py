@@ -70,9 +70,9 @@ def test_the_mean_error_is_within_two_standard_deviations_of_the_printed_one(
     for seed in range(PERMUTATIONS):
         order = np.random.default_rng(seed).permutation(y.shape[0])
         model = RPNBClassifier(n_estimators=200, random_state=seed)
-        answers = model.predict_then_learn(X[order], y[order], classes=classes)
-        errors.append(np.mean(answers != y[order]))
-        assert model.n_updates_ == np.count_nonzero(answers != y[order])
+        predictions = model.predict_then_learn(X[order], y[order], classes=classes)
+        errors.append(np.mean(predictions != y[order]))
+        assert model.n_updates_ == np.count_nonzero(predictions != y[order])
     ours, (mean, deviation) = float(np.mean(errors)), printed[name]
     distance = (ours - mean) / deviation
     table.append(

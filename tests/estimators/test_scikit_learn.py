@@ -63,8 +63,8 @@ def test_cross_validation_learns_each_fold_afresh() -> None:
     scores = cross_val_score(small(), X, WORDS, cv=3, error_score="raise")
     assert scores.min() > 0.85
     assert_array_equal(scores, cross_val_score(small(), X, WORDS, cv=3))
-    answers = cross_val_predict(small(), X, WORDS, cv=3, method="predict_proba")
-    assert answers.shape == (150, 3)
+    predictions = cross_val_predict(small(), X, WORDS, cv=3, method="predict_proba")
+    assert predictions.shape == (150, 3)
 
 
 def test_a_grid_search_finds_what_is_better() -> None:

@@ -17,7 +17,7 @@ from rpnb.core.kernels import threads
 from rpnb.estimators.checks import jobs
 from rpnb.estimators.checks.jobs import threads_for
 
-ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def few_rows_are_worth_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=30)
 @given(st.data(), seeds, rules, st.integers(2, 5), st.integers(1, 4))
-def test_answers_and_state_do_not_depend_on_threads(
+def test_predictions_and_state_do_not_depend_on_threads(
     data: st.DataObject, seed: int, rule: Any, jobs: int, M: int
 ) -> None:
     X, y = blobs(seed, 130, M=M)
@@ -37,7 +37,7 @@ def test_answers_and_state_do_not_depend_on_threads(
         expected = alone.predict_then_learn(X[c], y[c])
         assert_array_equal(many.predict_then_learn(X[c], y[c]), expected)
     assert state_of(many) == state_of(alone)
-    for name in ANSWERS:
+    for name in METHODS:
         assert_array_equal(getattr(many, name)(X), getattr(alone, name)(X))
     assert state_of(many) == state_of(alone)
 
@@ -62,9 +62,9 @@ def test_threads_may_be_changed_at_any_time_and_are_not_in_files(
     assert loaded.n_jobs is None
     assert state_of(loaded) == state_of(model)
     model.set_params(n_jobs=0)
-    for answer in (model.predict, model.predict_proba):
+    for prediction in (model.predict, model.predict_proba):
         with pytest.raises(ValueError, match="n_jobs must not be 0"):
-            answer(X)
+            prediction(X)
 
 
 def test_labels_go_to_the_rows_they_belong_to() -> None:

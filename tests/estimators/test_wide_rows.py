@@ -1,4 +1,4 @@
-"""Sparse rows and the laws for wide data, as users meet them."""
+"""Sparse rows and the distributions for wide data, as users meet them."""
 
 from copy import deepcopy
 from pathlib import Path
@@ -29,7 +29,7 @@ FORMS: dict[str, Any] = {
     "coo_array": scipy.sparse.coo_array,
     "pandas": lambda X: pandas.DataFrame(X).astype(pandas.SparseDtype(float, 0.0)),
 }
-laws = st.sampled_from(DISTRIBUTIONS)
+distributions = st.sampled_from(DISTRIBUTIONS)
 forms = st.sampled_from(sorted(FORMS))
 
 
@@ -51,14 +51,18 @@ def _never_dense(monkeypatch: pytest.MonkeyPatch) -> None:
                 monkeypatch.setattr(owner, method, refuse)
 
 
-@given(st.data(), seeds, laws, rules, forms)
+@given(st.data(), seeds, distributions, rules, forms)
 def test_sparse_rows_give_the_bits_of_dense_ones_however_cut(
-    data: st.DataObject, seed: int, law: Distribution, rule: Any, form: str
+    data: st.DataObject, seed: int, distribution: Distribution, rule: Any, form: str
 ) -> None:
     n = data.draw(st.integers(1, 50))
     X, y = thin(seed, n, p=data.draw(st.integers(1, 20)))
     batch_size = data.draw(st.sampled_from([1, 1, 7]))
-    parameters = {"projection": law, "combiner": rule, "batch_size": batch_size}
+    parameters = {
+        "projection": distribution,
+        "combiner": rule,
+        "batch_size": batch_size,
+    }
     dense, sparse = small(**parameters), small(**parameters)
     make = FORMS[form]
     for c in data.draw(cuts(n)):
@@ -76,35 +80,35 @@ def test_sparse_rows_give_the_bits_of_dense_ones_however_cut(
         assert_array_equal(getattr(sparse, method)(make(X)), expected)
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("update", ["mistakes", "all"])
 def test_learning_sparse_rows_silently_is_learning_dense_ones(
-    law: Distribution, update: Any
+    distribution: Distribution, update: Any
 ) -> None:
     X, y = thin(3)
     weight = np.random.default_rng(0).integers(0, 3, 60)
-    dense, sparse = (small(projection=law, update=update) for _ in range(2))
+    dense, sparse = (small(projection=distribution, update=update) for _ in range(2))
     dense.fit(X, y, weight).partial_fit(X, y)
     rows = scipy.sparse.csr_matrix(X)
     sparse.fit(rows, y, weight).partial_fit(rows, y)
     assert state_of(sparse) == state_of(dense)
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS)
-def test_predictions_are_those_made_before_learning(law: Distribution) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_predictions_are_those_made_before_learning(distribution: Distribution) -> None:
     X, y = thin(4)
     rows = scipy.sparse.csr_array(X)
-    model = small(projection=law)
+    model = small(projection=distribution)
     model.predict_then_learn(rows[:20], y[:20], classes=[0, 1, 2])
     before = deepcopy(model)
     predicted = model.predict_then_learn(rows[20:21], y[20:21])
     assert predicted.tolist() == before.predict(X[20:21]).tolist()
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS)
-def test_single_rows_go_the_same_way(law: Distribution) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_single_rows_go_the_same_way(distribution: Distribution) -> None:
     X, y = thin(5)
-    singly, at_once = small(projection=law), small(projection=law)
+    singly, at_once = small(projection=distribution), small(projection=distribution)
     expected = at_once.predict_then_learn(X, y, classes=[0, 1, 2])
     singly.partial_fit(X[:1], y[:1], classes=[0, 1, 2])
     for i in range(1, 60):
@@ -134,13 +138,13 @@ def test_names_of_sparse_frames_are_known() -> None:
         model.predict(frame[["b", "a", "c"]])
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_a_file_holds_the_seed_and_gives_the_same_model(
-    law: Distribution, tmp_path: Path
+    distribution: Distribution, tmp_path: Path
 ) -> None:
     X, y = thin(7, p=100)
     rows = scipy.sparse.csr_array(X)
-    model = small(projection=law, n_estimators=40).fit(rows, y)
+    model = small(projection=distribution, n_estimators=40).fit(rows, y)
     model.save(tmp_path / "model")
     statistics = sum(part.nbytes for part in model._state.moments)
     assert (tmp_path / "model").stat().st_size < statistics + 10_000
@@ -150,12 +154,12 @@ def test_a_file_holds_the_seed_and_gives_the_same_model(
     assert state_of(deepcopy(model)) == state_of(model)
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_a_file_whose_projections_would_be_others_is_refused(
-    law: Distribution, tmp_path: Path
+    distribution: Distribution, tmp_path: Path
 ) -> None:
     X, y = thin(8)
-    model = small(projection=law).fit(X, y)
+    model = small(projection=distribution).fit(X, y)
     object.__setattr__(model._state.projection, "seed", 4)
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match="are not those it was saved with"):
@@ -171,20 +175,20 @@ def test_a_matrix_that_is_not_kept_has_a_checksum_too(
     model.save(tmp_path / "model")
     assert state_of(RPNBClassifier.load(tmp_path / "model")) == state_of(model)
     checksums = {
-        model_to_arrays(small(projection=law, random_state=seed).fit(X, y)._state)[0][
-            "fingerprint"
-        ]
-        for law in DISTRIBUTIONS
+        model_to_arrays(
+            small(projection=distribution, random_state=seed).fit(X, y)._state
+        )[0]["fingerprint"]
+        for distribution in DISTRIBUTIONS
         for seed in (1, 2)
     }
     assert len(checksums) == 10
 
 
-@pytest.mark.parametrize("law", DISTRIBUTIONS)
-def test_shards_of_sparse_streams_are_merged(law: Distribution) -> None:
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_shards_of_sparse_streams_are_merged(distribution: Distribution) -> None:
     X, y = thin(9)
     rows = scipy.sparse.csr_array(X)
-    base = small(projection=law).fit(rows[:20], y[:20])
+    base = small(projection=distribution).fit(rows[:20], y[:20])
     parts = []
     for kind in (rows, X):
         left, right = deepcopy(base), deepcopy(base)
@@ -193,7 +197,7 @@ def test_shards_of_sparse_streams_are_merged(law: Distribution) -> None:
         parts.append(left.merge(right, base=base))
     assert state_of(parts[0]) == state_of(parts[1])
     with pytest.raises(ValueError, match="has other projections"):
-        base.merge(small(projection=law, random_state=8).fit(X, y))
+        base.merge(small(projection=distribution, random_state=8).fit(X, y))
 
 
 def test_what_is_not_kept_is_drawn_again_to_the_bit(
@@ -217,8 +221,8 @@ def test_a_million_columns_need_little_memory() -> None:
     starts = np.arange(n + 1) * 20
     X = scipy.sparse.csr_array((np.ones(n * 20), columns.ravel(), starts), (n, p))
     y = np.arange(n) % 2
-    for law in ("very_sparse", "gaussian"):
-        model = RPNBClassifier(10, projection=law, random_state=0)
+    for distribution in ("very_sparse", "gaussian"):
+        model = RPNBClassifier(10, projection=distribution, random_state=0)
         model.predict_then_learn(X, y)
         assert model.n_components_ == 39
         projection = model._state.projection

@@ -1,4 +1,4 @@
-"""Labels that come late: answers are those of one event after the other."""
+"""Labels that come late: predictions are those of events processed one by one."""
 
 import datetime as dt
 from typing import Any
@@ -47,7 +47,9 @@ def arrivals(draw: st.DrawFn, n: int) -> tuple[list[int], list[float]]:
 
 @settings(max_examples=15)
 @given(seeds, st.data())
-def test_answers_are_those_of_the_event_loop(seed: int, data: st.DataObject) -> None:
+def test_predictions_are_those_of_the_event_loop(
+    seed: int, data: st.DataObject
+) -> None:
     X, numbers = blobs(seed, n=data.draw(st.integers(1, 40)))
     y = WORDS[numbers]
     moment, arrival = data.draw(arrivals(len(y)))
@@ -69,9 +71,9 @@ def test_answers_are_those_of_the_event_loop(seed: int, data: st.DataObject) -> 
             model, X, y, moment, arrival, classes=declared, leftover=leftover
         )
         assert list(result[name].answers or ()) == expected, name
-        begun = hasattr(model, "classes_")
-        assert result[name].updates[-1] == (model.n_updates_ if begun else 0)
-        if begun:
+        fitted = hasattr(model, "classes_")
+        assert result[name].updates[-1] == (model.n_updates_ if fitted else 0)
+        if fitted:
             found = result.models[name]
             assert_array_equal(found.predict(X), model.predict(X))
             assert found.n_seen_ == model.n_seen_
@@ -103,7 +105,7 @@ def test_rows_are_kept_until_their_labels_come(delay: int, size: int) -> None:
     assert_array_equal(parts.models["NB"].predict(X), table.models["NB"].predict(X))
 
 
-def test_scikit_learn_waits_for_labels_too() -> None:
+def test_scikit_learn_estimators_wait_for_labels_too() -> None:
     X, y = blobs(1)
     model = SGDClassifier(random_state=0)
     result = prequential(model, X, y, delay=9, keep_answers=True)
@@ -198,9 +200,9 @@ def test_labels_that_never_come_are_never_learnt() -> None:
     assert result["GaussianNB"].updates[-1] == len(y[::3])
     lost = np.array(["NaT"] * len(y), "M8[ns]")
     moment = np.arange(len(y)).astype("M8[D]")
-    silent = prequential(small(), X, y, moment=moment, arrival=lost, keep_answers=True)
-    assert silent["RPNBClassifier"].answers == (None,) * len(y)
-    assert silent["RPNBClassifier"].last("accuracy") == 0.0
+    result = prequential(small(), X, y, moment=moment, arrival=lost, keep_answers=True)
+    assert result["RPNBClassifier"].answers == (None,) * len(y)
+    assert result["RPNBClassifier"].last("accuracy") == 0.0
 
 
 def test_labels_left_over_are_learnt_at_the_end_or_dropped() -> None:
@@ -254,8 +256,12 @@ def rows() -> Stream:
             ValueError,
             "delay and arrival must not",
         ),
-        ({"arrival": 3}, TypeError, "arrival must hold one time a row"),
-        ({"arrival": [0, 1, 1, 3, 4, 5]}, ValueError, "own moment, got 1 in row 2"),
+        ({"arrival": 3}, TypeError, "arrival must hold one time per row"),
+        (
+            {"arrival": [0, 1, 1, 3, 4, 5]},
+            ValueError,
+            "moment of its row, got 1 in row 2",
+        ),
         ({"moment": [0] * 6}, ValueError, "moment must come with delay or arrival"),
         (
             {"moment": [0, 1, 5, 4, 6, 7], "delay": 1},

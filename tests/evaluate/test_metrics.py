@@ -10,30 +10,30 @@ from rpnb.evaluate import class_scores, confusion_counts, error_rate, macro_f1
 
 
 @st.composite
-def answers_to_classes(draw: st.DrawFn) -> tuple[IntArray, IntArray, int]:
-    """True classes and answers of 1 to 40 rows; some classes may never occur."""
+def true_and_predicted(draw: st.DrawFn) -> tuple[IntArray, IntArray, int]:
+    """True and predicted classes of 1 to 40 rows; some classes may never occur."""
     M = draw(st.integers(2, 6))
     pair = st.tuples(st.integers(0, M - 1), st.integers(0, M - 1))
     rows = draw(st.lists(pair, min_size=1, max_size=40))
-    truth, answers = np.array(rows, dtype=np.int64).T
-    return truth, answers, M
+    truth, predicted = np.array(rows, dtype=np.int64).T
+    return truth, predicted, M
 
 
-@given(answers_to_classes())
-def test_measures_are_those_of_scikit_learn(
+@given(true_and_predicted())
+def test_metrics_are_those_of_scikit_learn(
     case: tuple[IntArray, IntArray, int],
 ) -> None:
-    truth, answers, M = case
-    counts = confusion_counts(truth, answers, M)
+    truth, predicted, M = case
+    counts = confusion_counts(truth, predicted, M)
     labels = np.arange(M)
-    expected = reference.confusion_matrix(truth, answers, labels=labels)
+    expected = reference.confusion_matrix(truth, predicted, labels=labels)
     assert_array_equal(counts[:, :-1], expected)
     assert_array_equal(counts[:, -1], 0)
     assert_allclose(
-        error_rate(counts), 1 - reference.accuracy_score(truth, answers), atol=1e-15
+        error_rate(counts), 1 - reference.accuracy_score(truth, predicted), atol=1e-15
     )
     precision, recall, f1, _ = reference.precision_recall_fscore_support(
-        truth, answers, labels=labels, zero_division=0.0
+        truth, predicted, labels=labels, zero_division=0.0
     )
     ours = class_scores(counts)
     assert_allclose(ours.precision, precision, rtol=1e-14)
@@ -42,16 +42,16 @@ def test_measures_are_those_of_scikit_learn(
     assert_allclose(
         macro_f1(counts),
         reference.f1_score(
-            truth, answers, labels=labels, average="macro", zero_division=0.0
+            truth, predicted, labels=labels, average="macro", zero_division=0.0
         ),
         rtol=1e-14,
     )
 
 
 def test_macro_f1_is_neither_micro_nor_of_the_macro_averages() -> None:
-    # The second class is never answered; what else could be called F1 differs.
-    truth, answers = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 0, 0, 2, 0])
-    counts = confusion_counts(truth, answers, 3)
+    # The second class is never predicted; what else could be called F1 differs.
+    truth, predicted = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 0, 0, 2, 0])
+    counts = confusion_counts(truth, predicted, 3)
     scores = class_scores(counts)
     assert_allclose(macro_f1(counts), (3 / 4 + 0 + 2 / 3) / 3)
     P, R = scores.precision.mean(), scores.recall.mean()
@@ -59,13 +59,15 @@ def test_macro_f1_is_neither_micro_nor_of_the_macro_averages() -> None:
     assert abs(macro_f1(counts) - (1 - error_rate(counts))) > 0.01
 
 
-def test_a_row_without_an_answer_is_a_mistake_and_nobodys_false_positive() -> None:
-    answered = confusion_counts(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
-    silent = confusion_counts(np.array([0, 1, 1]), np.array([0, 1, -1]), 2)
-    assert error_rate(silent) == error_rate(answered) == pytest.approx(1 / 3)
-    assert_allclose(class_scores(silent).recall, class_scores(answered).recall)
-    assert_allclose(class_scores(silent).precision, [1.0, 1.0])
-    assert_allclose(class_scores(answered).precision, [0.5, 1.0])
+def test_a_row_without_a_prediction_is_a_mistake_and_nobodys_false_positive() -> None:
+    all_predicted = confusion_counts(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
+    one_missing = confusion_counts(np.array([0, 1, 1]), np.array([0, 1, -1]), 2)
+    assert error_rate(one_missing) == error_rate(all_predicted) == pytest.approx(1 / 3)
+    assert_allclose(
+        class_scores(one_missing).recall, class_scores(all_predicted).recall
+    )
+    assert_allclose(class_scores(one_missing).precision, [1.0, 1.0])
+    assert_allclose(class_scores(all_predicted).precision, [0.5, 1.0])
 
 
 def test_a_class_that_never_occurs_counts_as_zero() -> None:

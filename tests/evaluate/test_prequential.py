@@ -24,7 +24,7 @@ from rpnb.evaluate import PrequentialResult, prequential
 WORDS = np.array(["ant", "bee", "cat"])
 
 
-def own() -> dict[str, Any]:
+def native() -> dict[str, Any]:
     """Learners that learn from mistakes, from margins and from everything."""
     return {
         "RPNB": small(),
@@ -35,22 +35,22 @@ def own() -> dict[str, Any]:
     }
 
 
-def answers(result: PrequentialResult) -> dict[str, list[Any]]:
+def predictions(result: PrequentialResult) -> dict[str, list[Any]]:
     return {name: list(result[name].answers or ()) for name in result}
 
 
 @settings(max_examples=15)
 @given(seeds, st.data())
-def test_answers_do_not_depend_on_how_the_stream_is_cut(
+def test_predictions_do_not_depend_on_the_chunking(
     seed: int, data: st.DataObject
 ) -> None:
     X, numbers = blobs(seed)
     y = WORDS[numbers]
-    whole = prequential(own(), X, y, keep_answers=True, every=13)
+    whole = prequential(native(), X, y, keep_answers=True, every=13)
     chunks = [(X[part], y[part]) for part in data.draw(cuts(len(y)))]
     every = data.draw(st.integers(1, 60))
-    parts = prequential(own(), iter(chunks), keep_answers=True, every=every)
-    assert answers(parts) == answers(whole)
+    parts = prequential(native(), iter(chunks), keep_answers=True, every=every)
+    assert predictions(parts) == predictions(whole)
     for name in whole:
         one, other = whole[name], parts[name]
         assert one.updates[-1] == other.updates[-1]
@@ -58,23 +58,23 @@ def test_answers_do_not_depend_on_how_the_stream_is_cut(
         assert one.last("kappa") == other.last("kappa")
 
 
-def test_learners_of_the_package_answer_as_in_a_loop_of_single_rows() -> None:
+def test_learners_of_the_package_predict_as_in_a_loop_of_single_rows() -> None:
     X, numbers = blobs(1, n=80)
     y = WORDS[numbers]
-    result = prequential(own(), X, y, keep_answers=True)
-    models = own()
+    result = prequential(native(), X, y, keep_answers=True)
+    models = native()
     batches = models.pop("RPNB batches")
     for name, model in models.items():
         moments = range(len(y))
         expected = naive.process_late(model, X, y, moments, moments)
         assert list(result[name].answers or ()) == expected
         assert result[name].updates[-1] == model.n_updates_
-    said: list[Any] = []
+    predicted: list[Any] = []
     for begin in range(0, 80, 7):
         part = slice(begin, begin + 7)
-        said += batches.predict_then_learn(X[part], y[part]).tolist()
-    # Before anything is learnt a batch has no answer, although its rows are seen.
-    assert list(result["RPNB batches"].answers or ())[7:] == said[7:]
+        predicted += batches.predict_then_learn(X[part], y[part]).tolist()
+    # Before anything is learnt a batch has no prediction, although its rows are seen.
+    assert list(result["RPNB batches"].answers or ())[7:] == predicted[7:]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
@@ -92,11 +92,11 @@ def test_scikit_learn_predicts_a_batch_then_learns_it(batch_size: int) -> None:
         here = len(y[part])
         expected += model.predict(X[part]).tolist() if begun else [None] * here
         model.partial_fit(X[part], y[part], **({} if begun else {"classes": [0, 1, 2]}))
-    course = result["SGDClassifier"]
-    assert list(course.answers or ()) == expected
+    one = result["SGDClassifier"]
+    assert list(one.answers or ()) == expected
     assert_array_equal(result.models["SGDClassifier"].coef_, model.coef_)
-    assert course.updates[-1] == 50
-    assert course.updates[0] == 7 // batch_size * batch_size
+    assert one.updates[-1] == 50
+    assert one.updates[0] == 7 // batch_size * batch_size
 
 
 def river_nb() -> Any:
@@ -122,19 +122,19 @@ def test_river_classifiers_are_as_accurate_as_river_says(delay: int | None) -> N
     for name, model in river_models().items():
         accuracy: Any = Accuracy()
         metric = progressive_val_score(rows, model, accuracy, delay=delay)
-        # River leaves rows without an answer out; those of rpnb are mistakes.
-        silent = sum(1 for a in _answers_of(name, X, labels, delay) if a is None)
-        expected = metric.get() * (100 - silent) / 100
+        # River leaves out rows without a prediction, which count as mistakes here.
+        missing = sum(1 for a in _predictions_of(name, X, labels, delay) if a is None)
+        expected = metric.get() * (100 - missing) / 100
         assert_allclose(found[name].last("accuracy"), expected, rtol=1e-12)
         assert_allclose(table[name].last("accuracy"), expected, rtol=1e-12)
 
 
-def _answers_of(name: str, X: Any, y: Any, delay: int | None) -> tuple[Any, ...]:
+def _predictions_of(name: str, X: Any, y: Any, delay: int | None) -> tuple[Any, ...]:
     model = river_models()[name]
     result = prequential(model, X, y, delay=delay, keep_answers=True, references=False)
-    (course,) = result.courses.values()
-    assert course.answers is not None
-    return course.answers
+    (one,) = result.courses.values()
+    assert one.answers is not None
+    return one.answers
 
 
 def test_dicts_with_features_in_another_order_are_the_same_rows() -> None:
@@ -145,8 +145,10 @@ def test_dicts_with_features_in_another_order_are_the_same_rows() -> None:
         for x, t in zip(X.tolist(), y, strict=True)
     ]
     rows[3] = (dict(reversed(rows[3][0].items())), rows[3][1])
-    result = prequential(own(), iter(rows), keep_answers=True)
-    assert answers(result) == answers(prequential(own(), X, y, keep_answers=True))
+    result = prequential(native(), iter(rows), keep_answers=True)
+    assert predictions(result) == predictions(
+        prequential(native(), X, y, keep_answers=True)
+    )
 
 
 def test_frames_and_sparse_matrices_are_tables() -> None:
@@ -155,19 +157,19 @@ def test_frames_and_sparse_matrices_are_tables() -> None:
     X[X < 0.0] = 0.0
     names = ["a", "b", "c", "d"]
     models = {"PA": baselines.PA(), "river": river_nb()}
-    expected = answers(prequential(models, X, y, keep_answers=True))
+    expected = predictions(prequential(models, X, y, keep_answers=True))
     tables = [pandas.DataFrame(X, columns=names), polars.DataFrame(X, schema=names)]
     for table in tables:
-        assert answers(prequential(models, table, y, keep_answers=True)) == expected
+        assert predictions(prequential(models, table, y, keep_answers=True)) == expected
         for delay in (0, 4):
             late = prequential(models, table, y, keep_answers=True, delay=delay)
             plain = prequential(models, X, y, keep_answers=True, delay=delay)
-            assert answers(late) == answers(plain)
+            assert predictions(late) == predictions(plain)
     sparse = prequential(
         {"PA": baselines.PA()}, csr_array(X), y, keep_answers=True, delay=3
     )
     dense = prequential({"PA": baselines.PA()}, X, y, keep_answers=True, delay=3)
-    assert answers(sparse) == answers(dense)
+    assert predictions(sparse) == predictions(dense)
 
 
 def test_references_are_the_majority_and_the_last_label() -> None:
@@ -188,16 +190,16 @@ def test_references_are_the_majority_and_the_last_label() -> None:
 def test_checkpoints_stand_every_so_many_rows_and_at_the_end() -> None:
     X, y = blobs(7, n=95)
     result = prequential(small(), X, y, every=20, window=30, keep_answers=True)
-    course = result["RPNBClassifier"]
-    assert course.rows.tolist() == [20, 40, 60, 80, 95]
-    said = list(course.answers or ())
-    wrong = np.array([a != t for a, t in zip(said, y.tolist(), strict=True)])
-    for i, row in enumerate(course.rows):
+    one = result["RPNBClassifier"]
+    assert one.rows.tolist() == [20, 40, 60, 80, 95]
+    predicted = list(one.answers or ())
+    wrong = np.array([a != t for a, t in zip(predicted, y.tolist(), strict=True)])
+    for i, row in enumerate(one.rows):
         last = wrong[max(row - 30, 0) : row]
-        assert_allclose(course.figures["window"]["accuracy"][i], 1.0 - last.mean())
+        assert_allclose(one.figures["window"]["accuracy"][i], 1.0 - last.mean())
         # Only mistakes are learnt.
-        assert course.updates[i] == wrong[:row].sum()
-    assert (np.diff(course.seconds) > 0.0).all()
+        assert one.updates[i] == wrong[:row].sum()
+    assert (np.diff(one.seconds) > 0.0).all()
 
 
 def test_default_checkpoints_are_a_fiftieth_of_a_table() -> None:
@@ -229,28 +231,28 @@ def test_log_loss_is_of_probabilities_before_the_label_is_learnt() -> None:
     assert 0.0 < result["river"].last("log_loss") < 40.0
 
 
-def test_declared_classes_take_part_from_the_first_row_on() -> None:
+def test_declared_classes_are_known_from_the_first_row_on() -> None:
     X, y = blobs(10)
     found = prequential(small(), X, y, classes=[2, 1, 0], keep_answers=True)
     expected = small().predict_then_learn(X, y, classes=[0, 1, 2]).tolist()
     assert list(found["RPNBClassifier"].answers or ()) == expected
 
 
-def test_models_stay_as_they_are_and_learnt_copies_come_back() -> None:
+def test_models_are_not_changed_and_learnt_copies_are_returned() -> None:
     X, y = blobs(11)
     model, river_model = small(), river_nb()
     result = prequential({"a": model, "b": river_model}, X, y)
     assert not hasattr(model, "classes_")
     assert river_model.predict_one({0: 1.0}) is None
     assert result.models["a"].n_seen_ == len(y)
-    # One that has learnt goes on, and its former updates are not counted again.
+    # One that has learnt resumes, and its former updates are not counted again.
     warm = prequential(result.models["a"], X, y, keep_answers=True)
     again = small().partial_fit(X, y)
     before = again.n_updates_
-    said = again.predict_then_learn(X, y).tolist()
-    course = warm["RPNBClassifier"]
-    assert list(course.answers or ()) == said
-    assert course.updates[-1] == again.n_updates_ - before
+    predicted = again.predict_then_learn(X, y).tolist()
+    one = warm["RPNBClassifier"]
+    assert list(one.answers or ()) == predicted
+    assert one.updates[-1] == again.n_updates_ - before
 
 
 def test_a_stream_is_read_once_and_not_beyond_its_chunk() -> None:

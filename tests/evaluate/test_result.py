@@ -45,10 +45,10 @@ def test_a_frame_has_a_row_for_each_learner_and_checkpoint(result: Any) -> None:
     assert len(frame) == 4 * 3
     mine = frame[frame.learner == "PA"]
     assert mine.row.tolist() == [25, 50, 60]
-    course = result["PA"]
+    one = result["PA"]
     for span in ("cumulative", "window", "fading"):
-        assert_array_equal(mine[f"{span}_kappa"], course.figures[span]["kappa"])
-    assert_array_equal(mine.updates, course.updates)
+        assert_array_equal(mine[f"{span}_kappa"], one.figures[span]["kappa"])
+    assert_array_equal(mine.updates, one.updates)
 
 
 def test_a_plot_has_a_line_for_each_learner(result: Any) -> None:
@@ -69,7 +69,7 @@ def test_sizes_are_of_the_learnt_models(result: Any) -> None:
     assert result["RPNB"].size > 4 * 7 * 4 * 4 > result["majority class"].size
 
     class Odd:
-        """Speaks River's language, and cannot be pickled, being local."""
+        """Has River's methods, and cannot be pickled, being local."""
 
         def predict_one(self, x: Any) -> int:
             return 0
@@ -133,7 +133,7 @@ def test_what_cannot_be_is_refused_by_name(
 def test_scikit_learn_must_know_the_classes_of_a_stream() -> None:
     X, y = blobs(3)
     model = SGDClassifier(random_state=0)
-    with pytest.raises(ValueError, match="classes must be given: SGDClassifier is to"):
+    with pytest.raises(ValueError, match="classes must be given: SGDClassifier has to"):
         prequential(model, iter([(X, y)]))
     assert prequential(model, iter([(X, y)]), classes=[0, 1, 2]).rows == 60
 

@@ -266,8 +266,8 @@ def test_sparse_rows_are_those_of_scikit_learn(
     assert [chunk.X.format for chunk in chunks] == ["csr", "csr"]
     X = np.concatenate([chunk.X.toarray() for chunk in chunks])
     zero = bool(options.zero_based)
-    own, y = load_svmlight_file(str(path), n_features=shape[1], zero_based=zero)
-    assert_array_equal(X, own.toarray())
+    expected_X, y = load_svmlight_file(str(path), n_features=shape[1], zero_based=zero)
+    assert_array_equal(X, expected_X.toarray())
     assert X.shape == shape
     assert np.concatenate([chunk.y for chunk in chunks]).tolist() == y.tolist()
 

@@ -11,9 +11,9 @@ from rpnb.cli import CommandError
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.registry import ALIASES, RPNB, find_learner, learners
 
-# The command line gives the same answer twice; the class, by default, does not.
+# The same command gives the same predictions; the classes, by default, do not.
 _SEED = 0
-#: Not to be said in a word on the command line, or without a meaning there.
+# Where argparse keeps the parameters of RPNB.
 _DEST = "rpnb_{}"
 
 
@@ -47,7 +47,7 @@ def rpnb_parameters() -> dict[str, inspect.Parameter]:
 
 
 def _choices(hint: Any) -> tuple[str, ...]:
-    """Return the words that a parameter may be, none if it may be something else."""
+    """Return the texts that a parameter may be; none if it may be something else."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     parts = [_choices(part) for part in get_args(hint)]
@@ -55,6 +55,7 @@ def _choices(hint: Any) -> tuple[str, ...]:
 
 
 def _metavar(hint: Any) -> str:
+    """Return what stands for the value in the help: N, X or VALUE."""
     kinds = {kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)}
     if int in kinds:
         return "N"
@@ -121,24 +122,25 @@ def make_learners(
     params
         Texts [LEARNER.]name=value; without a name, of the only learner.
     """
-    own: dict[str, dict[str, Any]] = {name: {} for name in names}
-    if given and RPNB not in own:
+    parameters: dict[str, dict[str, Any]] = {name: {} for name in names}
+    if given and RPNB not in parameters:
         option = "--" + next(iter(given)).replace("_", "-")
-        raise CommandError(f"{option} is a parameter of RPNB, which does not take part")
+        raise CommandError(f"{option} is a parameter of RPNB, which is not evaluated")
     for text in params:
         owner, name, value = _split(text, names)
-        own[owner][name] = value
-    if RPNB in own:
-        own[RPNB] = {"random_state": _SEED} | dict(given) | own[RPNB]
-        if own[RPNB].get("batch_size", 1) is None:
+        parameters[owner][name] = value
+    if RPNB in parameters:
+        parameters[RPNB] = dict(given) | parameters[RPNB]
+        if parameters[RPNB].get("batch_size", 1) is None:
             raise CommandError(
                 "--batch-size must be a number here: a file has no calls that could "
                 "be mini-batches"
             )
-    return {name: _make(name, parameters) for name, parameters in own.items()}
+    return {name: _make(name, values) for name, values in parameters.items()}
 
 
 def _split(text: str, names: Sequence[str]) -> tuple[str, str, Any]:
+    """Return the learner, the parameter and the value that a --param names."""
     match = re.fullmatch(r"(?:(\w+)\.)?(\w+)=(.*)", text)
     if match is None:
         raise CommandError(f"--param must be [LEARNER.]name=value, got {text!r}")
@@ -146,16 +148,17 @@ def _split(text: str, names: Sequence[str]) -> tuple[str, str, Any]:
     if owner is None:
         if len(names) > 1:
             raise CommandError(
-                f"--param {text}: whose? there are several learners; write "
+                f"--param {text}: of which learner? There are several; write "
                 f"{names[0]}.{text}"
             )
         owner = names[0]
     if owner not in names:
-        raise CommandError(f"--param {text}: {owner} does not take part")
+        raise CommandError(f"--param {text}: {owner} is not evaluated")
     return owner, match[2], value_of(match[3])
 
 
 def _make(name: str, parameters: Mapping[str, Any]) -> Any:
+    """Return a new learner, seeded if it draws at random and no seed is given."""
     learner = class_of(name)
     known = inspect.signature(learner.__init__).parameters
     for parameter in parameters:
@@ -169,7 +172,7 @@ def _make(name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def class_of(name: str) -> Any:
-    """Return the class of a learner by its name, or say which are close."""
+    """Return the class of a learner by its name; an error names similar ones."""
     found = find_learner(name)
     if found is None:
         by_key = {each.casefold(): each for each in sorted({*ALIASES, *learners()})}

@@ -61,7 +61,7 @@ def set_class_prior(model: Model, given: Any, classes: LabelArray) -> None:
 
 
 def prior_to_json(given: Any) -> Any:
-    """Return what a file holds of the parameter."""
+    """Return the parameter `class_prior` as a JSON value."""
     if isinstance(given, Mapping):
         return {
             "labels": as_labels(list(given)).tolist(),

@@ -26,6 +26,7 @@ from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 
 def _model_has(method: str) -> Callable[["DriftAware"], bool]:
+    """Return a condition for `available_if`: whether the model has this method."""
     return lambda self: hasattr(self.model, method)
 
 

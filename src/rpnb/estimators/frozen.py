@@ -25,6 +25,7 @@ from rpnb.estimators.saving.estimator import (
     write_estimator,
 )
 from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.saving.migrations import migrate
 
 
 @final
@@ -72,6 +73,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
+    _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -121,6 +123,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_onnx(path, self._state, self.classes_, self.temperature_, dtype)
 
     def _scores(self, X: Any) -> FloatArray:
+        """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
         return evaluate_polynomials(self._state, np.asarray(rows, dtype=np.float64))
@@ -144,6 +147,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             getattr(self, "feature_names_in_", None),
             {"temperature": self.temperature_},
             self._state._asdict(),
+            self._state_version,
         )
         write_estimator(path, saved)
 
@@ -152,6 +156,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Read a classifier that `save` wrote; it behaves as the saved one."""
         saved = read_estimator(path, cls.__name__)
         with report_damage(path):
+            saved = migrate(saved, cls._state_version)
             frozen = cls(**saved.parameters)
             frozen.classes_ = saved.classes
             frozen.n_features_in_ = saved.n_features
@@ -180,7 +185,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def freeze(
     model: Model, classes: LabelArray, names: Any, temperature: float
 ) -> FrozenRPNB:
-    """Return the active classes of `model` as polynomials."""
+    """Return a FrozenRPNB that predicts the active classes of `model`."""
     if model.rule not in ("log_sum", "product"):
         raise ValueError(
             "only the combiners 'log_sum' and 'product' make scores that are "

@@ -54,7 +54,7 @@ class NamedFeatures:
         self._by_number: dict[int, tuple[Hashable]] = {}
         self._names: tuple[Hashable, ...] = ()
         self._values: Callable[[Any], tuple[Any, ...]] = _no_values
-        self._remember(numbers)
+        self._add_features(numbers)
         self._use_features(names)
 
     @property
@@ -88,12 +88,13 @@ class NamedFeatures:
         return np.column_stack([numbers[name] for name in self._names])
 
     def _switch_to(self, names: tuple[Hashable, ...]) -> None:
+        """Let the classifier accept rows of these features, known or new."""
         new = [name for name in names if name not in self._known]
         if new:
-            self._remember({name: feature_number(name) for name in new})
+            self._add_features({name: feature_number(name) for name in new})
         self._use_features(names)
 
-    def _remember(self, numbers: Mapping[Hashable, int]) -> None:
+    def _add_features(self, numbers: Mapping[Hashable, int]) -> None:
         """Draw the rows of new features."""
         taken = dict.fromkeys(numbers.values())
         for name, number in numbers.items():
@@ -110,7 +111,7 @@ class NamedFeatures:
         add_features(self._rows, np.array(list(numbers.values()), np.uint64))
 
     def _use_features(self, names: Iterable[Hashable]) -> None:
-        """Let the classifier take rows of these features, in the order of numbers."""
+        """Let the classifier accept rows of these known features, ordered by number."""
         ordered = sorted(names, key=self._known.__getitem__)
         if ordered:
             places = [self._known[name][1] for name in ordered]
@@ -167,7 +168,7 @@ def _numbers(names: tuple[Hashable, ...], values: tuple[Any, ...]) -> FloatArray
 
 
 def _column(name: Hashable, values: NDArray[Any]) -> FloatArray:
-    """Return a column as numbers, or say what in it is none."""
+    """Return a column as numbers, or raise an error that names a bad value."""
     if values.dtype.kind not in "fiub":
         raise TypeError(
             f"the feature {name!r} must hold numbers, got a column of dtype "
@@ -181,6 +182,7 @@ def _column(name: Hashable, values: NDArray[Any]) -> FloatArray:
 
 
 def _clipped(value: Any) -> float:
+    """Return a number as a float, infinity if it is too large for one."""
     try:
         return float(value)
     except OverflowError:
@@ -188,6 +190,7 @@ def _clipped(value: Any) -> float:
 
 
 def _refuse(name: Hashable, value: float, where: str) -> NoReturn:
+    """Raise ValueError for a bad value of this feature."""
     what, hint = why_bad(value)
     raise ValueError(
         f"the feature {name!r} is {what}{where}; RPNBClassifier takes finite numbers "

@@ -1,4 +1,4 @@
-"""From scores of the classes to what scikit-learn's methods return."""
+"""Scores of the classes as log posteriors and decision values."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from rpnb.core.kernels.arrays import FloatArray
 
 
 def log_posteriors(scores: FloatArray) -> FloatArray:
-    """Return scores (n, M), up to a constant a row log posteriors, as such.
+    """Normalise scores (n, M) to log posteriors: each row's exponentials add up to 1.
 
     Writes into `scores`.
     """
@@ -16,5 +16,8 @@ def log_posteriors(scores: FloatArray) -> FloatArray:
 
 
 def decisions(scores: FloatArray) -> FloatArray:
-    """Return scores (n, M); for two classes the second's minus the first's (n,)."""
+    """Return scikit-learn's decision values: scores (n, M), or (n,) for two classes.
+
+    For two classes they are the second's score minus the first's.
+    """
     return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores

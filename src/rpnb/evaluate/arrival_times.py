@@ -13,15 +13,15 @@ from rpnb.evaluate.delays import TimeArray, never
 
 @dataclass(frozen=True)
 class ArrivalTimes:
-    """How the moments of rows and labels are had.
+    """When rows and labels arrive, as the user gave it.
 
     Attributes
     ----------
     delay, arrival
-        A scalar (delay only), one value a row of a table, or the name of a column. At
-        most one of the two is given.
+        A scalar (delay only), one value per row of a table, or the name of a column.
+        At most one of the two is given.
     moment
-        One value a row of a table, the name of a column, or None for row numbers.
+        One value per row of a table, the name of a column, or None for row numbers.
     """
 
     delay: Any = None
@@ -30,12 +30,12 @@ class ArrivalTimes:
 
     def __post_init__(self) -> None:
         if self.delay is not None and self.arrival is not None:
-            raise ValueError("delay and arrival must not both be given: one says all")
+            raise ValueError("delay and arrival must not both be given: one is enough")
         if self.moment is not None and self.immediate:
             raise ValueError("moment must come with delay or arrival, got it alone")
         if self.arrival is not None and _is_scalar(self.arrival):
             raise TypeError(
-                "arrival must hold one time a row, or name a column, got "
+                "arrival must hold one time per row, or name a column, got "
                 f"{self.arrival!r}; delay may be one number for all rows"
             )
 
@@ -46,12 +46,12 @@ class ArrivalTimes:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that hold times, which are no features."""
+        """The columns that hold times and are not features."""
         given = (self.delay, self.arrival, self.moment)
         return [each for each in given if isinstance(each, str)]
 
     def check_rows(self, n: int | None) -> None:
-        """Check that arrays have a time for each of n rows; None is a stream's n."""
+        """Check that arrays have a time for each of n rows; n is None for a stream."""
         for name in ("delay", "arrival", "moment"):
             values = getattr(self, name)
             if values is None or _is_scalar(values) or isinstance(values, str):
@@ -115,7 +115,7 @@ class ArrivalTimes:
 
 
 def column(block: Block, name: str) -> Any:
-    """Return a named column of a block, or say that there is none."""
+    """Return a named column of a block; an error says if there is none."""
     X = block.X
     if isinstance(X, list):
         for i, x in enumerate(X):
@@ -158,6 +158,7 @@ def _times(name: str, values: Any, start: int) -> TimeArray:
 
 
 def _stamps(values: Sequence[Any]) -> TimeArray:
+    """Return Python's time stamps or durations as an array of nanoseconds."""
     import datetime as dt
 
     first = next((value for value in values if value is not None), None)
@@ -177,6 +178,7 @@ def _check_kind(name: str, times: TimeArray, moment: TimeArray) -> None:
 
 
 def _check_order(moment: TimeArray, last: Any, start: int) -> None:
+    """Refuse moments that are missing or earlier than that of the row before."""
     missing = np.isnat(moment) if moment.dtype.kind == "M" else ~np.isfinite(moment)
     _refuse("moment", missing, moment, start, "known and finite")
     plain = _plain(moment)
@@ -194,21 +196,24 @@ def _check_delays(delay: TimeArray, start: int) -> None:
 def _as_numbers(
     moment: TimeArray, arrival: TimeArray, start: int
 ) -> tuple[TimeArray, TimeArray]:
+    """Return moments and arrival times as numbers of one type."""
     missing = np.isnat(arrival) if arrival.dtype.kind == "M" else None
     m, a = _plain(moment), _plain(arrival)
     if m.dtype != a.dtype:
         m, a = m.astype(np.float64), a.astype(np.float64)
     if missing is not None:
         a = np.where(missing, never(a), a)
-    _refuse("arrival", a < m, arrival, start, "not earlier than the row's own moment")
+    _refuse("arrival", a < m, arrival, start, "not earlier than the moment of its row")
     return m, a
 
 
 def _plain(times: TimeArray) -> TimeArray:
+    """Return time stamps and durations as integers, numbers unchanged."""
     return times.astype(np.int64) if times.dtype.kind in "mM" else times
 
 
 def _refuse(name: str, wrong: Any, values: Any, start: int, rule: str) -> None:
+    """Raise an error that names the first wrong value and its row, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(

@@ -72,6 +72,7 @@ class Block:
         return self._some(self.start + int(rows[0]), rows)
 
     def _some(self, start: int, rows: slice | IntArray) -> "Block":
+        """Return some rows of the block, as a block that starts at `start`."""
         numbers = None if self.numbers is None else self.numbers[rows]
         return Block(start, take(self.X, rows), self.y[rows], numbers, self.checked)
 
@@ -133,6 +134,7 @@ class ChunkBlocks:
         return Block(start, chunk.X, chunk.y, numbers, dense)
 
     def _translated(self, chunk: RowChunk) -> IntArray:
+        """Return the evaluation's numbers of a chunk's labels."""
         codes = chunk.codes
         new = int(codes.max()) + 1 - self._numbers.shape[0]
         if new > 0:
@@ -177,6 +179,7 @@ def blocks_of(stream: Any) -> Iterator[Block]:
 
 
 def _as_table(X: Any) -> Table:
+    """Return X as a CSR matrix, a frame or an array of two dimensions."""
     if issparse(X):
         return X.tocsr()
     table = X if hasattr(X, "iloc") or hasattr(X, "columns") else np.asarray(X)
@@ -235,12 +238,14 @@ def _in_order(x: Record, features: list[Hashable]) -> Record:
 
 
 def _is_row(x: Any) -> bool:
+    """Whether x is a single row, a dict or a vector, and not a chunk."""
     return isinstance(x, Mapping) or (
         not hasattr(x, "columns") and not issparse(x) and np.ndim(x) == 1
     )
 
 
 def _pair(item: Any, number: int) -> tuple[Any, Any]:
+    """Return an item of a stream as (X, y) or (x, y); refuse what is no pair."""
     if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
         raise TypeError(
             f"item {number} of the stream must be a pair, (X, y) or (x, y), got "
@@ -250,6 +255,7 @@ def _pair(item: Any, number: int) -> tuple[Any, Any]:
 
 
 def _table_of(rows: Sequence[Record], start: int) -> FloatArray:
+    """Return dicts with the same features as the rows of an array."""
     features = list(rows[0])
     X = np.empty((len(rows), len(features)))
     for i, x in enumerate(rows):

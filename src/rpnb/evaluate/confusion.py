@@ -178,6 +178,7 @@ class Confusion:
             self._fade(rows, M, self._fading)
 
     def _fade(self, rows: ScoredRows, M: int, fading: float) -> None:
+        """Add rows to the fading sums, which lose weight with each of them."""
         n = len(rows.truth)
         weight: FloatArray = np.power(fading, np.arange(n - 1.0, -1.0, -1.0))
         new, keep = rows.totals(M, weight), fading**n
@@ -229,6 +230,7 @@ class Confusion:
 
 
 def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
+    """Return metrics by name; NaN where there are no rows."""
     if totals.weight == 0.0:
         return dict.fromkeys(metrics, nan)
     totals = totals._replace(counts=occurring(totals.counts))
@@ -250,7 +252,7 @@ class CountHistory:
     """How often each number had occurred, at places evenly along the stream.
 
     Places are multiples of a step that doubles whenever there would be too many, so
-    what is kept depends on the rows alone, not on how they are cut into calls.
+    what is kept depends on the rows alone, not on the chunking.
     """
 
     def __init__(self) -> None:

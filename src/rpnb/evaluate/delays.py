@@ -107,8 +107,8 @@ class WaitingRows:
         stop = start + len(moment)
         rows = np.concatenate([self.rows, np.arange(start, stop)])
         times = np.concatenate([self.arrival, arrival])
-        # A label is learnt just before the first row, after its own, that is not
-        # earlier; `stop` stands for the row to come.
+        # A label is learnt just before the first later row that arrives no earlier than
+        # the label; `stop` stands for the next row.
         before = start + np.searchsorted(moment, times)
         before = np.maximum(before, rows + 1)
         arrived = times <= moment[-1]

@@ -26,7 +26,7 @@ from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
 from rpnb.labels import NO_LABEL, LabelIndex
 
-# Rows that learners get in one call, at most, unless told otherwise.
+# Rows that learners get in one call, at most, by default.
 _ROWS_PER_CALL = 1000
 _IMMEDIATE = ArrivalTimes()
 

@@ -166,11 +166,13 @@ def _beyond(share: float, plain: float) -> float:
 
 
 def _ratio(part: FloatArray, whole: Counts) -> FloatArray:
+    """Return part / whole, 0 where the whole is 0."""
     out: FloatArray = np.zeros(part.shape)
     return np.divide(part, whole, out=out, where=whole > 0)
 
 
 def _total(counts: Counts) -> float:
+    """Return the number or weight of all rows; refuse what are no counts."""
     M = counts.shape[0]
     if counts.shape != (M, M + 1) or M == 0:
         raise ValueError(

@@ -79,7 +79,7 @@ def prequential(
         The labels of a table.
     classes : array-like, optional
         Classes that are known from the start. Learners of rpnb and River do not need
-        them. Estimators of scikit-learn must be told all classes: those of a table are
+        them. Estimators of scikit-learn need all classes: those of a table are
         taken from `y`; for other streams they must be given here.
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
 "kappa_temporal")
@@ -204,6 +204,7 @@ def prequential(
 
 
 def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Return the names of the metrics, each once; refuse unknown ones."""
     if isinstance(metrics, str):
         metrics = [metrics]
     names = tuple(dict.fromkeys(metrics))
@@ -228,7 +229,7 @@ def _all_classes(
     for name, model in models.items():
         if declared is None and not (is_native(model) or is_river(model)):
             raise ValueError(
-                f"classes must be given: {name} is to be told all classes beforehand, "
+                f"classes must be given: {name} has to know all classes beforehand, "
                 "and those of a stream in chunks or rows are not known"
             )
     return declared

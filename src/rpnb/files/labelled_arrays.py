@@ -1,4 +1,4 @@
-"""Rows that are arrays already, in the form of a file's."""
+"""Arrays with the interface of a labelled file."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,12 +31,12 @@ class LabelledArrays:
 
     @property
     def declared(self) -> Sequence[Any]:
-        """All labels there are."""
+        """All labels."""
         labels: list[Any] = np.unique(self._y).tolist()
         return labels
 
     def share(self) -> float:
-        """Return which share of the rows has been given."""
+        """Return which share of the rows has been read."""
         return self._done / self._y.shape[0]
 
     def close(self) -> None:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.files.encoding.chunking import recut, shuffled
+from rpnb.files.encoding.chunking import rechunk, shuffled
 from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
 from rpnb.files.formats.arff import Arff
+from rpnb.files.formats.arrow import Kind
 from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.json_lines import JsonLines
 from rpnb.files.formats.lines import STANDARD_INPUT, closed_on_error
@@ -19,24 +21,19 @@ from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
 from rpnb.labels import LabelIndex
 
-#: Format -> endings of file names, without that of gzip.
-FORMATS: Mapping[str, tuple[str, ...]] = {
-    "csv": (".csv", ".tsv"),
-    "parquet": (".parquet", ".pq"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "arff": (".arff",),
-    "svmlight": (".svmlight", ".libsvm", ".svm"),
-}
 
-
-class Source(Protocol):
-    """What reads a format."""
+class TableReader(Protocol):
+    """Reads a file of one format in batches of columns."""
 
     name: str
+    kinds: dict[str, Kind]
+    """the feature columns"""
+    categories: dict[str, list[str]]
+    """the values of columns for which the format declares them"""
     again: bool
     """whether the file can be read twice"""
     declared: list[Any] | None
-    """all labels there are, where the format says so"""
+    """all labels, if the format declares them"""
 
     def batches(self) -> Iterator[Any]:
         """Yield the rows in their order."""
@@ -48,16 +45,27 @@ class Source(Protocol):
         """Close the file."""
 
 
-_TABLES: dict[str, Callable[[str, ReadOptions], Any]] = {
+# A new format is a module in `formats` and an entry in both tables.
+#: Format -> endings of file names, without that of gzip.
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "arff": (".arff",),
+    "svmlight": (".svmlight", ".libsvm", ".svm"),
+}
+# SVMlight's batches are sparse; those of all others are columns.
+_READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
     "csv": Delimited,
     "parquet": Parquet,
     "jsonl": JsonLines,
     "arff": Arff,
+    "svmlight": SvmLight,
 }
 
 
 def format_of(path: str, named: str | None = None) -> str:
-    """Return the format of a file: as named, or as its name suggests."""
+    """Return the format of a file: as named, or by the ending of its name."""
     if named is not None:
         return named
     if path == STANDARD_INPUT:
@@ -83,9 +91,9 @@ class LabelledFile:
     options
         How columns become features and labels.
     kind
-        The format; None for what the name suggests.
+        The format; None to go by the ending of the name.
     state
-        What the encoder of an earlier run had seen, to go on from there.
+        What the encoder of an earlier run had seen, to resume from there.
     """
 
     def __init__(
@@ -100,48 +108,43 @@ class LabelledFile:
             raise FileError(f"{path}: there is no such file")
         if path != STANDARD_INPUT and Path(path).is_dir():
             raise FileError(f"{path}: a folder, not a file")
-        self._source: Any
+        self._reader = _READERS[self.format](path, options)
         self.encoder: ColumnEncoder | SparseEncoder
-        if self.format == "svmlight":
-            self._source = SvmLight(path, options)
-        else:
-            self._source = _TABLES[self.format](path, options)
-        with closed_on_error(self._source):
-            self.encoder = self._encoder(path, options, state)
+        with closed_on_error(self._reader):
+            self.encoder = self._make_encoder(path, options, state)
             if state is not None:
                 self.encoder.resume(state)
 
-    def _encoder(
+    def _make_encoder(
         self, path: str, options: ReadOptions, state: Mapping[str, Any] | None
     ) -> ColumnEncoder | SparseEncoder:
-        name = self._source.name
-        if self.format == "svmlight":
-            return SparseEncoder(name, int(self._source.p), options)
+        """Return the encoder for the reader's batches."""
+        reader = self._reader
+        if isinstance(reader, SvmLight):
+            return SparseEncoder(reader.name, int(reader.p or 0), options)
         categories: Mapping[str, list[str]] = {}
         if options.categorical == "one-hot" and state is None:
-            open_table = _TABLES[self.format]
-            categories = _all_categories(open_table, path, self._source, options)
-        return ColumnEncoder(name, self._source.kinds, options, categories)
+            again = partial(_READERS[self.format], path, options)
+            categories = _all_categories(reader, again, options)
+        return ColumnEncoder(reader.name, reader.kinds, options, categories)
 
     @property
     def name(self) -> str:
-        """The file's name, for people."""
-        return str(self._source.name)
+        """The name of the file, for messages."""
+        return self._reader.name
 
     @property
     def declared(self) -> list[Any] | None:
-        """All labels there are, where the format says so."""
-        declared: list[Any] | None = self._source.declared
-        return declared
+        """All labels, if the format declares them."""
+        return self._reader.declared
 
     def share(self) -> float | None:
         """Return which share of the file has been read, if that can be known."""
-        share: float | None = self._source.share()
-        return share
+        return self._reader.share()
 
     def close(self) -> None:
         """Close the file."""
-        self._source.close()
+        self._reader.close()
 
     def __enter__(self) -> Self:
         return self
@@ -159,10 +162,10 @@ class LabelledFile:
         shuffle
             Seed of a random order. All columns are then held in memory.
         """
-        batches = self._source.batches()
+        batches = self._reader.batches()
         numbered: Iterator[tuple[Any, IntArray]]
         if shuffle is None:
-            numbered = _count(recut(batches, rows))
+            numbered = _with_row_numbers(rechunk(batches, rows))
         else:
             numbered = shuffled(batches, rows, shuffle)
         empty = True
@@ -173,7 +176,8 @@ class LabelledFile:
             raise FileError(f"{self.name}: there are no rows")
 
 
-def _count(batches: Iterator[Any]) -> Iterator[tuple[Any, IntArray]]:
+def _with_row_numbers(batches: Iterator[Any]) -> Iterator[tuple[Any, IntArray]]:
+    """Yield each batch with the numbers of its rows in the file, from 1."""
     row = 1
     for batch in batches:
         yield batch, np.arange(row, row + batch.num_rows)
@@ -181,27 +185,26 @@ def _count(batches: Iterator[Any]) -> Iterator[tuple[Any, IntArray]]:
 
 
 def _all_categories(
-    open_table: Callable[[str, ReadOptions], Any],
-    path: str,
-    source: Any,
-    options: ReadOptions,
+    reader: TableReader, again: Callable[[], Any], options: ReadOptions
 ) -> dict[str, list[str]]:
-    """Return all values of the categories: by the header, or by a first pass."""
-    columns = [name for name, kind in source.kinds.items() if kind == "category"]
-    if all(name in source.categories for name in columns):
-        return dict(source.categories)
-    if not source.again:
+    """Return all values of each category: from the header, or by reading `again`."""
+    columns = [name for name, kind in reader.kinds.items() if kind == "category"]
+    if all(name in reader.categories for name in columns):
+        return dict(reader.categories)
+    if not reader.again:
         raise FileError(
-            f"{source.name}: one-hot columns need a first pass over the file, and it "
+            f"{reader.name}: one-hot columns need a first pass over the file, and it "
             "cannot be read twice; use codes"
         )
-    surveyed = open_table(path, options)
-    scout = ColumnEncoder(surveyed.name, dict.fromkeys(columns, "category"), options)
+    first_pass = again()
+    encoder = ColumnEncoder(
+        first_pass.name, dict.fromkeys(columns, "category"), options
+    )
     found = {name: LabelIndex() for name in columns}
-    with closing(surveyed):
-        for batch, rows in _count(surveyed.batches()):
+    with closing(first_pass):
+        for batch, rows in _with_row_numbers(first_pass.batches()):
             for name, index in found.items():
-                scout.survey(name, index, batch.column(name), rows)
+                encoder.number_categories(name, index, batch.column(name), rows)
     return {
         name: [
             str(v) for v in index.labels if v != NO_VALUE or options.missing != "refuse"

@@ -1,4 +1,4 @@
-"""Reading ahead in a thread, while what was read before is learnt."""
+"""Reading ahead in a thread, while earlier rows are learnt."""
 
 import queue
 import threading
@@ -7,19 +7,19 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
-#: Seconds after which a waiting reader or taker looks whether to stop.
-_PATIENCE = 0.1
+# Seconds after which a waiting thread checks whether to stop.
+_POLL = 0.1
 
 
 class _End:
-    """After the last item: why it was the last."""
+    """Marks the end of the items, with the error that ended them, if any."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 class ReadAhead(Generic[Item]):
-    """Items of an iterator, made in a thread, at most `ahead` of them waiting.
+    """Items of an iterator, computed in a thread, at most `ahead` of them waiting.
 
     An error of the iterator is raised in its place, after the items before it.
     """
@@ -31,19 +31,21 @@ class ReadAhead(Generic[Item]):
         self._thread.start()
 
     def _fill(self, items: Iterator[Item]) -> None:
+        """Put all items into the queue, then the end: what the thread does."""
         end = _End(None)
         try:
             for item in items:
                 if not self._put(item):
                     return
-        except BaseException as error:  # raised again where items are taken
+        except BaseException as error:  # raised again by `items`
             end = _End(error)
         self._put(end)
 
     def _put(self, item: Item | _End) -> bool:
+        """Wait for room in the queue; return False if stopped meanwhile."""
         while not self._stopped.is_set():
             try:
-                self._queue.put(item, timeout=_PATIENCE)
+                self._queue.put(item, timeout=_POLL)
             except queue.Full:
                 continue
             return True
@@ -53,7 +55,7 @@ class ReadAhead(Generic[Item]):
         """Yield the items until they end or `stop()` holds."""
         while not stop():
             try:
-                item = self._queue.get(timeout=_PATIENCE)
+                item = self._queue.get(timeout=_POLL)
             except queue.Empty:
                 continue
             if isinstance(item, _End):
@@ -63,6 +65,6 @@ class ReadAhead(Generic[Item]):
             yield item
 
     def close(self) -> None:
-        """Let the thread end."""
+        """Stop the thread."""
         self._stopped.set()
         self._thread.join(timeout=1.0)

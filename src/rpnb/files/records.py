@@ -1,4 +1,4 @@
-"""What readers hand over, and what they raise."""
+"""What readers return and raise, and their options."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Label: TypeAlias = Hashable
 
 
 class FileError(ValueError):
-    """A file cannot be read as asked; the message names file, row and column."""
+    """A file cannot be read; the message names file, row and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,12 @@ class ReadOptions:
     delimiter
         Of a delimited file; None for what its name suggests.
     features
-        How many features a sparse file has; None to look.
+        How many features a sparse file has; None to read the file for it.
     zero_based
-        Whether the first feature of a sparse file is 0; None to look, or 1 where
-        `features` is given.
+        Whether the first feature of a sparse file is 0; None to read the file for it,
+        or 1 where `features` is given.
     max_classes, max_categories
-        Beyond so many different values, a label is not a class and text is not a
-        category.
+        A target, or a column of text, with more different values is refused.
     """
 
     target: str | None

@@ -109,3 +109,25 @@ def test_neither_file_nor_dataset(capsys: pytest.CaptureFixture[str]) -> None:
     err = capsys.readouterr().err
     assert "lettre: there is no such file" in err
     assert "Letter" in err
+
+
+def test_files_that_were_there_stay_as_they_were_where_a_run_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(with_row(20_003, b"1,two,p"))
+    words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
+    words += ["--chunk-rows", "1000"]
+    outputs = [tmp_path / name for name in ("predictions", "save", "report")]
+    for output in outputs:
+        output.write_text("as it was")
+        words += [f"--{output.name}", str(output)]
+    assert main(words) == 2
+    assert "row 20003, column b" in capsys.readouterr().err
+    assert [output.read_text() for output in outputs] == ["as it was"] * 3
+    assert sorted(tmp_path.iterdir()) == sorted([path, *outputs])
+    # With sound rows all of them are replaced.
+    path.write_bytes(HEAD + ROWS[:2000].rpartition(b"\n")[0] + b"\n")
+    assert main(words) == 0
+    assert all(b"as it was" not in output.read_bytes() for output in outputs)
+    assert sorted(tmp_path.iterdir()) == sorted([path, *outputs])

@@ -14,7 +14,7 @@ import pytest
 from rpnb import RPNBClassifier
 from rpnb.estimators.saving.files import read_attached
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix" or os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -38,21 +38,21 @@ def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -
         try:
             assert process.stdin is not None
             process.stdin.write(b"a,word,y\n")
-            # Rows, and then a pipe that stays open: a stream in use. Each chunk has a
-            # word of its own, so the reader, which is ahead, knows more than the model.
+            # Rows, and then a pipe that stays open: a stream in use. Each chunk has
+            # another word, so the reader, which is ahead, knows more than the model.
             for row in range(40_000):
                 cells = (row % 2, row // 500, row % 2)
                 process.stdin.write(b"%d.5,w%d,%d\n" % cells)
             process.stdin.flush()
             waiting = list(tmp_path.glob(".p.csv.*.tmp"))
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIMEOUT
             while not waiting or waiting[0].stat().st_size < 1000:
                 assert process.poll() is None
                 assert time.monotonic() < until
                 time.sleep(0.01)
                 waiting = list(tmp_path.glob(".p.csv.*.tmp"))
             os.killpg(process.pid, signal.SIGINT)
-            out, err = process.communicate(timeout=PATIENCE)
+            out, err = process.communicate(timeout=TIMEOUT)
         finally:
             process.kill()
     assert process.returncode == 130, err

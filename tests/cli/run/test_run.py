@@ -58,19 +58,19 @@ def test_a_run_is_predict_then_learn_over_the_rows(
     found = run(capsys, "run", path, "--target", "kind", *FEW, "--predictions", out)
     X, y = rows()
     model = RPNBClassifier(7, random_state=0)
-    answers = model.predict_then_learn(X, y)
+    predicted = model.predict_then_learn(X, y)
     assert found["rows"] == N
     assert found["features"] == 4
     assert found["classes"] == ["one", "three", "two"]
     ours, majority, last = found["learners"]
-    assert ours["mistakes"] == int(np.sum(answers != y)) == ours["updates"]
+    assert ours["mistakes"] == int(np.sum(predicted != y)) == ours["updates"]
     assert ours["error"] == ours["mistakes"] / N
     assert ours["window_error"] == ours["error"]  # all rows are in the window
     assert sum(map(sum, ours["confusion"])) == N
     written = predictions(out)
     assert [int(line["row"]) for line in written] == list(range(1, N + 1))
     assert [line["truth"] for line in written] == y.tolist()
-    shown = ["" if label is None else label for label in answers.tolist()]
+    shown = ["" if label is None else label for label in predicted.tolist()]
     assert [line["prediction"] for line in written] == shown
     for name, reference in (("MajorityClass", majority), ("NoChange", last)):
         wrong = make(name).predict_then_learn(X, y) != y
@@ -78,16 +78,16 @@ def test_a_run_is_predict_then_learn_over_the_rows(
         assert reference["reference"]
 
 
-def slowly(model: Any, X: Any, y: Any) -> list[float]:
-    chances = []
+def row_by_row(model: Any, X: Any, y: Any) -> list[float]:
+    probabilities = []
     for i in range(len(y)):
         if hasattr(model, "classes_"):
             at = list(model.classes_).index(model.predict(X[i : i + 1])[0])
-            chances.append(float(model.predict_proba(X[i : i + 1])[0, at]))
+            probabilities.append(float(model.predict_proba(X[i : i + 1])[0, at]))
         else:
-            chances.append(float("nan"))
+            probabilities.append(float("nan"))
         model.predict_then_learn(X[i : i + 1], y[i : i + 1])
-    return chances
+    return probabilities
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,16 @@ def slowly(model: Any, X: Any, y: Any) -> list[float]:
     [
         (FEW, RPNBClassifier(7, random_state=0)),
         (
+            [*FEW, "--class-prior", "frequency"],
+            RPNBClassifier(7, class_prior="frequency", random_state=0),
+        ),
+        (
             [*FEW, "--update", "all", "--class-prior", "frequency"],
             RPNBClassifier(7, update="all", class_prior="frequency", random_state=0),
         ),
         (["--model", "GaussianNB", "--quiet"], make("GaussianNB")),
     ],
-    ids=["mistakes", "all", "GaussianNB"],
+    ids=["mistakes", "frequency", "all", "GaussianNB"],
 )
 def test_probabilities_are_those_of_the_model_before_the_row(
     words: list[str], model: Any, path: Path, tmp_path: Path
@@ -111,7 +115,7 @@ def test_probabilities_are_those_of_the_model_before_the_row(
     assert main(command) == 0
     X, y = rows()
     found = [float(line["probability"] or "nan") for line in predictions(out)]
-    np.testing.assert_allclose(found, slowly(model, X[:200], y[:200]), rtol=1e-5)
+    np.testing.assert_allclose(found, row_by_row(model, X[:200], y[:200]), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("size", "batch"), [(7, 1), (33, 1), (5000, 1), (33, 16)])
@@ -155,8 +159,8 @@ def test_compare_takes_a_dataset_by_name_in_a_random_order(
     order = np.random.default_rng(0).permutation(150)
     X, y = data.X[order], data.y[order]
     model = RPNBClassifier(7, random_state=0)
-    answers = model.predict_then_learn(X, y, classes=np.unique(y))
-    assert found["learners"][0]["mistakes"] == int(np.sum(answers != y))
+    predicted = model.predict_then_learn(X, y, classes=np.unique(y))
+    assert found["learners"][0]["mistakes"] == int(np.sum(predicted != y))
 
 
 @pytest.mark.parametrize("missing", ["refuse", "mean"])
@@ -219,14 +223,14 @@ def test_sparse_rows_go_to_learners_that_take_them(
     path = tmp_path / "rows.svm"
     dump_svmlight_file(X, numbers, str(path), zero_based=False)
     found = run(capsys, "run", path, "--model", "PA", "--quiet")
-    answers = make("PA").predict_then_learn(csr_array(X), numbers)
-    assert found["learners"][0]["mistakes"] == int(np.sum(answers != numbers))
+    predicted = make("PA").predict_then_learn(csr_array(X), numbers)
+    assert found["learners"][0]["mistakes"] == int(np.sum(predicted != numbers))
     assert found["features"] == 4
     assert main(["run", str(path), "--model", "GaussianNB"]) == 2
     assert "GaussianNB does not take sparse rows" in capsys.readouterr().err
 
 
-def test_declared_classes_take_part_from_the_first_row_on(
+def test_declared_classes_are_known_from_the_first_row_on(
     path: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.csv"
@@ -234,11 +238,11 @@ def test_declared_classes_take_part_from_the_first_row_on(
     assert main([*words, "--classes", "one", "two", "three"]) == 0
     X, y = rows()
     model = RPNBClassifier(7, random_state=0)
-    answers = model.predict_then_learn(X, y, classes=["one", "two", "three"])
-    assert [line["prediction"] for line in predictions(out)] == answers.tolist()
+    predicted = model.predict_then_learn(X, y, classes=["one", "two", "three"])
+    assert [line["prediction"] for line in predictions(out)] == predicted.tolist()
 
 
-def test_a_table_and_a_report_for_people(
+def test_a_table_and_a_report(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = tmp_path / "report.html"
@@ -310,9 +314,12 @@ def test_every_parameter_of_the_estimator_is_an_option(
         (["--model", "AROV"], "there is no learner 'AROV'; close to it: AROW"),
         (["--model", "OGD", "--n-estimators", "3"], "--n-estimators is a parameter of"),
         (["--model", "AROW", "--param", "D=3"], "AROW has no parameter 'D'"),
-        (["--compare", "AROW", "PA", "--param", "C=3"], "--param C=3: whose?"),
+        (
+            ["--compare", "AROW", "PA", "--param", "C=3"],
+            "--param C=3: of which learner?",
+        ),
         (["--param", "what"], "--param must be [LEARNER.]name=value"),
-        (["--param", "PA.C=1"], "PA does not take part"),
+        (["--param", "PA.C=1"], "PA is not evaluated"),
         (["--batch-size", "none"], "--batch-size must be a number here"),
         (["--compare", "AROW", "PA", "--save", "m"], "--save writes one model"),
         (["--load", "nowhere.rpnb"], "nowhere.rpnb cannot be loaded"),
@@ -342,12 +349,19 @@ def test_bad_usage_is_one_line_and_exit_code_2(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_model_of_another_origin_is_not_gone_on_with(
+def test_a_model_of_another_origin_is_not_resumed(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = RPNBClassifier(3, random_state=0).fit(*rows())
-    model.save(tmp_path / "own.rpnb")
-    words = ["run", str(path), "--target", "kind", "--load", str(tmp_path / "own.rpnb")]
+    model.save(tmp_path / "other.rpnb")
+    words = [
+        "run",
+        str(path),
+        "--target",
+        "kind",
+        "--load",
+        str(tmp_path / "other.rpnb"),
+    ]
     assert main(words) == 2
     assert "not written by rpnb run --save" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from math import log1p
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -113,6 +114,7 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
     assert_allclose(model.moments.weight, left.sum())
 
 
+@pytest.mark.slow_uncompiled
 def test_the_weight_tends_to_the_window() -> None:
     for window in (1.5, 10.0, 60.0):
         model = make_model(6, 1, keep=1.0 - 1.0 / window)

@@ -34,7 +34,7 @@ def reading(Z: FloatArray, weight: FloatArray | None = None) -> Moments:
     return moments
 
 
-def laws_of(moments: Moments, prior: Prior = PAPER) -> Gaussians:
+def densities_of(moments: Moments, prior: Prior = PAPER) -> Gaussians:
     gaussians = empty_gaussians(1, moments.mean.shape[1])
     refresh(gaussians, 0, moments, prior)
     return gaussians
@@ -68,7 +68,7 @@ def test_corollary_1_one_by_one_with_the_initial_mean_and_variance(
         before = mu
         mu = ((t - 1.0) * before + z) / t
         sigma2 = ((t - 1.0) * (sigma2 + (before - mu) ** 2) + (z - mu) ** 2) / t
-    found = laws_of(reading(rows(seed, n)), Prior(mean, variance, weight, 1e-9))
+    found = densities_of(reading(rows(seed, n)), Prior(mean, variance, weight, 1e-9))
     assert_allclose(found.mean[0], mu, atol=1e-12)
     assert_allclose(1.0 / found.precision[0], np.maximum(sigma2, 1e-9), rtol=1e-9)
 
@@ -137,7 +137,7 @@ def test_a_large_offset_breaks_the_textbook_variance_but_not_ours() -> None:
 
 
 def test_an_unseen_class_has_the_priors_density() -> None:
-    found = laws_of(empty_moments(1, 4), Prior(2.0, 0.25, 3.0, 1e-9))
+    found = densities_of(empty_moments(1, 4), Prior(2.0, 0.25, 3.0, 1e-9))
     assert_array_equal(found.mean, 2.0)
     assert_array_equal(found.precision, 4.0)
     assert_allclose(found.constant, -4 * np.log(np.sqrt(2 * np.pi) * 0.5))
@@ -145,15 +145,15 @@ def test_an_unseen_class_has_the_priors_density() -> None:
 
 def test_a_prior_without_weight_is_used_until_the_first_row() -> None:
     prior = Prior(2.0, 0.25, 0.0, 1e-3)
-    assert_array_equal(laws_of(empty_moments(1, 4), prior).precision, 4.0)
-    seen = laws_of(reading(rows(0, 1)), prior)
+    assert_array_equal(densities_of(empty_moments(1, 4), prior).precision, 4.0)
+    seen = densities_of(reading(rows(0, 1)), prior)
     assert_array_equal(seen.mean[0], rows(0, 1)[0])
     assert_array_equal(seen.precision, 1e3)
 
 
 @pytest.mark.parametrize("size", [1e150, 1e-150])
 def test_extreme_values_leave_everything_finite(size: float) -> None:
-    found = laws_of(reading(np.array([[size], [-size], [size]])))
+    found = densities_of(reading(np.array([[size], [-size], [size]])))
     for part in found:
         assert np.isfinite(part).all()
 
@@ -165,7 +165,7 @@ def test_the_constant_is_the_log_density_at_the_mean(
     # Without a prior, an observation's scatter is its variance.
     variance = np.tile(np.array(values), times)
     moments = Moments(np.ones(1), np.zeros((1, variance.size)), variance[None, :])
-    found = laws_of(moments, Prior(0.0, 1.0, 0.0, 1e-300))
+    found = densities_of(moments, Prior(0.0, 1.0, 0.0, 1e-300))
     expected = -0.5 * (np.log(2.0 * np.pi) + np.log(variance)).sum()
     size = np.abs(np.log(variance)).sum() + variance.size
     assert abs(found.constant[0] - expected) <= 1e-14 * size

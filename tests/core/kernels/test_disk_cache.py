@@ -1,6 +1,7 @@
 """Compiled kernels are kept on the disk, and forgotten when any source has changed."""
 
 import importlib.util
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,17 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(
     assert run(folder) == (21.0, 1)
     # Of each function one compiled version is kept, and not both that there were.
     assert kept(folder) == [".nbc"] * 2 + [".nbi"] * 2
+
+
+def test_a_stale_index_may_name_types_that_are_no_longer_there(folder: Path) -> None:
+    run(folder)
+    for index in folder.rglob("*.nbi"):
+        with index.open("rb+") as file:
+            pickle.load(file)  # noqa: S301 - the version, which we wrote
+            file.write(b"crpnb.core.gone\nRecord\n.")  # a pickled name
+            file.truncate()
+    (folder / "callee.py").write_text(CALLEE.format(20.0))
+    assert run(folder) == (21.0, 0)
 
 
 def test_numba_alone_keeps_the_stale_kernel(folder: Path) -> None:

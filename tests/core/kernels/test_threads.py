@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from rpnb.core.kernels import threads
 from rpnb.core.kernels.threads import (
     LEAST_ROWS,
     call_one_ahead,
@@ -150,6 +151,21 @@ def test_the_thread_ahead_uses_the_callers_handling_of_overflow() -> None:
         assert list(call_one_ahead([job, job, job], 2)) == ["call"] * 3
 
 
+def test_a_child_removes_the_limit_of_threads_that_it_does_not_have() -> None:
+    before = blas_threads()
+    for other_threads in (0, 1):
+        for _ in range(other_threads):
+            limit = threads._controller().limit(limits=1, user_api="blas")
+            threads._limits.append(limit)
+        threads._before_fork()
+        assert threads._lock.locked()
+        threads._after_fork_in_child()
+        assert not threads._lock.locked()
+        assert threads._limits == []
+        assert blas_threads() == before
+
+
+@pytest.mark.slow_uncompiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_while_another_thread_has_the_limit_does_not_hang() -> None:
     code = """

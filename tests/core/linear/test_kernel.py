@@ -91,6 +91,7 @@ def assert_same_bits(a: LinearState, b: LinearState) -> None:
         assert_array_equal(one, other)
 
 
+@pytest.mark.slow_uncompiled
 @every_form
 @pytest.mark.parametrize("libol", [False, True])
 def test_the_compiled_pass_does_as_its_plain_twin(form: Form, libol: bool) -> None:
@@ -119,6 +120,7 @@ def test_the_compiled_pass_does_as_its_plain_twin(form: Form, libol: bool) -> No
         assert updates == 0
 
 
+@pytest.mark.slow_uncompiled
 @every_form
 def test_parts_of_a_stream_leave_the_bits_of_the_whole(form: Form) -> None:
     X, y = a_stream(7, form)
@@ -133,6 +135,7 @@ def test_parts_of_a_stream_leave_the_bits_of_the_whole(form: Form) -> None:
     assert_same_bits(parts, whole)
 
 
+@pytest.mark.slow_uncompiled
 @every_form
 def test_sparse_rows_give_the_bits_of_dense_ones(form: Form) -> None:
     X, y = a_stream(11, form, p=9, M=6)
@@ -398,6 +401,7 @@ def test_no_variance_becomes_zero(width: int) -> None:
     )
 
 
+@pytest.mark.slow_uncompiled
 @every_form
 def test_equal_rows_repeated_leave_a_finite_state(form: Form) -> None:
     for row in ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1e10, -1e10, 1e10]):

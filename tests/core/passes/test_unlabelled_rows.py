@@ -92,6 +92,20 @@ def test_every_pass_predicts_unlabelled_rows_and_learns_the_others(
         assert_same_state(model, one)
 
 
+def test_rows_that_forms_decide_are_not_counted_without_a_label() -> None:
+    stream = well_behaved(5, 200)
+    X = stream.X + 9.0 * stream.y[:, None]  # far apart: all but the first are certain
+    y = np.where(np.arange(200) % 3 == 0, -1, stream.y)
+    gaps = Stream(X, y, stream.M)
+    one = prepared(gaps, declared=True, frequency=True)
+    two = copy_model(one)
+    expected = one_by_one(one, gaps, LEARN_MISTAKES)
+    labels = np.empty(200, np.int64)
+    QuadraticPass(two, X, 32).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
+    assert_array_equal(labels, expected)
+    assert_same_state(two, one)
+
+
 @pytest.mark.parametrize("rule", COMBINERS)
 @given(st.integers(0, 2**32 - 1), learning)
 def test_every_rule_skips_unlabelled_rows_as_the_plain_algorithm_does(

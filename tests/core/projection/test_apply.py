@@ -293,6 +293,7 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
             assert not abs(found[i, m] - exact[i, m]) > bound
 
 
+@pytest.mark.slow_uncompiled
 def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)

@@ -93,6 +93,7 @@ def test_a_zero_changes_no_bit_whatever_its_sign() -> None:
     assert dense[2].tobytes() == dense[3].tobytes()
 
 
+@pytest.mark.slow_uncompiled
 def test_entries_are_sums_of_random_signs() -> None:
     R = dense(64, 64 * 400)
     # One entry a block, since those of a block depend on each other.
@@ -127,6 +128,7 @@ def test_a_feature_that_dominates_is_not_seen_alike_by_all_columns() -> None:
     assert seen.max() > 1.5
 
 
+@pytest.mark.slow_uncompiled
 def test_columns_are_hardly_correlated_for_observations_of_every_kind() -> None:
     # Over many seeds: columns f and g of a block, and of two blocks, for an observation
     # of one size throughout, and one with two features that dominate.

@@ -26,6 +26,7 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
     assert down_space_dimension(p) == q
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_every_distribution_has_mean_zero_and_variance_one(
     distribution: Distribution,
@@ -36,6 +37,7 @@ def test_every_distribution_has_mean_zero_and_variance_one(
     assert abs((r**2).mean() - 1.0) < 4 * np.sqrt(2 / r.size)
 
 
+@pytest.mark.slow_uncompiled
 def test_gaussian_entries_are_normally_distributed() -> None:
     assert stats.kstest(entries("gaussian"), "norm").pvalue > 0.01
     # The negative control: the nearest other distribution of the three fails the test.
@@ -60,6 +62,7 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
     assert stats.chisquare(counts, thirds).pvalue < 1e-6
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_columns_are_uncorrelated_across_members_and_features(
     distribution: Distribution,
@@ -113,6 +116,7 @@ def test_a_projected_row_has_the_same_bits_whatever_the_other_rows(
         assert_array_equal(alone[0], together[b])
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("F", [15, 16, 31, 48, 4000])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_tiles_of_columns_and_blocks_of_features_change_no_bit(F: int, n: int) -> None:
@@ -171,6 +175,7 @@ def test_rows_that_depend_on_their_number_cannot_be_drawn_alone() -> None:
             draw_matrix(distribution, 0, np.arange(3, dtype=np.uint64), 2, 2)
 
 
+@pytest.mark.slow_uncompiled
 def test_distances_survive_on_average() -> None:
     # E|z|² = |x|² for every distribution: the scale 1/√q is the right one.
     p, q = 30, 6

@@ -61,6 +61,7 @@ def test_rows_are_drawn_by_geometric_numbers_of_zeros(
     assert drawn.size == np.float32(p**0.25)
 
 
+@pytest.mark.slow_uncompiled
 def test_entries_have_the_support_and_the_probabilities() -> None:
     p, F = 400, 1000
     R = dense(p, F)
@@ -114,6 +115,7 @@ def test_it_projects_as_the_matrix_with_all_its_zeros(stream: Stream, F: int) ->
     assert_array_equal(found, expected)
 
 
+@pytest.mark.slow_uncompiled
 def test_memory_grows_with_the_root_of_the_number_of_features() -> None:
     few, many = (draw_very_sparse(0, numbers(p), 600) for p in (64, 4096))
     ratio = many.entries.nbytes / few.entries.nbytes

@@ -134,6 +134,7 @@ def test_words_of_different_purposes_differ() -> None:
     assert not set(words[0].tolist()) & set(words[1].tolist())
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
 @pytest.mark.parametrize("base", ["tree", "bayes"])
 def test_the_compiled_ensemble_does_as_the_plain_one(density: int, base: str) -> None:

@@ -118,6 +118,7 @@ def test_influence(right: float, wrong: float, expected: float) -> None:
     assert_allclose(influence(right, wrong), expected)
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
 @pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize("base", ["tree", "bayes"])

@@ -123,6 +123,7 @@ def assert_same_leaves(forest: Forest, tree: Tree) -> None:
         assert counts.frozen[leaf] == place.frozen
 
 
+@pytest.mark.slow_uncompiled
 @both_densities
 @pytest.mark.parametrize("leaf", [LEAF_MAJORITY, LEAF_BAYES, LEAF_ADAPTIVE])
 @pytest.mark.parametrize("weights", ["ones", "counts", "fractions"])

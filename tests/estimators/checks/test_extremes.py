@@ -48,12 +48,12 @@ def test_labels_and_state_are_those_of_the_loop_and_stay_finite(
 ) -> None:
     X, t = EXTREMES[kind], LABELS[labels]
     whole, again, single = small(), small(), small()
-    answers = whole.predict_then_learn(X, t, classes=[-1])  # one is never seen
-    assert_array_equal(again.predict_then_learn(X, t, classes=[-1]), answers)
+    predictions = whole.predict_then_learn(X, t, classes=[-1])  # one is never seen
+    assert_array_equal(again.predict_then_learn(X, t, classes=[-1]), predictions)
     one_by_one: list[Any] = []
     for c in rows(N):
         one_by_one += single.predict_then_learn(X[c], t[c], classes=[-1]).tolist()
-    assert answers.tolist() == one_by_one
+    assert predictions.tolist() == one_by_one
     assert state_of(whole) == state_of(single) == state_of(again)
     assert_array_equal(whole.predict(X), [single.predict(X[c])[0] for c in rows(N)])
     state = whole._state
@@ -64,12 +64,14 @@ def test_labels_and_state_are_those_of_the_loop_and_stay_finite(
 
 @pytest.mark.parametrize("rule", COMBINERS)
 @pytest.mark.parametrize("kind", EXTREMES)
-def test_answers_stay_finite_and_agree_under_every_rule(kind: str, rule: Any) -> None:
+def test_predictions_stay_finite_and_agree_under_every_rule(
+    kind: str, rule: Any
+) -> None:
     X = EXTREMES[kind]
     model = small(combiner=rule)
     for c in (slice(0, 1), slice(1, N)):
-        answers = model.predict_then_learn(X[c], y[c], classes=[0, 1, 2, 3])
-        assert set(answers) <= {0, 1, 2, 3}
+        predictions = model.predict_then_learn(X[c], y[c], classes=[0, 1, 2, 3])
+        assert set(predictions) <= {0, 1, 2, 3}
         probabilities = model.predict_proba(X)
         assert np.isfinite(probabilities).all()
         assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)

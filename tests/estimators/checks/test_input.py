@@ -90,9 +90,9 @@ def signatures() -> int | None:
 @pytest.mark.parametrize("form", OBSERVATIONS)
 def test_rows_mean_the_same_in_any_form(form: str) -> None:
     expected, model = small(), small()
-    answers = expected.predict_then_learn(COARSE, y)
+    predictions = expected.predict_then_learn(COARSE, y)
     rows = OBSERVATIONS[form]
-    assert_array_equal(model.predict_then_learn(rows, y), answers)
+    assert_array_equal(model.predict_then_learn(rows, y), predictions)
     assert state_of(model) == state_of(expected)
     assert_array_equal(model.predict(rows), expected.predict(COARSE))
     assert_array_equal(model.predict_proba(rows), expected.predict_proba(COARSE))
@@ -118,22 +118,22 @@ def test_the_largest_whole_numbers_are_taken() -> None:
 @pytest.mark.parametrize("form", LABELS)
 def test_labels_mean_the_same_in_any_form(form: str) -> None:
     expected, model = small(), small()
-    answers = expected.predict_then_learn(X, WORDS, classes=["dog", "ant"])
+    predictions = expected.predict_then_learn(X, WORDS, classes=["dog", "ant"])
     given = model.predict_then_learn(X, LABELS[form], classes=["dog", "ant"])
-    assert given.tolist() == answers.tolist()
+    assert given.tolist() == predictions.tolist()
     assert state_of(model) == state_of(expected)
 
 
 @pytest.mark.parametrize("form", NUMBERED)
 def test_numbers_are_labels_in_any_form(form: str) -> None:
     expected, model = small(), small()
-    answers = expected.predict_then_learn(X, y)
+    predictions = expected.predict_then_learn(X, y)
     given = model.predict_then_learn(X, NUMBERED[form])
-    assert given.tolist() == answers.tolist()
+    assert given.tolist() == predictions.tolist()
     assert state_of(model)[0] == state_of(expected)[0]
 
 
-def test_answers_have_the_type_of_the_labels() -> None:
+def test_predictions_have_the_type_of_the_labels() -> None:
     for labels in (WORDS, WORDS.astype(object), y.astype(np.int8), y > 0):
         assert small().fit(X, labels).predict(X).dtype == labels.dtype
 

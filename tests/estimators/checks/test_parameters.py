@@ -14,7 +14,7 @@ X, y = blobs(1, 40)
 
 AT_LEAST_ONE = "must be an integer of at least 1"
 PROBABILITIES = "class_prior must hold positive probabilities that sum to 1"
-LAWS = "one of 'gaussian', 'bernoulli', 'achlioptas', .*"
+CHOICES = "one of 'gaussian', 'bernoulli', 'achlioptas', .*"
 BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("n_estimators", 0, ValueError, f"{AT_LEAST_ONE}, got 0"),
     ("n_estimators", -3, ValueError, f"{AT_LEAST_ONE}, got -3"),
@@ -27,9 +27,9 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("n_components", "all", ValueError, "must be one of 'auto', got 'all'"),
     ("n_components", None, TypeError, f"{AT_LEAST_ONE}, got None"),
     ("n_components", np.True_, TypeError, AT_LEAST_ONE),
-    ("projection", "normal", ValueError, f"{LAWS}, got 'normal'"),
-    ("projection", 1, ValueError, f"{LAWS}, got 1"),
-    ("projection", None, ValueError, LAWS),
+    ("projection", "normal", ValueError, f"{CHOICES}, got 'normal'"),
+    ("projection", 1, ValueError, f"{CHOICES}, got 1"),
+    ("projection", None, ValueError, CHOICES),
     ("combiner", "mean", ValueError, "one of 'log_sum', 'sum', .* got 'mean'"),
     ("combiner", ["sum"], ValueError, "one of 'log_sum'"),
     ("update", "some", ValueError, "one of 'mistakes', 'all', got 'some'"),
@@ -225,7 +225,7 @@ def test_a_seed_is_used_once_and_may_change_afterwards() -> None:
     assert state_of(model) == state_of(twin.partial_fit(X, y))
 
 
-def test_how_to_go_on_may_change_at_any_time() -> None:
+def test_changeable_parameters_may_change_at_any_time() -> None:
     model = small().fit(X, y)
     updates = model.n_updates_
     model.set_params(update="all", batch_size=None, temperature=2.0).partial_fit(X, y)
@@ -235,7 +235,7 @@ def test_how_to_go_on_may_change_at_any_time() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("update", "none"), ("batch_size", 0), ("temperature", -1.0)]
 )
-def test_how_to_go_on_must_make_sense_at_any_time(name: str, value: Any) -> None:
+def test_changeable_parameters_are_checked_at_any_time(name: str, value: Any) -> None:
     model = small().fit(X, y)
     before, good = snapshot(model), getattr(model, name)
     model.set_params(**{name: value})

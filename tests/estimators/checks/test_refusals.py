@@ -148,7 +148,7 @@ def test_bad_rows_are_not_learnt(kind: str, method: str) -> None:
 
 @pytest.mark.parametrize("method", ASKING)
 @pytest.mark.parametrize("kind", BAD_ROWS)
-def test_bad_rows_get_no_answer(kind: str, method: str) -> None:
+def test_bad_rows_are_not_predicted(kind: str, method: str) -> None:
     rows, message = BAD_ROWS[kind]
     model = fitted()
     before = snapshot(model)
@@ -181,7 +181,7 @@ def test_rows_of_another_width_are_refused(columns: int) -> None:
     assert snapshot(model) == before
 
 
-def test_a_model_that_has_seen_nothing_has_no_answers_and_no_counts() -> None:
+def test_a_model_that_has_seen_nothing_has_no_predictions_and_no_counts() -> None:
     model = small()
     for ask in ASKING.values():
         with pytest.raises(NotFittedError, match=r"This RPNBClassifier .* not fitted"):

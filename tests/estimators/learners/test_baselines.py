@@ -1,4 +1,4 @@
-"""The learners that RPNB is compared with: laws that all of them keep."""
+"""The learners that RPNB is compared with: properties that all of them have."""
 
 import copy
 import pickle
@@ -89,11 +89,11 @@ def test_predict_then_learn_is_the_loop_of_predict_and_partial_fit(name: str) ->
     model, loop = make(name), make(name)
     found = model.predict_then_learn(X, y, classes=classes)
     first = loop.predict_then_learn(X[:1], y[:1], classes=classes)
-    answers = [first[0]]
+    predictions = [first[0]]
     for i in range(1, y.shape[0]):
-        answers.append(loop.predict(X[i : i + 1])[0])
+        predictions.append(loop.predict(X[i : i + 1])[0])
         loop.partial_fit(X[i : i + 1], y[i : i + 1])
-    assert_array_equal(found, answers)
+    assert_array_equal(found, predictions)
     assert_same(model, loop)
 
 
@@ -125,7 +125,7 @@ def test_a_third_class_is_refused_and_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", baselines.names())
-def test_files_pickles_and_copies_go_on_as_the_model_would(
+def test_files_pickles_and_copies_learn_as_the_model_would(
     name: str, tmp_path: Path
 ) -> None:
     X, y = stream_for(name)

@@ -207,7 +207,7 @@ def through_a_mapped_file(model: RPNBClassifier, folder: Path) -> RPNBClassifier
     ],
     ids=["pickle", "joblib, mapped", "deepcopy", "copy"],
 )
-def test_a_kept_model_goes_on_learning_and_leaves_the_first_alone(
+def test_a_kept_model_learns_further_and_leaves_the_first_alone(
     kept: Any, tmp_path: Path
 ) -> None:
     model = small(class_prior="frequency").fit(X, y)
@@ -215,9 +215,9 @@ def test_a_kept_model_goes_on_learning_and_leaves_the_first_alone(
     twin = kept(model, tmp_path)
     assert snapshot(twin) == before
     # First without a new class, so that it is the kept arrays that are written to.
-    answers = [twin.predict_then_learn(X, labels) for labels in (y, y + 1)]
+    predictions = [twin.predict_then_learn(X, labels) for labels in (y, y + 1)]
     assert snapshot(model) == before
-    for labels, expected in zip((y, y + 1), answers, strict=True):
+    for labels, expected in zip((y, y + 1), predictions, strict=True):
         assert_array_equal(model.predict_then_learn(X, labels), expected)
     assert snapshot(model) == snapshot(twin)
 

@@ -228,7 +228,10 @@ CHANGES: dict[str, tuple[Callable[[Parts], None], str]] = {
     "another seed": (state({"seed": 4}), "not those it was saved with"),
     "a seed beyond 64 bits": (state({"seed": 2**70}), "damaged: OverflowError"),
     "another fingerprint": (state({"fingerprint": 0.5}), "not those it was saved with"),
-    "another law": (parameters({"projection": "bernoulli"}), "not those it was saved"),
+    "another distribution": (
+        parameters({"projection": "bernoulli"}),
+        "not those it was saved",
+    ),
     "no weights": (without("weight.npy"), "has no array 'weight'"),
     "no mean": (without("mean.npy"), "has no array 'mean'"),
     "no scatter": (without("scatter.npy"), "has no array 'scatter'"),

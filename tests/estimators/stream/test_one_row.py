@@ -27,9 +27,9 @@ def test_the_short_way_gives_what_the_long_way_gives(
     short.learn_one(rows[0], labels[0])
     long.partial_fit(rows[:1], labels[:1])
     for i in range(1, 40):
-        answer = short.predict_one(rows[i])
-        assert answer == long.predict(rows[[i, i]])[0]
-        assert type(answer) is type(short.classes_[0])
+        prediction = short.predict_one(rows[i])
+        assert prediction == long.predict(rows[[i, i]])[0]
+        assert type(prediction) is type(short.classes_[0])
         short.learn_one(rows[i], labels[i])
         long.partial_fit(rows[i : i + 1], labels[i : i + 1])
     assert state_of(short) == state_of(long)
@@ -47,7 +47,7 @@ steps = st.lists(
 
 
 @given(steps, st.sampled_from(["mistakes", "all"]), st.booleans())
-def test_what_is_remembered_of_a_row_changes_no_answer_and_no_state(
+def test_a_cached_row_changes_no_prediction_and_no_state(
     taken: list[tuple[str, int, int]], update: Any, counts: bool
 ) -> None:
     prior = "frequency" if counts else "uniform"
@@ -74,11 +74,11 @@ def test_what_is_remembered_of_a_row_changes_no_answer_and_no_state(
 
 def test_a_row_is_remembered_as_it_was_not_where_it_stands() -> None:
     model = small().fit(X, y)
-    answers = model.predict(X)
+    predictions = model.predict(X)
     row = np.empty(4)
     for i in range(60):
         row[:] = X[i]  # one buffer, refilled
-        assert model.predict_one(row) == answers[i]
+        assert model.predict_one(row) == predictions[i]
 
 
 def test_merging_forgets_what_was_remembered() -> None:
@@ -144,16 +144,16 @@ def test_a_changed_parameter_is_noticed_the_short_way_too() -> None:
     assert model.n_seen_ == 60
 
 
-def test_threads_that_ask_at_the_same_time_get_the_answers_of_one() -> None:
+def test_threads_that_predict_at_the_same_time_get_the_labels_of_one() -> None:
     rows, labels = blobs(2, 200, p=20, M=4, apart=2.0)
     model = small(n_estimators=200).fit(rows, labels)
-    answers = model.predict(rows)
+    predictions = model.predict(rows)
     wrong: list[int] = []
 
     def ask(seed: int) -> None:
         order = np.random.default_rng(seed).integers(0, 200, 2000)
         given = np.array([model.predict(rows[i : i + 1])[0] for i in order])
-        wrong.extend(order[given != answers[order]].tolist())
+        wrong.extend(order[given != predictions[order]].tolist())
 
     threads = [Thread(target=ask, args=(seed,)) for seed in range(4)]
     for thread in threads:

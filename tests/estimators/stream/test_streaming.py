@@ -20,7 +20,7 @@ X, y = blobs(1, 80)
 
 @final
 class Majority(StreamClassifier[FloatArray]):
-    """Answers the class that was most frequent so far; its state is their counts."""
+    """Predicts the class that was most frequent so far; its state is their counts."""
 
     _accepts_sparse = True
 
@@ -88,9 +88,9 @@ def test_labels_are_numbered_whatever_they_are_and_whenever_they_come(
 ) -> None:
     labels = FAMILIES[family][y]
     whole, single = Majority(), Majority()
-    answers = whole.predict_then_learn(X, labels)
+    predictions = whole.predict_then_learn(X, labels)
     one_by_one = [single.predict_then_learn(X[c], labels[c])[0] for c in rows(80)]
-    assert answers.tolist() == one_by_one
+    assert predictions.tolist() == one_by_one
     assert_array_equal(whole._state, np.bincount(y))
     assert_array_equal(single._state, np.bincount(y))
     assert (whole.n_seen_, whole.n_updates_) == (80, 80)

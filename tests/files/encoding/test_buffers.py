@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.files.encoding.buffers import Buffers
+from rpnb.files.encoding.columns import Buffers
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Laws of the encoder: first-seen codes, running means, marks; cut as you like."""
+"""The encoder: codes in order of appearance, running means, for any chunking."""
 
 import json
 from itertools import pairwise

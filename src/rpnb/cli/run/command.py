@@ -6,10 +6,11 @@ from typing import Any
 
 from rpnb.cli.learners import add_options
 from rpnb.cli.options import natural, positive
+from rpnb.files import FORMATS
 
 _ABOUT = """\
-Go through a file once, row by row: predict each label with what was known before the
-row, then learn the row. The error of these predictions is that of a model in use.
+Read a file once, row by row: predict each label with what was known before the row,
+then learn the row. The error of these predictions is that of a model in use.
 """
 
 
@@ -30,7 +31,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="several learners, side by side in one pass over the file",
+        help="several learners, all in one pass over the file",
     )
     add_arguments(parser)
     parser.set_defaults(run=run, usual=False)
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="CSV, Parquet, JSON lines, ARFF or SVMlight, text perhaps as gzip; - for "
+        help=f"a file ({', '.join(FORMATS)}; text may be compressed by gzip); - for "
         "the standard input; or one of the datasets that `rpnb datasets` lists",
     )
     _add_reading(parser.add_argument_group("reading"))
@@ -60,7 +61,7 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
     group.add_argument("--target", metavar="COLUMN", help="the column of the labels")
     group.add_argument(
         "--format",
-        choices=("csv", "parquet", "jsonl", "arff", "svmlight"),
+        choices=tuple(FORMATS),
         help="default: by the name of the file",
     )
     group.add_argument(
@@ -92,7 +93,7 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         choices=("codes", "one-hot"),
         default="codes",
         help="categories as integers in the order of their first appearance, as in the "
-        "paper; or as a column a value, for which the file is read twice (default: "
+        "paper; or one column per value, for which the file is read twice (default: "
         "codes)",
     )
     group.add_argument(
@@ -100,7 +101,7 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         choices=("refuse", "mean"),
         default="refuse",
         help="refuse missing values, or put in the mean of the column in the rows "
-        "before; a missing category is a category of its own (default: refuse)",
+        "before; missing categories are one more category (default: refuse)",
     )
     group.add_argument(
         "--shuffle",
@@ -112,7 +113,7 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         "--classes",
         nargs="+",
         metavar="LABEL",
-        help="labels that take part from the first row on (default: as they appear)",
+        help="labels that are known from the first row on (default: as they appear)",
     )
     group.add_argument(
         "--features",
@@ -145,7 +146,7 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         type=positive,
         default=32768,
         metavar="N",
-        help="rows handled at a time; no result depends on it (default: 32768)",
+        help="rows read at a time; no result depends on it (default: 32768)",
     )
 
 
@@ -175,7 +176,7 @@ def _add_results(group: "argparse._ArgumentGroup") -> None:
         "--load",
         type=Path,
         metavar="MODEL",
-        help="go on with a model that --save wrote",
+        help="resume a model that --save wrote",
     )
     group.add_argument(
         "--window",
@@ -187,13 +188,11 @@ def _add_results(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--json", action="store_true", help="print one JSON object, not a table"
     )
-    group.add_argument(
-        "--quiet", action="store_true", help="do not show how far it has come"
-    )
+    group.add_argument("--quiet", action="store_true", help="do not show the progress")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the run and say what came of it."""
+    """Evaluate the learners and print the results; return the exit code."""
     from rpnb.cli.run.streaming import stream
 
     return stream(arguments)

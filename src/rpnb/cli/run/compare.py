@@ -1,4 +1,4 @@
-"""`rpnb compare`: `rpnb run` with the usual learners side by side."""
+"""`rpnb compare`: `rpnb run` with several learners by default."""
 
 import argparse
 from typing import Any
@@ -14,7 +14,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         help="compare learners on a file or dataset, in one pass",
         description="Compare learners on a file, or on one of the paper's datasets, in "
         "one pass: each predicts every row before it learns it. The table has "
-        "majority class and same as last beside them.",
+        "majority class and same as last besides.",
     )
     parser.add_argument(
         "--learners",

@@ -1,4 +1,4 @@
-"""How far a pass over a stream has come, in a line."""
+"""The progress of a run, in one line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from rpnb.cli.progress import gauge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamProgress:
-    """Where a pass stands: rows so far, and each learner's error, so far and of late.
+    """The progress of a run: rows so far, and the errors of each learner.
 
     Attributes
     ----------
     share
-        Of the file that was read, if that can be known.
+        Of the file that has been read; None if not known.
     errors
         By learner, the error over all rows and over the last `window`.
     updates
@@ -31,13 +31,13 @@ class StreamProgress:
 
 
 def line(progress: StreamProgress, *, bar: bool) -> str:
-    """Return one line on how far a pass has come."""
+    """Return one line of text on the progress."""
     parts = [gauge(progress.share)] if bar and progress.share is not None else []
     share = "" if progress.share is None else f" ({progress.share:.0%})"
     parts.append(f"{progress.rows:,} rows{share}")
     parts.append(f"{progress.rows / max(progress.seconds, 1e-9):,.0f} rows/s")
-    for name, (so_far, of_late) in progress.errors.items():
-        parts.append(f"{name} {so_far:.2%}, last {progress.window:,}: {of_late:.2%}")
+    for name, (error, recent) in progress.errors.items():
+        parts.append(f"{name} {error:.2%}, last {progress.window:,}: {recent:.2%}")
     parts.append(f"{progress.updates:,} updates")
     megabytes = memory()
     if megabytes is not None:
@@ -46,12 +46,12 @@ def line(progress: StreamProgress, *, bar: bool) -> str:
 
 
 def memory(*, peak: bool = False) -> float | None:
-    """Return the memory that this process holds, in megabytes, where it can be known.
+    """Return the memory of this process in megabytes, None if not known.
 
     Parameters
     ----------
     peak
-        The most that it has held, rather than what it holds now.
+        The maximum so far, rather than the present value.
     """
     try:
         status = Path("/proc/self/status").read_text()

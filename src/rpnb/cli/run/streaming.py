@@ -1,12 +1,15 @@
 """`rpnb run` and `rpnb compare`: evaluate learners in one pass, write the results."""
 
 import argparse
+import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.learners import (
@@ -15,7 +18,6 @@ from rpnb.cli.learners import (
     make_learners,
 )
 from rpnb.cli.progress import Display
-from rpnb.cli.run.interrupts import Interrupt
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
@@ -75,6 +77,7 @@ def _learners(
 
 
 def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Return the encoder's state and the learner, by name, of a saved model."""
     from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
 
     try:
@@ -94,6 +97,7 @@ def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
 def _open(
     arguments: argparse.Namespace, state: Mapping[str, Any] | None
 ) -> LabelledFile | LabelledArrays:
+    """Return the rows: of a file, or of a dataset if there is no such file."""
     path = arguments.file
     if path != "-" and not Path(path).exists() and arguments.target is None:
         return _dataset(arguments, path)
@@ -127,6 +131,38 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
     if arguments.shuffle is None:
         arguments.shuffle = 0  # they are sorted by class
     return LabelledArrays(data.name, data.X, data.y)
+
+
+class Interrupt:
+    """Context in which the first Ctrl-C is only recorded; a second one interrupts.
+
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.came()
+    False
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._before: object = None
+        self._main = threading.current_thread() is threading.main_thread()
+
+    def came(self) -> bool:
+        """Return whether Ctrl-C was pressed."""
+        return self._came
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        """Record the first Ctrl-C; let the next one interrupt."""
+        self._came = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __enter__(self) -> Self:
+        if self._main:  # elsewhere signals do not come
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._main:
+            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)
@@ -187,6 +223,7 @@ class _Run:
     def _step(
         self, evaluation: Evaluation, blocks: ChunkBlocks, chunk: LabelledChunk
     ) -> None:
+        """Evaluate a chunk, and write its predictions if asked for."""
         try:
             predictions = evaluation.step(blocks.block(chunk))
         except (TypeError, ValueError) as error:
@@ -201,6 +238,7 @@ class _Run:
             self._predictions.write(chunk.rows, chunk.y, labels, probabilities)
 
     def _begin(self, first: LabelledChunk) -> Evaluation:
+        """Check the first chunk, prepare learners and outputs, start to evaluate."""
         if not isinstance(first.X, _dense()):
             for name, model in self._models.items():
                 if not model.__sklearn_tags__().input_tags.sparse:
@@ -281,6 +319,7 @@ class _Run:
             self._outputs.open(self._arguments.report).write(page)
 
     def _facts(self, interrupted: bool) -> RunFacts:
+        """Return what is reported besides the counts."""
         arguments = self._arguments
         written = (arguments.predictions, arguments.save, arguments.report)
         return RunFacts(

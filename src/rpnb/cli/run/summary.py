@@ -55,8 +55,8 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     ]
     if facts.loaded is not None:
         notes.append(
-            f"Went on with {facts.loaded}; errors are of this file's rows, updates of "
-            "all, and the references began anew."
+            f"Resumed {facts.loaded}; errors are of this file's rows, updates of all, "
+            "and the references started anew."
         )
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")

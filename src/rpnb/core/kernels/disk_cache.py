@@ -85,8 +85,12 @@ class KernelCache(FunctionCache):
         super().__init__(function)  # type: ignore[no-untyped-call]
         own = self._impl.locator.get_source_stamp()
         base = self._impl.filename_base
+        fresh = (own, *stamp())
         files: Any = _Files
-        self._cache_file = files(self._cache_path, base, (own, *stamp()))
+        self._cache_file = files(self._cache_path, base, fresh)
+        # Read and compared before the rest of an index, whose types may be of modules
+        # that are no longer there.
+        self._cache_file._version = fresh
 
 
 @cache

@@ -103,7 +103,7 @@ def _after_fork_in_child() -> None:
     _lock.release()
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch
     os.register_at_fork(
         before=_before_fork,
         after_in_parent=_lock.release,

@@ -32,6 +32,7 @@ def feature_number(name: Hashable) -> int:
 
 
 def _spelled(name: Hashable) -> bytes:
+    """Return bytes that two names have in common exactly if they are equal."""
     if isinstance(name, str):
         return b"s" + str.encode(name, "utf-8", "surrogatepass")
     if isinstance(name, bytes):

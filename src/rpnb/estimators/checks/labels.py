@@ -18,7 +18,7 @@ _FEW = 32
 
 
 def as_labels(y: Any, name: str = "y") -> LabelArray:
-    """Return y as a one-dimensional array of labels, or say why it is none.
+    """Return y as a one-dimensional array of labels, or raise ValueError.
 
     Labels are text, integers, booleans, or floats with integer values.
     """
@@ -77,6 +77,7 @@ def _check_objects(labels: LabelArray, name: str) -> LabelArray:
 
 
 def _family(labels: LabelArray) -> str:
+    """Return "booleans", "text" or "numbers": kinds of labels that do not mix."""
     kind = labels.dtype.kind
     return {"b": "booleans", "U": "text", "O": "text"}.get(kind, "numbers")
 
@@ -99,6 +100,7 @@ def join_classes(classes: LabelArray, labels: LabelArray, name: str) -> LabelArr
 
 
 def _as_int64(labels: LabelArray) -> LabelArray:
+    """Return whole numbers of any type as int64, or refuse those that do not fit."""
     for label in (labels.max(), labels.min()):
         if not -(2**63) <= int(label) < 2**63:
             raise ValueError(

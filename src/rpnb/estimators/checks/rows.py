@@ -85,6 +85,7 @@ def _check_form(X: Any) -> None:
 
 
 def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
+    """Return a CSR matrix of finite float64 without duplicate entries."""
     X = X.astype(np.float64, copy=False)
     if not is_canonical(X):
         X = X.copy()
@@ -153,6 +154,7 @@ def check_row(estimator: BaseEstimator, x: Any) -> FloatArray:
 
 
 def _refuse(estimator: BaseEstimator, value: float, row: int, column: int) -> NoReturn:
+    """Raise ValueError for a bad value in this row and column."""
     what, hint = why_bad(value)
     raise ValueError(
         f"Input X contains {what} (row {row}, column {column}); "

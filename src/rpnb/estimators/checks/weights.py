@@ -39,5 +39,5 @@ def check_weight(sample_weight: Any, n: int) -> FloatArray:
 
 
 def weight_of(weight: FloatArray, rows: slice) -> FloatArray:
-    """Return the weights of some rows, where there is one a row or one for all."""
+    """Return the weights of some rows, where there is one per row or one for all."""
     return weight if weight.shape[0] == 1 else weight[rows]

@@ -9,6 +9,7 @@ __all__ = ["CW", "SCW1", "SCW2"]
 
 
 def _check_eta(eta: Any) -> float | None:
+    """Return the confidence, which must be None or between 0.5 and 1."""
     if eta is None:
         return None
     return check_real("eta", eta, 0.5, above=True, high=1.0 - 1e-9)
@@ -82,7 +83,7 @@ class CW(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"eta": _check_eta(self.eta)}
 
 
@@ -156,7 +157,7 @@ class SCW1(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C), "eta": _check_eta(self.eta)}
 
 
@@ -235,5 +236,5 @@ class SCW2(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C), "eta": _check_eta(self.eta)}

@@ -100,7 +100,7 @@ class OnlineBagging(TreeEnsemble):
         self.n_split_points = n_split_points
         self.random_state = random_state
 
-    def _run(
+    def _run_block(
         self,
         state: EnsembleState,
         X: FloatArray,
@@ -111,7 +111,7 @@ class OnlineBagging(TreeEnsemble):
     ) -> None:
         draws = Draws(np.uint64(state.seed), 0, state.seen)
         forest = pass_bagging(
-            state.forest, state.rules, draws, X, y, weight, learn, votes
+            state.forest, state.parameters, draws, X, y, weight, learn, votes
         )
         if learn:
             state.forest = forest
@@ -200,12 +200,12 @@ class OnlineBoosting(TreeEnsemble):
         self.pure = pure
         self.random_state = random_state
 
-    def _rules(self) -> TreeParameters:
+    def _tree_parameters(self) -> TreeParameters:
         if not isinstance(self.pure, bool):
             raise TypeError(f"pure must be True or False, got {self.pure!r}")
-        return super()._rules()
+        return super()._tree_parameters()
 
-    def _run(
+    def _run_block(
         self,
         state: EnsembleState,
         X: FloatArray,
@@ -218,7 +218,7 @@ class OnlineBoosting(TreeEnsemble):
         forest = pass_boosting(
             state.forest,
             state.record,
-            state.rules,
+            state.parameters,
             draws,
             self.pure,
             X,

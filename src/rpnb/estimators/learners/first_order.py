@@ -144,7 +144,7 @@ class OGD(LinearClassifier):
         }
         return names[check_choice("loss", self.loss, names)]
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C)}
 
 
@@ -253,7 +253,7 @@ class PA1(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C)}
 
 
@@ -309,7 +309,7 @@ class PA2(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C)}
 
 
@@ -473,7 +473,7 @@ class ALMA(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {
             "C": check_C(self.C),
             "alpha": check_real("alpha", self.alpha, 0.0, above=True, high=1.0),

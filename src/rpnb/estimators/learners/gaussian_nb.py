@@ -31,7 +31,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 @dataclass(slots=True)
 class GaussianNBState:
-    """A learner's state and the number of rows it has seen."""
+    """The densities of the classes, and the number of rows seen."""
 
     state: NaiveBayes
     seen: int = 0

@@ -40,7 +40,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 class LinearLearner(NamedTuple):
-    """A rule and its state."""
+    """A linear algorithm with its parameters, and its state."""
 
     rule: LinearAlgorithm
     state: LinearState
@@ -52,7 +52,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     The two-class form has one weight vector, the multi-class form one per class. With
     form="auto" it is the two-class form if exactly two classes are declared on the
     first call (`fit` declares those in y), as LIBOL does with data of two classes, and
-    the multi-class form otherwise, which lets classes join at any time.
+    the multi-class form otherwise, which lets new classes appear at any time.
     """
 
     _accepts_unlabelled = True
@@ -75,7 +75,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         """Return the learner's name in `rpnb.core.linear.algorithms.ALGORITHMS`."""
         return type(self).__name__
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the learner's steps."""
         return {}
 
@@ -118,6 +118,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         return learner
 
     def _has_multiclass(self) -> bool:
+        """Return whether the learner has a multi-class form."""
         return ALGORITHMS[self._algorithm()] in MULTICLASS
 
     def _new_learner(self, two_class: bool, M: int, p: int) -> LinearLearner:
@@ -126,7 +127,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             ALGORITHMS[self._algorithm()],
             two_class=two_class,
             libol=self.libol,
-            **self._rule_parameters(),
+            **self._step_parameters(),
         )
         state = blank_state(chosen, M, p, **self._state_parameters())
         return LinearLearner(chosen, state)
@@ -148,6 +149,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         return LinearLearner(state.rule, linear)
 
     def _how_to_start_with_more(self) -> str:
+        """Return advice, for messages, on learning more than two classes."""
         if self._has_multiclass():
             return "declare all classes, or use form='multiclass'."
         return "Only binary classification is supported."
@@ -177,6 +179,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         learn: bool,
         labels: IntArray,
     ) -> None:
+        """Predict rows into `labels`, and learn each after its prediction if asked."""
         for rows in row_blocks(X.shape[0]):
             target = y[rows] if learn else _NO_LABELS
             linear_pass(

@@ -103,6 +103,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         learn: int,
         labels: IntArray,
     ) -> FloatArray:
+        """Predict rows into `labels`, learn as `learn` says; return scores (n, M)."""
         scores = np.empty((X.shape[0], state.classes.weight.shape[0]))
         for rows in row_blocks(X.shape[0]):
             updates = pass_online_bayes(

@@ -74,7 +74,7 @@ class AROW(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C)}
 
 
@@ -144,7 +144,7 @@ class NAROW(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C)}
 
 
@@ -213,7 +213,7 @@ class NHERD(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"C": check_C(self.C)}
 
 
@@ -346,5 +346,5 @@ class IELLIP(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _rule_parameters(self) -> dict[str, Any]:
+    def _step_parameters(self) -> dict[str, Any]:
         return {"b": check_real("b", self.b, 0.0, above=True, high=1.0)}

@@ -64,10 +64,10 @@ _NAMES_IN_FILES: Mapping[type, str] = {
 
 @dataclass(slots=True)
 class EnsembleState:
-    """K trees and the address of their next random numbers."""
+    """K trees, their parameters, and what their next random numbers depend on."""
 
     forest: Forest
-    rules: TreeParameters
+    parameters: TreeParameters
     record: MemberAccuracy
     """how the members have done; boosting alone writes and reads it"""
     seed: int
@@ -90,7 +90,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
     _requires_seen_classes = True
 
     @abstractmethod
-    def _run(
+    def _run_block(
         self,
         state: EnsembleState,
         X: FloatArray,
@@ -120,15 +120,17 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         return np.divide(votes, total, out=even, where=total > 0.0)
 
     def _votes(self, state: EnsembleState, X: NDArray[Any]) -> FloatArray:
+        """Return the sum of the members' votes for each class and row (n, M)."""
         votes = np.zeros((X.shape[0], state.forest.leaves.counts.class_weight.shape[1]))
         for rows in row_blocks(X.shape[0]):
             block = as_block(X[rows])
-            self._run(state, block, _NO_LABELS, _ONE, False, votes[rows])
+            self._run_block(state, block, _NO_LABELS, _ONE, False, votes[rows])
         return votes
 
     # Functions of a StreamLearner
 
-    def _rules(self) -> TreeParameters:
+    def _tree_parameters(self) -> TreeParameters:
+        """Check the parameters of the trees and return them as the kernels' record."""
         base = check_choice("base", self.base, ("hoeffding_tree", "gaussian_nb"))
         density = check_choice("density", self.density, ("log", "product"))
         leaf = check_choice("leaf", self.leaf, tuple(_LEAVES))
@@ -149,10 +151,10 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         self, p: int, classes: LabelArray, declared: IntArray
     ) -> EnsembleState:
         K = check_integer("n_estimators", self.n_estimators, 1)
-        rules = self._rules()
+        parameters = self._tree_parameters()
         seed = draw_seed(self.random_state)
         forest = new_forest(K, classes.shape[0], p)
-        return EnsembleState(forest, rules, new_member_accuracy(K), seed)
+        return EnsembleState(forest, parameters, new_member_accuracy(K), seed)
 
     def _rearrange_classes(
         self,
@@ -179,7 +181,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             block = as_block(X[rows])
             part = weight_of(weight, rows)
             votes = np.zeros((block.shape[0], M))
-            self._run(state, block, y[rows], part, True, votes)
+            self._run_block(state, block, y[rows], part, True, votes)
             state.seen += block.shape[0]
             if labels is not None:
                 fill_labels(votes, labels[rows])
@@ -232,13 +234,14 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
 
 
 def _copied(record: Any) -> Any:
+    """Return a record of copies of its arrays."""
     return type(record)(*(part.copy() for part in record))
 
 
 def _record_arrays(
     arrays: dict[str, NDArray[Any]], like: Any, L: int | None
 ) -> list[NDArray[Any]]:
-    """Return the arrays of a file that belong to a record like this, with L rows."""
+    """Return a model file's arrays for the fields of a record, each with L rows."""
     group = _NAMES_IN_FILES[type(like)]
     return [
         checked_array(

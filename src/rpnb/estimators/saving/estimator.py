@@ -29,13 +29,17 @@ class SavedEstimator(NamedTuple):
     """the part of its state that is JSON"""
     arrays: Mapping[str, NDArray[Any]]
     """the part of its state that is arrays"""
+    state_version: int
+    """of parameters, state and arrays: see `rpnb.estimators.saving.migrations`"""
+    rpnb_version: str = __version__
+    """of the package that wrote the file"""
 
 
 def write_estimator(path: str | PathLike[str], saved: SavedEstimator) -> None:
     """Write a model file, whole or not at all."""
     names = saved.feature_names
     metadata = {
-        "rpnb_version": __version__,
+        "rpnb_version": saved.rpnb_version,
         "estimator": saved.estimator,
         "parameters": saved.parameters,
         "classes": saved.classes.tolist(),
@@ -43,6 +47,7 @@ def write_estimator(path: str | PathLike[str], saved: SavedEstimator) -> None:
         "n_features_in": saved.n_features,
         "feature_names_in": None if names is None else names.tolist(),
         "state": saved.state,
+        "state_version": saved.state_version,
     }
     write_model(path, metadata, saved.arrays)
 
@@ -66,7 +71,17 @@ def read_estimator(path: str | PathLike[str], estimator: str) -> SavedEstimator:
             None if names is None else np.array(names, dtype=object),
             metadata["state"],
             arrays,
+            _state_version(metadata),
+            str(metadata.get("rpnb_version", "of a later version")),
         )
+
+
+def _state_version(metadata: Mapping[str, Any]) -> int:
+    """Return the state version in a file's metadata; 1 if it has none."""
+    version = metadata.get("state_version", 1)
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its state version is {version!r}")
+    return version
 
 
 @contextmanager
@@ -92,6 +107,7 @@ def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
+    """Return a NumPy scalar, or a number such as a fraction, as Python's own."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Real) and not isinstance(value, int | float):

@@ -83,7 +83,7 @@ def read_attached(path: str | os.PathLike[str], name: str) -> Any:
 def read_model(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the metadata and the arrays of a model file, or say why it is none."""
+    """Return the metadata and the arrays of a model file, or raise ModelFileError."""
     source = Path(path)
     with source.open("rb") as file:
         if not zipfile.is_zipfile(file):
@@ -103,6 +103,7 @@ def read_model(
 def _read_archive(
     source: Path, archive: zipfile.ZipFile
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the metadata and the arrays of an open model file."""
     names = archive.namelist()
     if _METADATA not in names:
         raise ModelFileError(
@@ -123,6 +124,7 @@ def _read_archive(
 
 
 def _check_header(source: Path, metadata: Any) -> None:
+    """Refuse what is not a model file of this format, or of a later version of it."""
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise ModelFileError(f"{source} is an archive, but not an rpnb model")
     version = metadata.get("format_version")

@@ -30,6 +30,7 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
+from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.learner import State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
@@ -42,6 +43,8 @@ _NONE_DECLARED = np.zeros(0, np.int64)
 class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  # type: ignore[misc]
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
 
+    _state_version = 1
+    """Version of what `save` writes: see `rpnb.estimators.saving.migrations`."""
     _changeable_parameters: tuple[str, ...] = ()
     """Parameters that may be changed between calls; the others shape the state."""
 
@@ -74,7 +77,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         X : array-like of shape (n, p)
             Observations.
         y : array-like of shape (n,)
-            Their labels. A label never seen before joins the classes.
+            Their labels. A label never seen before becomes a new class.
         classes : array-like, optional
             Classes that may be predicted from now on, seen or not. Allowed on any
             call, never required.
@@ -192,6 +195,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         return decode(self._classify(self._state, rows), self.classes_)
 
     def _rows_to_predict(self, X: Any) -> NDArray[Any]:
+        """Check that the model is fitted and X fits it; return X as an array."""
         self._require_fitted()
         rows = check_rows(self, X, sparse=self._accepts_sparse)
         accept_rows(self, X, first=False)
@@ -244,6 +248,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         return "_state" in self.__dict__
 
     def _require_fitted(self) -> None:
+        """Raise NotFittedError if nothing has been learnt."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: call fit, "
@@ -287,6 +292,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             getattr(self, "feature_names_in_", None),
             metadata,
             arrays,
+            self._state_version,
         )
         write_estimator(path, saved)
 
@@ -295,6 +301,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
         saved = read_estimator(path, cls.__name__)
         with report_damage(path):
+            saved = migrate(saved, cls._state_version)
             model = cls(**cls._parameters_from_json(saved.parameters))
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
@@ -306,21 +313,25 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         return model
 
     def _parameters_to_json(self) -> dict[str, Any]:
+        """Return the parameters as JSON values, for a model file."""
         return parameters_to_json(self.get_params(deep=False))
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that `_parameters_to_json` made JSON values of."""
         return parameters
 
 
 @cache
 def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
+    """Return the names of the parameters that must not change, but for the seed."""
     # A seed is used once: what becomes of it afterwards does not matter.
     names = estimator._get_param_names()
     return tuple(name for name in names if name != "random_state")
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Return whether two values of a parameter are equal, arrays or not."""
     if isinstance(a, Mapping) or isinstance(b, Mapping):
         return bool(a == b)
     return bool(np.array_equal(a, b))

@@ -21,7 +21,7 @@ class LabelledRows(NamedTuple):
     labels: LabelArray
     """(n,)"""
     weight: FloatArray
-    """(n,) or, for all rows alike, (1,)"""
+    """(n,) or, if all rows weigh the same, (1,)"""
 
 
 def check_labelled_rows(

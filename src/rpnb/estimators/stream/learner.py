@@ -102,6 +102,7 @@ class StreamLearner(ABC, Generic[State]):
     # Classes
 
     def _set_classes(self, classes: LabelArray) -> None:
+        """Set `classes_`, sorted labels, and their numbers."""
         self.classes_ = classes
         self._index = LabelIndex(classes.tolist())
 

@@ -47,7 +47,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         X : array-like of shape (n, p)
             Observations.
         y : array-like of shape (n,)
-            Their labels. A label never seen before joins the classes.
+            Their labels. A label never seen before becomes a new class.
         classes : array-like, optional
             Classes that may be predicted from now on, seen or not. Allowed on any
             call, never required.

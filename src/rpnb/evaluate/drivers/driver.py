@@ -156,6 +156,7 @@ class BatchDriver(Driver):
         return list(pairwise(edges))
 
     def _hold(self, block: Block) -> None:
+        """Hold rows back, and learn all that are held once a batch is full."""
         self._held.append(block)
         if sum(map(len, self._held)) >= self._size:
             self.finish()

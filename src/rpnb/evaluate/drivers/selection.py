@@ -119,7 +119,7 @@ def drive(
     declared
         The classes that were declared, or None.
     classes
-        All classes, for learners that must be told beforehand; or None.
+        All classes, for learners that must know them beforehand; or None.
     batch_size
         Rows that scikit-learn's estimators learn at once.
     late

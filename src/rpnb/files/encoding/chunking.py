@@ -1,4 +1,4 @@
-"""Cutting batches of any size into chunks of one size, in order or shuffled."""
+"""Batches of any size as chunks of one size, in order or shuffled."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import IntArray
 
 
-def recut(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+def rechunk(batches: Iterator[Any], rows: int) -> Iterator[Any]:
     """Yield the same rows, `rows` at a time, the last batch with what is left."""
     parts: list[Any] = []
     held = 0

@@ -5,13 +5,13 @@ sums that running means need. All of it can be written as JSON, as of the end of
 chunk, so that another run resumes where one stopped.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.files.encoding.buffers import Buffers
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arrow import Kind, as_array, is_text
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _LARGEST = 1e150
 #: The category of a missing value.
 NO_VALUE = ""
+# As many chunks as may be in use at once: being read, waiting, being learnt.
+_MAX_BUFFERS = 6
 
 
 class EncoderPosition(NamedTuple):
@@ -109,6 +111,7 @@ class ColumnEncoder:
         return LabelledChunk(X, y, codes, rows, self._position())
 
     def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
+        """Return a column of numbers as floats, missing ones as NaN or imputed."""
         if values.type != self._double:
             values = self._doubles(values)
         if values.null_count:
@@ -126,7 +129,7 @@ class ColumnEncoder:
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Put the mean of the values so far in place of each that is missing."""
         there = ~np.isnan(numbers)
-        # `accumulate` adds one by one, so the sums do not depend on where rows are cut.
+        # `accumulate` adds one by one, so the sums do not depend on the chunking.
         terms = np.concatenate(([self._sums[j]], np.where(there, numbers, 0.0)))
         sums = np.add.accumulate(terms)
         counts = self._counts[j] + np.concatenate(([0], np.cumsum(there)))
@@ -139,8 +142,9 @@ class ColumnEncoder:
     def _categories(
         self, column: str, index: LabelIndex, values: "pa.Array", rows: IntArray
     ) -> IntArray:
+        """Return the numbers of categories; one-hot columns refuse new ones."""
         if not self._one_hot:
-            return self.survey(column, index, values, rows)
+            return self.number_categories(column, index, values, rows)
         codes, listed = self._listed(column, values, rows)
         unknown = [i for i, value in enumerate(listed) if value not in index]
         if unknown:
@@ -167,7 +171,7 @@ class ColumnEncoder:
             values = values.indices
         return as_array(values), listed
 
-    def survey(
+    def number_categories(
         self, column: str, index: LabelIndex, values: "pa.Array", rows: IntArray
     ) -> IntArray:
         """Return the numbers of a column's values, adding new ones to the index."""
@@ -204,10 +208,11 @@ class ColumnEncoder:
         row = rows[int(np.argmax(missing))]
         raise FileError(
             f"{self.name}, row {row}, column {column}: the value is missing; "
-            "--missing mean takes that as a category of its own"
+            "--missing mean makes that a category"
         )
 
     def _refuse(self, X: FloatArray, rows: IntArray) -> NoReturn:
+        """Raise an error that names the first value that is no finite number."""
         i, j = np.argwhere(~(np.abs(X) <= _LARGEST))[0].tolist()
         value, column = float(X[i, j]), self.feature_names()[j]
         what = f"{value!r} is too large: beyond ±{_LARGEST:.0e} squares overflow"
@@ -221,6 +226,7 @@ class ColumnEncoder:
     # Saving and resuming
 
     def _position(self) -> EncoderPosition:
+        """Return how much has been seen so far, for `to_json`."""
         sizes = tuple(len(index) for index in self._indexes.values())
         counts, sums = self._counts.copy(), self._sums.copy()
         return EncoderPosition(len(self.targets.labels), sizes, counts, sums)
@@ -260,3 +266,34 @@ class ColumnEncoder:
         }
         self._counts = np.array(state["counts"], np.int64)
         self._sums = np.array(state["sums"], np.float64)
+
+
+def _references(kept: list[FloatArray], i: int) -> int:
+    """Return the number of references to an array in a list."""
+    return sys.getrefcount(kept[i])
+
+
+# The number for an array that only the list refers to.
+_UNUSED = _references([np.empty(0)], 0)
+
+
+class Buffers:
+    """Memory for arrays, a few of which are in use at a time.
+
+    The system clears every page of memory before it gives it to a process; for arrays
+    that live shortly, that may take as long as filling them.
+    Memory is not reused while an array, or a view of it, is referenced anywhere.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[FloatArray] = []
+
+    def empty(self, n: int, p: int) -> FloatArray:
+        """Return an array of shape (n, p) with arbitrary contents."""
+        size = n * p
+        for i in range(len(self._kept)):
+            if self._kept[i].shape[0] >= size and _references(self._kept, i) == _UNUSED:
+                return self._kept[i][:size].reshape(n, p)
+        new = np.empty(size)
+        self._kept = [*self._kept, new][-_MAX_BUFFERS:]
+        return new[:size].reshape(n, p)

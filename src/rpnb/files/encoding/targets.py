@@ -76,6 +76,7 @@ class Targets:
     def _encode_values(
         self, labels: NDArray[Any], rows: IntArray
     ) -> tuple[NDArray[Any], IntArray]:
+        """Return labels as booleans or integers, and their numbers."""
         if labels.dtype.kind == "b":
             self._check_kind("booleans", rows)
             numbers = self.labels.of_codes(labels.astype(np.int64), [False, True])
@@ -97,6 +98,7 @@ class Targets:
         return labels, self._check_count(self.labels.of(labels), rows)
 
     def _check_kind(self, kind: str, rows: IntArray) -> None:
+        """Refuse labels of another kind than those before."""
         if self.kind is None:
             self.kind = kind
         if self.kind != kind:
@@ -106,6 +108,7 @@ class Targets:
             )
 
     def _check_count(self, numbers: IntArray, rows: IntArray) -> IntArray:
+        """Return the numbers; refuse more labels than allowed."""
         if len(self.labels) > self._max_classes:
             self._refuse(
                 rows,
@@ -116,6 +119,7 @@ class Targets:
         return numbers
 
     def _refuse(self, rows: IntArray, wrong: NDArray[Any], what: str) -> NoReturn:
+        """Raise an error that names the first wrong row."""
         row = int(rows[int(np.argmax(wrong))])
         raise FileError(f"{self._where.format(row)}: {what}")
 

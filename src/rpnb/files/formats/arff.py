@@ -77,6 +77,7 @@ class Arff(TextFile):
         yield from self._read(self._parse)
 
     def _parse(self, block: bytes, row: int) -> "pa.RecordBatch | None":
+        """Return the rows of a block without comments; refuse sparse rows."""
         rows = _COMMENT.sub(b"", block) if b"%" in block else block
         if rows.lstrip().startswith(b"{"):
             raise FileError(
@@ -138,6 +139,7 @@ def _header(
 
 
 def _attribute(name: str, line: str) -> tuple[str, Any, list[str] | None]:
+    """Return name, type and, of a category, values from an @attribute line."""
     import pyarrow as pa
 
     match = _ATTRIBUTE.match(line)
@@ -162,6 +164,7 @@ def _attribute(name: str, line: str) -> tuple[str, Any, list[str] | None]:
 
 
 def _bare(text: str) -> str:
+    """Return text without blanks and quotation marks around it."""
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = re.sub(r"\\(.)", r"\1", text[1:-1])

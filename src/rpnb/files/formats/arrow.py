@@ -1,4 +1,4 @@
-"""pyarrow, if it is installed, and what its types mean to a learner."""
+"""pyarrow, if it is installed, and how its types become features."""
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["number", "category"]
 
 
 def require_pyarrow(what: str) -> None:
-    """Say which extra to install where pyarrow is missing."""
+    """Raise an error that names the extra to install if pyarrow is missing."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
@@ -62,7 +62,7 @@ def plan_columns(
 
 
 def no_such_column(column: str, names: list[str]) -> str:
-    """Return a sentence on a column that is not there."""
+    """Return a message on a missing column, with a similar name if there is one."""
     close = get_close_matches(column, names, n=1)
     shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
     hint = f"; close to it: {close[0]!r}" if close else ""
@@ -70,7 +70,7 @@ def no_such_column(column: str, names: list[str]) -> str:
 
 
 def kind_of(name: str, field: "pa.Field") -> Kind:
-    """Return what the values of a column are, or refuse them."""
+    """Return whether a column holds numbers or categories; refuse other types."""
     from pyarrow import types
 
     kind: Any = field.type
@@ -96,7 +96,7 @@ def kind_of(name: str, field: "pa.Field") -> Kind:
 
 
 def as_array(values: "pa.Array") -> NDArray[Any]:
-    """Return numbers or booleans without missing values as an array to be read.
+    """Return numbers or booleans without missing values as a read-only array.
 
     Not by `to_numpy`, which imports pandas where that is installed.
     """
@@ -119,7 +119,7 @@ def is_text(kind: "pa.DataType") -> bool:
 
 
 def read_as(field: "pa.Field", kind: Kind | None) -> "pa.DataType":
-    """Return the type to read a column of text as, from what its first rows suggest.
+    """Return the type as which to read a column of text, by the type of its first rows.
 
     Numbers of features are read in double precision, since a fraction may follow
     integers; the target (kind None) keeps its type.

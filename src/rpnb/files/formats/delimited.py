@@ -168,6 +168,7 @@ class BlockReader:
         return batches[0] if batches else None
 
     def _parse(self, block: bytes, row: int) -> Any:
+        """Return the rows of a block as a table; an error names row and column."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 

@@ -20,7 +20,7 @@ LONGEST = 1 << 26
 # Bytes of a pipe to wait for before the first row.
 _ENOUGH = 1 << 16
 _GZIP = b"\x1f\x8b"
-#: What stands for the standard input.
+#: The path that stands for the standard input.
 STANDARD_INPUT = "-"
 
 
@@ -56,7 +56,7 @@ class ByteSource:
     def read(self, size: int = BLOCK) -> bytes:
         """Return up to `size` bytes, none at the end.
 
-        A pipe gives what it has, at least some: a stream may pause for long.
+        From a pipe, whatever is there, at least one byte: a stream may pause for long.
         """
         try:
             if self.seekable:
@@ -101,7 +101,7 @@ class ByteSource:
 
 @contextmanager
 def closed_on_error(source: Any) -> Iterator[None]:
-    """Close a source where what is done with it fails."""
+    """Close a source if the block raises an exception."""
     try:
         yield
     except BaseException:
@@ -110,7 +110,7 @@ def closed_on_error(source: Any) -> Iterator[None]:
 
 
 class Readable(Protocol):
-    """What gives bytes, none at the end."""
+    """A source of bytes."""
 
     def read(self, size: int = ..., /) -> bytes:
         """Return up to `size` bytes."""
@@ -124,7 +124,7 @@ def whole_lines(
     Parameters
     ----------
     source
-        Where bytes come from.
+        The bytes.
     first
         Bytes that were read from it before.
     quote
@@ -159,7 +159,7 @@ def _last_end(block: bytes, quote: bytes) -> int:
         return cut
     open_quote = block.count(quote, 0, cut) % 2 == 1
     while open_quote and cut:
-        # Lines are given back until their quotation marks are in pairs.
+        # Lines are left for the next block until quotation marks are in pairs.
         start = block.rfind(b"\n", 0, cut - 1) + 1
         open_quote = (block.count(quote, start, cut) + open_quote) % 2 == 1
         cut = start
@@ -167,7 +167,7 @@ def _last_end(block: bytes, quote: bytes) -> int:
 
 
 def head_of(source: ByteSource) -> bytes:
-    """Return the first bytes of a text, or say that it is none."""
+    """Return the first bytes of a text file; an error says if it is not one."""
     head = b""
     try:
         # Enough to see what the columns are, also from a pipe that gives little.

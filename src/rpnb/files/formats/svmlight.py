@@ -85,6 +85,7 @@ class SvmLight(TextFile):
         yield from self._read(self._parse)
 
     def _parse(self, block: bytes, row: int) -> SparseBatch:
+        """Return the rows of a block; refuse features outside the range."""
         from sklearn.datasets import load_svmlight_file
 
         try:
@@ -115,6 +116,7 @@ class SvmLight(TextFile):
         return SparseBatch(X, y)
 
     def _fault(self, block: bytes, row: int, reason: str) -> str:
+        """Return a message on the first row of a block that is not SVMlight."""
         for line in block.splitlines():
             if not line.strip() or line.lstrip().startswith(b"#"):
                 continue

@@ -321,6 +321,7 @@ def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     assert_same_state(one, two)
 
 
+@pytest.mark.slow_uncompiled
 def test_forms_are_chosen_where_mistakes_are_few() -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 800)

@@ -121,6 +121,7 @@ def test_variances_beyond_single_precision_are_noticed(
     assert found == good
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("size", [1e-25, 1e25])
 def test_a_stream_beyond_single_precision_has_the_same_labels(size: float) -> None:
     # Variances that start within the range of single precision, and leave it.

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -109,6 +110,7 @@ def test_the_quick_bound_covers_projection_errors_far_from_the_mean() -> None:
     assert 0.3 < error_bound(*about) <= quick_error_bound(*about)
 
 
+@pytest.mark.slow_uncompiled
 def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)

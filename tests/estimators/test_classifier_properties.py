@@ -28,16 +28,16 @@ def loop(
 ) -> list[Any]:
     """Predict, then learn, one row at a time: what `predict_then_learn` promises.
 
-    Before the first row there is nothing to ask: no answer, or, where classes were
+    Before the first row there is no prediction, or, where classes were
     declared, the first of them, since all look the same.
     """
     first = None if declared is None else np.unique(np.append(declared, y[:0]))[0]
-    answers = [first]
+    predictions = [first]
     model.partial_fit(X[:1], y[:1], classes=declared)
     for row in range(1, X.shape[0]):
-        answers += model.predict(X[row : row + 1]).tolist()
+        predictions += model.predict(X[row : row + 1]).tolist()
         model.partial_fit(X[row : row + 1], y[row : row + 1])
-    return answers
+    return predictions
 
 
 # Cutting a stream into calls
@@ -58,11 +58,11 @@ def test_any_cutting_into_calls_equals_the_loop_over_single_rows(
     by_rows = small(combiner=rule, update=update, class_prior=prior)
     expected = loop(by_rows, X, y, declared)
     by_calls = small(combiner=rule, update=update, class_prior=prior)
-    answers = [
+    predictions = [
         by_calls.predict_then_learn(X[c], y[c], declared if c.start == 0 else None)
         for c in data.draw(cuts(n))
     ]
-    assert [label for part in answers for label in part.tolist()] == expected
+    assert [label for part in predictions for label in part.tolist()] == expected
     assert state_of(by_calls) == state_of(by_rows)
     assert (by_calls.n_seen_, by_calls.n_updates_) == (n, by_rows.n_updates_)
 
@@ -75,12 +75,14 @@ def test_booleans_are_labels_like_others(data: st.DataObject, seed: int) -> None
     declared = data.draw(st.sampled_from([None, [False, True], [True]]))
     by_rows, by_calls = small(), small()
     expected = loop(by_rows, X, y, declared)
-    answers: list[Any] = []
+    predictions: list[Any] = []
     for c in data.draw(cuts(n)):
         first = declared if c.start == 0 else None
-        answers += by_calls.predict_then_learn(X[c], y[c], first).tolist()
-    assert answers == expected
-    assert all(type(answer) is bool for answer in answers if answer is not None)
+        predictions += by_calls.predict_then_learn(X[c], y[c], first).tolist()
+    assert predictions == expected
+    assert all(
+        type(prediction) is bool for prediction in predictions if prediction is not None
+    )
     assert state_of(by_calls) == state_of(by_rows)
 
 
@@ -122,39 +124,39 @@ def test_fit_is_a_fresh_pass_with_all_classes_declared() -> None:
 def test_many_rows_at_once_equal_the_loop_where_blocks_and_screens_are_used() -> None:
     X, y = blobs(3, 1500, p=20, M=4)
     whole, single = small(n_estimators=30), small(n_estimators=30)
-    answers = whole.predict_then_learn(X, y)
-    assert answers.tolist() == loop(single, X, y, None)
+    predictions = whole.predict_then_learn(X, y)
+    assert predictions.tolist() == loop(single, X, y, None)
     assert state_of(whole) == state_of(single)
 
 
-# Which classes take part, and when
+# Which classes are active, and when
 
 
-def test_while_nothing_is_known_the_answer_is_none_and_counts_as_update() -> None:
+def test_while_nothing_is_known_the_prediction_is_none_and_counts_as_update() -> None:
     X, y = blobs(4, 20)
     model = small()
-    answers = model.predict_then_learn(X, y)
-    assert answers.dtype == object
-    assert answers[0] is None
-    assert all(type(answer) is int for answer in answers[1:])
-    assert model.n_updates_ == np.count_nonzero(answers != y)
+    predictions = model.predict_then_learn(X, y)
+    assert predictions.dtype == object
+    assert predictions[0] is None
+    assert all(type(prediction) is int for prediction in predictions[1:])
+    assert model.n_updates_ == np.count_nonzero(predictions != y)
     later = model.predict_then_learn(X, y)
     assert later.dtype == y.dtype
 
 
 def test_declared_classes_compete_from_the_first_row_on() -> None:
     X, y = blobs(5, 20, M=2)
-    answers = small().predict_then_learn(X, y + 1, classes=[0, 1, 2])
-    assert answers[0] == 0  # never seen, and first of equals
-    assert answers.dtype == np.int64
+    predictions = small().predict_then_learn(X, y + 1, classes=[0, 1, 2])
+    assert predictions[0] == 0  # never seen, and first of equals
+    assert predictions.dtype == np.int64
 
 
 def test_an_undeclared_class_competes_from_the_row_after_its_first_label() -> None:
     near, far = np.zeros((1, 3)), np.full((1, 3), 50.0)
     X = np.concatenate([near, near, far, far, near, far])
     y = ["near", "near", "far", "far", "near", "far"]
-    answers = small(prior_weight=0.1).predict_then_learn(X, y)
-    assert answers.tolist() == [None, "near", "near", "far", "near", "far"]
+    predictions = small(prior_weight=0.1).predict_then_learn(X, y)
+    assert predictions.tolist() == [None, "near", "near", "far", "near", "far"]
 
 
 def test_a_class_declared_later_competes_from_that_call_on() -> None:
@@ -204,7 +206,7 @@ def test_many_labels_of_which_some_are_new_find_their_classes() -> None:
 
 
 @given(seeds, families, rules)
-def test_renaming_labels_in_their_order_renames_the_answer(
+def test_renaming_labels_in_their_order_renames_the_prediction(
     seed: int, family: str, rule: Any
 ) -> None:
     X, y = blobs(seed, 50, M=5)
@@ -224,9 +226,9 @@ def test_permuting_the_classes_permutes_the_scores(update: Any) -> None:
     X, y = blobs(26, 80, M=3)
     new = np.array([2, 0, 1])  # class m becomes class new[m]
     one, other = small(update=update), small(update=update)
-    answers = one.predict_then_learn(X, y)[1:].astype(int)
+    predictions = one.predict_then_learn(X, y)[1:].astype(int)
     permuted = other.predict_then_learn(X, new[y])[1:].astype(int)
-    assert_array_equal(new[answers], permuted)
+    assert_array_equal(new[predictions], permuted)
     assert_array_equal(other.decision_function(X)[:, new], one.decision_function(X))
 
 

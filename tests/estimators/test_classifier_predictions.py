@@ -1,4 +1,4 @@
-"""What the classifier answers: labels, probabilities, scores; and what seeds do."""
+"""What the classifier predicts: labels, probabilities, scores; and what seeds do."""
 
 from typing import Any
 

@@ -1,0 +1,41 @@
+"""Model files of older versions: their states are brought up to date one by one.
+
+Each estimator class has a `_state_version`, which its model files carry; files without
+one are of version 1. Whoever changes what a class writes raises its version by one and
+adds to `MIGRATIONS` a function that turns a file of the version before into one of the
+new version. Functions are never removed, so that any older file can be read.
+"""
+
+from collections.abc import Callable, Mapping
+
+from rpnb.estimators.saving.estimator import SavedEstimator
+from rpnb.estimators.saving.files import ModelFileError
+
+Migration = Callable[[SavedEstimator], SavedEstimator]
+
+#: By the estimator's class and the version that is left behind.
+MIGRATIONS: Mapping[tuple[str, int], Migration] = {}
+
+
+def migrate(
+    saved: SavedEstimator,
+    version: int,
+    migrations: Mapping[tuple[str, int], Migration] = MIGRATIONS,
+) -> SavedEstimator:
+    """Run the migrations that bring the content of a file up to `version`, in order.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is of a later version.
+    """
+    if saved.state_version > version:
+        raise ModelFileError(
+            f"the model file holds a {saved.estimator} of state version "
+            f"{saved.state_version}, written by rpnb {saved.rpnb_version}; this rpnb "
+            f"reads versions up to {version}: upgrade rpnb"
+        )
+    while saved.state_version < version:
+        step = migrations[saved.estimator, saved.state_version]
+        saved = step(saved)._replace(state_version=saved.state_version + 1)
+    return saved

@@ -1,0 +1,57 @@
+"""Probabilities along a stream are those of the model before each row is learnt."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from estimators.streams import blobs, small
+from rpnb import baselines
+from rpnb.evaluate.drivers.driver import Probabilities
+from rpnb.evaluate.drivers.native import predict_proba_then_learn
+
+
+def row_by_row(
+    model: Any, X: Any, y: Any, classes: Any, of: Probabilities
+) -> tuple[list[Any], list[float]]:
+    """The same by a plain loop over single rows."""
+    labels, probabilities = [], []
+    for i in range(len(y)):
+        row, p = slice(i, i + 1), float("nan")
+        if hasattr(model, "classes_"):
+            label = y[i] if of == "truth" else model.predict(X[row])[0]
+            known = model.classes_.tolist()
+            given = model.predict_proba(X[row])[0]
+            p = given[known.index(label)] if label in known else 0.0
+        probabilities.append(p)
+        labels += model.predict_then_learn(X[row], y[row], classes).tolist()
+        classes = None
+    return labels, probabilities
+
+
+MODELS: dict[str, Any] = {
+    "uniform prior": small,
+    "frequency prior": lambda: small(class_prior="frequency"),
+    "given prior": lambda: small(class_prior=[0.2, 0.3, 0.5]),
+    "learns all rows": lambda: small(update="all"),
+    "GaussianNB": baselines.GaussianNB,
+}
+CASES: list[tuple[str, Any]] = [(name, [0, 1, 2]) for name in MODELS]
+CASES += [(name, None) for name in MODELS if name != "given prior"]
+
+
+@pytest.mark.parametrize("of", ["truth", "prediction"])
+@pytest.mark.parametrize(("name", "classes"), CASES)
+def test_probabilities_are_those_of_a_loop_over_single_rows(
+    name: str, classes: Any, of: Probabilities
+) -> None:
+    # Few mistakes: many rows are predicted at once if the model is taken to change with
+    # mistakes alone.
+    X, y = blobs(0, n=120)
+    X = X + 3.0 * np.eye(4)[y]
+    make = MODELS[name]
+    found = predict_proba_then_learn(make(), X, y, classes, of)
+    labels, probabilities = row_by_row(make(), X, y, classes, of)
+    assert_array_equal(found[0], np.array(labels, dtype=found[0].dtype))
+    assert_allclose(found[1], probabilities, rtol=1e-12)
