@@ -152,8 +152,8 @@ def test_compare_takes_a_dataset_by_name_in_a_random_order(
     monkeypatch.delenv("RPNB_DATA", raising=False)
     found = run(capsys, "compare", "iris", *FEW)
     names = [learner["name"] for learner in found["learners"]]
-    assert names[:5] == ["RPNB", "AROW", "SCW", "PA", "GaussianNB"]
-    assert names[5:] == ["majority class", "same as last"]
+    assert names[:6] == ["RPNB", "Pooled", "AROW", "SCW", "PA", "GaussianNB"]
+    assert names[6:] == ["majority class", "same as last"]
     assert found["order"] == "seed 0"
     data = datasets.load("iris")
     order = np.random.default_rng(0).permutation(150)
