@@ -30,7 +30,6 @@ from strategies import Stream, streams
 # Kernels that run as plain Python get shorter streams, with all that can happen.
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SHORTER = 4 if INTERPRETED else 1
-compiled_only = pytest.mark.skipif(INTERPRETED, reason="too many rows for plain Python")
 
 
 def shape_of(p: int, window: int = 0, d: int = 32) -> Shape:
@@ -144,7 +143,7 @@ def test_growing_is_cut_between_calls_as_well() -> None:
     assert same_state(parts, whole)
 
 
-@compiled_only
+@pytest.mark.slow_uncompiled
 def test_a_label_changes_later_scores_only() -> None:
     X, y, M = blobs(7, 400)
     scores = learn(new_forest(4, M), X, y)
@@ -170,13 +169,14 @@ def test_rows_that_are_only_scored_leave_no_trace() -> None:
     assert same_state(state, silent)
 
 
+@pytest.mark.slow_uncompiled
 def test_another_seed_gives_other_trees() -> None:
     X, y, M = blobs(9, 200)
     one, other = new_forest(4, M, 1), new_forest(4, M, 2)
     assert not np.array_equal(learn(one, X, y)[50:], learn(other, X, y)[50:])
 
 
-@compiled_only
+@pytest.mark.slow_uncompiled
 def test_it_learns_what_no_line_can_tell_and_forgets_it_again() -> None:
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, (3000, 2))
@@ -214,6 +214,7 @@ def test_classes_may_come_in_any_order_at_any_time(
     assert same_state(late, untouched)
 
 
+@pytest.mark.slow_uncompiled
 def test_an_active_class_without_rows_shares_in_the_prior() -> None:
     X, y, _ = blobs(3, 60, M=2)
     two = learn(forest.begin(shape_of(4), np.ones(2, np.bool_), 3), X, y)
@@ -231,6 +232,7 @@ def test_a_row_of_weight_two_counts_as_two_rows_at_its_leaf() -> None:
     assert_array_equal(state.class_weight, [2.0, 0.5])
 
 
+@pytest.mark.slow_uncompiled
 def test_memory_depends_neither_on_rows_nor_on_very_many_classes() -> None:
     state = new_forest(4, 3)
     before = size_of(state)
@@ -278,7 +280,9 @@ def test_rows_too_wide_to_keep_are_read_as_their_projection() -> None:
     assert np.isfinite(scores).all()
 
 
-@given(st.lists(st.integers(0, 120), min_size=1, max_size=4), st.integers(0, 9))
+@given(
+    st.lists(st.integers(0, 120 // SHORTER), min_size=1, max_size=4), st.integers(0, 9)
+)
 def test_merged_forests_know_the_rows_of_all(sizes: list[int], seed: int) -> None:
     parts = [blobs(seed + i, n) for i, n in enumerate(sizes)]
     states = []
@@ -296,10 +300,10 @@ def test_merged_forests_know_the_rows_of_all(sizes: list[int], seed: int) -> Non
     kept = {row.tobytes() for X, _, _ in parts for row in X}
     for at in range(merged.clock[LEARNT]):
         assert merged.window[at].tobytes() in kept
-    learn(merged, *blobs(seed, 80)[:2])  # and it goes on
+    learn(merged, *blobs(seed, 80 // SHORTER)[:2])  # and it goes on
 
 
-@compiled_only
+@pytest.mark.slow_uncompiled
 def test_a_merged_forest_is_about_as_good_as_one_that_learnt_all() -> None:
     X, y, M = blobs(11, 2400)
     X, y = X[:1600], y[:1600]  # before the drift
