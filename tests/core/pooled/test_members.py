@@ -385,6 +385,17 @@ def test_of_many_classes_the_most_promising_are_scored() -> None:
         assert np.mean(same[300:]) > 0.98
 
 
+def test_of_many_classes_one_that_is_not_active_is_passed_over() -> None:
+    rows, y, weight = stream(12, M=70)
+    without = scores_along(class_covariance, rows, y, weight, 70)
+    active = np.ones(71, np.bool_)
+    active[40] = False
+    state = class_covariance.begin(shape_of(4), active, 5)
+    scores = np.zeros((12, 1, 71))
+    class_covariance.learn_rows(state, rows, y + (y >= 40), weight, scores)
+    assert_array_equal(np.delete(scores[:, 0], 40, axis=1), without)
+
+
 def test_few_rows_merge_into_sums_without_discriminants() -> None:
     rows, y, weight = stream(20)
     state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
