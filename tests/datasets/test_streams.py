@@ -190,7 +190,7 @@ def test_all_led_segments_can_move_and_nothing_else_does(seed: int) -> None:
     n = 400
     stream = streams.led(n, noise=0.0, drifting=7, blocks=2, irrelevant=9, seed=seed)
     X, y = (part[n // 2 :] for part in whole(stream))
-    shown = streams.LED_SEGMENTS[y].astype(np.float64)
+    shown = LED_SEGMENTS[y].astype(np.float64)
     is_segment = (X[:, :, None] == shown[:, None, :]).all(axis=0)
     assert is_segment.any(axis=1).nonzero()[0].min() >= 7
     assert_array_equal(is_segment.sum(axis=0), 1)
