@@ -108,7 +108,7 @@ def mutations(path: Path, source: bytes) -> list[Mutation]:
     """Return all mutations of a file that this tool knows, in order of place.
 
     Types, decorators, docstrings and what only a type checker runs are left alone; so
-    are strings, most of which are messages.
+    are strings, most of which are messages, and ``strict`` of `zip`.
     """
     file = _Source(path, source)
     return sorted(
@@ -130,12 +130,14 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
         if name in skipped:
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not _is_for_types(child):
+            if isinstance(child, ast.AST) and not _is_left_alone(child):
                 yield child
 
 
-def _is_for_types(node: ast.AST) -> bool:
-    """Say whether a node is for type checkers: imports, aliases, names of exports."""
+def _is_left_alone(node: ast.AST) -> bool:
+    """Say whether a node is for type checkers, or ``strict`` of a zip of equals."""
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
     if isinstance(node, ast.If):
         names = {leaf.id for leaf in ast.walk(node.test) if isinstance(leaf, ast.Name)}
         return bool(names & {"TYPE_CHECKING", "__name__"})

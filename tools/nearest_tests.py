@@ -17,7 +17,9 @@ def module_name(path: Path) -> str:
 def imported_names(path: Path) -> Iterator[str]:
     """Yield every dotted name that a file may import, wherever it does."""
     for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value  # for import_module, if it is a module's name
+        elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -40,6 +42,9 @@ class NearestTests:
     @cache  # noqa: B019 - there is one of these a process
     def _imports(self, path: Path) -> list[str]:
         names = set(imported_names(path)) & self.modules.keys()
+        if path.name == "__init__.py" and b"import_module(f" in path.read_bytes():
+            beside = set(path.parent.glob("*.py")) | set(path.parent.glob("*/*.py"))
+            names |= {name for name, file in self.modules.items() if file in beside}
         return sorted(name for name in names if self.modules[name] != path)
 
     @cache  # noqa: B019

@@ -185,6 +185,17 @@ def test_led_segments_exchange_columns_with_random_bits() -> None:
         assert abs(later[:, j].mean() - 0.5) < 5 * 0.5 / sqrt(n / 2)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_all_led_segments_can_move_and_nothing_else_does(seed: int) -> None:
+    n = 400
+    stream = streams.led(n, noise=0.0, drifting=7, blocks=2, irrelevant=9, seed=seed)
+    X, y = (part[n // 2 :] for part in whole(stream))
+    shown = LED_SEGMENTS[y].astype(np.float64)
+    is_segment = (X[:, :, None] == shown[:, None, :]).all(axis=0)
+    assert is_segment.any(axis=1).nonzero()[0].min() >= 7
+    assert_array_equal(is_segment.sum(axis=0), 1)
+
+
 def person(**values: float) -> dict[str, Any]:
     usual: dict[str, float] = dict.fromkeys(ATTRIBUTES, 0.0)
     usual |= {"salary": 60e3, "age": 30.0, "loan": 350e3, "elevel": 2.0}

@@ -126,13 +126,13 @@ def test_a_worker_that_dies_is_told_and_what_finished_is_kept(tmp_path: Path) ->
     plan = make_plan(NAMES, METHODS, permutations=PERMUTATIONS, offline=True)
     path = tmp_path / "r.jsonl"
 
-    def murderous(progress: StudyProgress) -> None:
+    def kill_workers(progress: StudyProgress) -> None:
         if progress.computed:
             for child in multiprocessing.active_children():
                 child.kill()
 
-    with pytest.raises(WorkersLostError, match="a worker process ended suddenly"):
-        run(plan, path, jobs=1, watch=murderous)
+    with pytest.raises(WorkersLostError, match="a worker process died"):
+        run(plan, path, jobs=1, watch=kill_workers)
     kept = len(list(read(path)))
     assert 0 < kept < RUNS
     assert run(plan, path, jobs=1).computed == RUNS - kept

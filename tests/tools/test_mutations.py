@@ -56,6 +56,7 @@ def test_each_kind(source: str, expected: set[str]) -> None:
         "class A(Protocol):\n    x = 1",
         "@lru_cache(maxsize=3)\ndef f(): ...",
         "y = 'a' + b",
+        "y = zip(a, b, strict=True)",
         "return_nothing = None",
         "def f():\n    return None",
     ],

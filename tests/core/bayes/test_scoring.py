@@ -54,6 +54,17 @@ def test_stopping_sums_early_changes_no_winner(stream: Stream) -> None:
         assert found == int(np.argmax(row))
 
 
+def test_sums_continue_from_one_stretch_of_columns_to_the_next() -> None:
+    # Every column has its own size, so that a sum lost or counted twice is seen.
+    model = make_model(2, 1, K=300)
+    model.gaussians.mean[0] = np.arange(model.F) / 7.0
+    expected = model.gaussians.constant[0] - 0.5 * np.sum(
+        model.gaussians.precision[0] * model.gaussians.mean[0] ** 2
+    )
+    found = score(np.zeros(model.F), model.gaussians, 0, 0.0, -np.inf, np.empty(LANES))
+    assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_the_sum_of_a_class_that_cannot_win_is_stopped() -> None:
     model = make_model(2, 2, K=300)
     z = np.full(model.F, 5.0)

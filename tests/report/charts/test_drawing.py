@@ -23,7 +23,7 @@ from rpnb.report.charts.drawing import (
     ticks,
 )
 from rpnb.report.charts.palette import COLOURS, style
-from rpnb.report.charts.svg import inline, standalone
+from rpnb.report.charts.svg import CORNERS, inline, standalone
 
 places = st.lists(st.floats(0, 200), max_size=9)
 
@@ -202,3 +202,11 @@ def test_methods_differ_by_marker_and_dashes_not_only_by_colour() -> None:
 
 def test_a_method_looks_the_same_whatever_others_there_are() -> None:
     assert style("SCW", ["SCW"]) == style("SCW", ["RPNB", "Other", "SCW"])
+
+
+def test_markers_are_mirrored_left_to_right_and_lie_around_their_place() -> None:
+    for corners in CORNERS.values():
+        assert {(round(-x, 6) + 0.0, y) for x, y in corners} == {
+            (round(x, 6) + 0.0, y) for x, y in corners
+        }
+        assert min(y for _, y in corners) < -0.5 < 0.5 < max(y for _, y in corners)
