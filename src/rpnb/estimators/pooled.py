@@ -176,7 +176,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         y : array-like of shape (n,)
             Their labels.
         sample_weight : array-like of shape (n,), optional
-            A row of weight w counts as w equal rows. Rows of weight 0 are left out.
+            A row of weight w counts as w equal rows in all sums and counts, and as one
+            row where rows are picked: as a neighbour, and where trees choose splits.
+            Rows of weight 0 are left out.
         shuffle : bool, default=True
             Whether the order of the rows is drawn from `random_state`; otherwise they
             are learnt in the order given.

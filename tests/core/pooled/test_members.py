@@ -37,7 +37,7 @@ from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, s
 # are not compiled, fewer must do: after 448 a group ends that makes nothing anew.
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 LONG = 1500 if COMPILED else 450
-N = 330 if COMPILED else 50
+N = 330 if COMPILED else 32
 D = 32 if COMPILED else 16
 NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
 
@@ -85,8 +85,15 @@ def test_the_shared_covariance_is_its_twin(n: int) -> None:
         wide = phi.astype(np.float64)
         expected.append(twin.score(wide))
         twin.learn(wide, label, w)
-    scores = scores_along(shared_covariance, rows, y, weight, 3)
-    assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
+    # As plain Python, the first 256 rows are learnt without scores, which takes less.
+    silent = 0 if COMPILED or n < 256 else 256
+    state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    for where in (slice(0, silent), slice(silent, n)):
+        scores = np.zeros((n - silent if where.stop == n else 0, 1, 3))
+        shared_covariance.learn_rows(
+            state, part(rows, where), y[where], weight[where], scores
+        )
+    assert_allclose(scores[:, 0], expected[silent:], rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("n", [20, 700 if COMPILED else 330])
@@ -105,7 +112,7 @@ def test_the_fading_covariance_is_its_twin(n: int) -> None:
 
 @pytest.mark.parametrize("p", [1, 4, 18, 40])
 def test_the_class_covariance_is_its_twin(p: int) -> None:
-    rows, y, weight = stream(150 if COMPILED else 60, p)
+    rows, y, weight = stream(150 if COMPILED else 25, p)
     twin = ClassCovariances(3, low_columns(p))
     expected = []
     for x, label, w in zip(rows.low, y, weight, strict=True):
@@ -139,7 +146,7 @@ def test_bins_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     assert_allclose(state.class_weight, np.bincount(y, minlength=3))
 
 
-@pytest.mark.parametrize("n", [5, 560])
+@pytest.mark.parametrize("n", [5, 560 if COMPILED else 510])
 def test_neighbours_are_their_twin(n: int) -> None:
     rows, y, weight = stream(n)
     twin, active = Neighbours(3), np.ones(3)
@@ -358,7 +365,7 @@ def test_rings_merge_into_the_latest_rows_of_both() -> None:
 
 def test_fading_sums_merge_by_adding_what_is_left() -> None:
     a, _ = learnt("fading_covariance", [])
-    b, _ = learnt("fading_covariance", [], N + 70)
+    b, _ = learnt("fading_covariance", [], N + 20)
     merged = fading_covariance.merge([a, b])
     assert_allclose(merged.class_weight, a.class_weight + b.class_weight)
     assert_allclose(merged.B, a.B + b.B)
