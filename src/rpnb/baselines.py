@@ -19,7 +19,7 @@ from rpnb.estimators.learners.gaussian_nb import *
 from rpnb.estimators.learners.online_bayes import *
 from rpnb.estimators.learners.references import *
 from rpnb.estimators.learners.second_order import *
-from rpnb.estimators.registry import RPNB, learners
+from rpnb.estimators.registry import POOLED, RPNB, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 # A learner is added to `__all__` of its own module; here nothing has to be changed.
@@ -35,7 +35,7 @@ __all__ += second_order.__all__
 
 def names() -> list[str]:
     """Return the names of all learners."""
-    return [name for name in learners() if name != RPNB]
+    return [name for name in learners() if name not in (RPNB, POOLED)]
 
 
 def make(name: str, **parameters: Any) -> StreamClassifier[Any]:

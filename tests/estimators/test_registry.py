@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from sklearn.base import BaseEstimator
 
-from rpnb import FrozenRPNB, RPNBClassifier, baselines
+from rpnb import FrozenRPNB, PooledClassifier, RPNBClassifier, baselines
 from rpnb.drift import DriftAware
 from rpnb.estimators import learners as package
 from rpnb.estimators.registry import (
     _MODULES,
     ALIASES,
     COMPARED,
+    POOLED,
     RPNB,
     find_learner,
     learners,
@@ -29,7 +30,7 @@ def levels(estimator: Any) -> int:
 def test_a_learner_has_its_own_name_a_family_and_a_sentence(name: str) -> None:
     learner = learners()[name]
     assert learner.name == name
-    assert name in (RPNB, learner.estimator.__name__)
+    assert name in (RPNB, POOLED, learner.estimator.__name__)
     assert learner.description.endswith(".")
     assert learner.seeded == ("random_state" in learner.estimator().get_params())
 
@@ -44,9 +45,11 @@ def test_no_class_is_more_than_three_levels_above_base_estimator(
     assert 1 <= levels(estimator) <= 3
 
 
-def test_the_baselines_are_all_learners_but_rpnb() -> None:
+def test_the_baselines_are_all_learners_but_the_first_two() -> None:
+    assert list(learners())[:2] == [RPNB, POOLED]
     assert learners()[RPNB].estimator is RPNBClassifier
-    assert baselines.names() == list(learners())[1:]
+    assert learners()[POOLED].estimator is PooledClassifier
+    assert baselines.names() == list(learners())[2:]
     assert set(baselines.names()) == set(baselines.__all__) - {"make", "names"}
     for name in baselines.names():
         assert getattr(baselines, name) is learners()[name].estimator
@@ -61,5 +64,6 @@ def test_no_module_of_learners_is_left_out() -> None:
 def test_learners_are_found_by_their_other_names() -> None:
     assert find_learner("SCW") is learners()["SCW1"]
     assert find_learner("RPNBClassifier") is learners()[RPNB]
+    assert find_learner("PooledClassifier") is learners()[POOLED]
     assert find_learner("no learner") is None
     assert all(find_learner(name) for name in (*ALIASES, *COMPARED))

@@ -116,7 +116,7 @@ def make_learners(
     Parameters
     ----------
     names
-        RPNB, or names that `rpnb.baselines` knows.
+        RPNB, Pooled, or names that `rpnb.baselines` knows.
     given
         Parameters of RPNB.
     params

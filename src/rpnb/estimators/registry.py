@@ -1,8 +1,8 @@
 """The learners of this package by name: one list for baselines, studies and commands.
 
-A learner is any class that a module of `rpnb.estimators.learners` exports in its
-`__all__`; there is nothing to register. Its description is the first sentence of its
-docstring.
+Besides `RPNBClassifier` and `PooledClassifier`, a learner is any class that a module of
+`rpnb.estimators.learners` exports in its `__all__`; there is nothing to register. Its
+description is the first sentence of its docstring.
 """
 
 import inspect
@@ -16,15 +16,21 @@ from typing import Any, Literal
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 Family = Literal[
-    "rpnb", "first order", "second order", "ensemble", "Bayes", "reference"
+    "rpnb", "pooled", "first order", "second order", "ensemble", "Bayes", "reference"
 ]
 
 #: The name of `RPNBClassifier` among the learners.
 RPNB = "RPNB"
+#: The name of `PooledClassifier` among the learners.
+POOLED = "Pooled"
 #: Other names of learners.
-ALIASES: Mapping[str, str] = {"SCW": "SCW1", "RPNBClassifier": RPNB}
+ALIASES: Mapping[str, str] = {
+    "SCW": "SCW1",
+    "RPNBClassifier": RPNB,
+    "PooledClassifier": POOLED,
+}
 #: The learners that `rpnb compare` compares if none are named.
-COMPARED = (RPNB, "AROW", "SCW", "PA", "GaussianNB")
+COMPARED = (RPNB, POOLED, "AROW", "SCW", "PA", "GaussianNB")
 
 # The order of these modules, and of the classes in them, is that of the names.
 _MODULES: tuple[tuple[str, Family], ...] = (
@@ -60,16 +66,20 @@ class RegisteredLearner:
 
 @cache
 def learners() -> Mapping[str, RegisteredLearner]:
-    """Return all learners by name, RPNB first.
+    """Return all learners by name, RPNB first, then Pooled.
 
     >>> learners()["AROW"].family
     'second order'
     >>> [name for name, learner in learners().items() if learner.seeded]
-    ['RPNB', 'OnlineBagging', 'OnlineBoosting']
+    ['RPNB', 'Pooled', 'OnlineBagging', 'OnlineBoosting']
     """
     from rpnb.estimators.classifier import RPNBClassifier
+    from rpnb.estimators.pooled import PooledClassifier
 
-    found = {RPNB: RegisteredLearner(RPNB, RPNBClassifier, "rpnb")}
+    found = {
+        RPNB: RegisteredLearner(RPNB, RPNBClassifier, "rpnb"),
+        POOLED: RegisteredLearner(POOLED, PooledClassifier, "pooled"),
+    }
     for module_name, family in _MODULES:
         module = import_module(f"rpnb.estimators.{module_name}")
         for name, value in vars(module).items():

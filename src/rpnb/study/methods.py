@@ -178,6 +178,9 @@ def cost(method: Method, n: int, p: int, M: int) -> float:
     match known.family if known is not None else None:
         case "rpnb":
             row = 1e-9 * K * down_space_dimension(p) * (4.0 + 0.1 * p + 0.25 * M)
+        case "pooled":
+            # 512 projections, and the sums of their products
+            row = 1e-9 * (20_000 + 512 * (p + M))
         case "ensemble":
             row = 1e-9 * K * (2000 + 50 * p * M)
         case "second order":

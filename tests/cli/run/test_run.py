@@ -152,8 +152,8 @@ def test_compare_takes_a_dataset_by_name_in_a_random_order(
     monkeypatch.delenv("RPNB_DATA", raising=False)
     found = run(capsys, "compare", "iris", *FEW)
     names = [learner["name"] for learner in found["learners"]]
-    assert names[:5] == ["RPNB", "AROW", "SCW", "PA", "GaussianNB"]
-    assert names[5:] == ["majority class", "same as last"]
+    assert names[:6] == ["RPNB", "Pooled", "AROW", "SCW", "PA", "GaussianNB"]
+    assert names[6:] == ["majority class", "same as last"]
     assert found["order"] == "seed 0"
     data = datasets.load("iris")
     order = np.random.default_rng(0).permutation(150)
@@ -161,6 +161,23 @@ def test_compare_takes_a_dataset_by_name_in_a_random_order(
     model = RPNBClassifier(7, random_state=0)
     predicted = model.predict_then_learn(X, y, classes=np.unique(y))
     assert found["learners"][0]["mistakes"] == int(np.sum(predicted != y))
+
+
+def test_a_pooled_model_is_resumed_under_its_own_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{i % 7},{i % 5},{'pq'[i % 7 > 3]}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["a,b,y", *lines]) + "\n")
+    words = [str(tmp_path / "rows.csv"), "--target", "y"]
+    model = str(tmp_path / "model.rpnb")
+    first = run(
+        capsys, "run", *words, "--model", "Pooled", "--param", "n_projections=16",
+        "--save", model,
+    )  # fmt: skip
+    again = run(capsys, "run", *words, "--load", model)
+    for found in (first, again):
+        assert found["learners"][0]["name"] == "Pooled"
+    assert again["learners"][0]["mistakes"] < first["learners"][0]["mistakes"]
 
 
 @pytest.mark.parametrize("missing", ["refuse", "mean"])

@@ -21,7 +21,7 @@ from rpnb.cli.progress import Display
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
-from rpnb.estimators.registry import RPNB
+from rpnb.estimators.registry import ALIASES, RPNB
 from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
@@ -91,7 +91,7 @@ def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
             f"{path} does not say how labels and categories were read: it was not "
             "written by rpnb run --save"
         )
-    return state, {RPNB if name == "RPNBClassifier" else name: model}
+    return state, {ALIASES.get(name, name): model}
 
 
 def _open(

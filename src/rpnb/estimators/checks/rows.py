@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
@@ -92,6 +93,8 @@ def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
         X.has_sorted_indices = X.has_canonical_format = False
         X.sum_duplicates()
     bad = first_bad(X.data[: X.indptr[-1]])
+    if bad >= 0 and get_tags(estimator).input_tags.allow_nan:
+        bad = first_infinite(X.data[: X.indptr[-1]])
     if bad >= 0:
         row = int(np.searchsorted(X.indptr, bad, side="right")) - 1
         _refuse(estimator, float(X.data[bad]), row, int(X.indices[bad]))
@@ -122,6 +125,10 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
         bad = int(np.argmax(wrong)) if wrong.any() else -1
     if bad < 0:
         return
+    if get_tags(estimator).input_tags.allow_nan:
+        bad = first_infinite(X)
+        if bad < 0:
+            return
     row, column = divmod(bad, X.shape[1])
     _refuse(estimator, float(X[row, column]), row, column)
 
@@ -165,6 +172,12 @@ def why_bad(value: float) -> tuple[str, str]:
         f"the value {value!r}, too large: beyond ±{LARGEST:.0e} squares overflow",
         "scale the column",
     )
+
+
+def first_infinite(values: NDArray[Any]) -> int:
+    """Return the index of the first value that is too large, NaN aside, or −1."""
+    wrong = ~((np.abs(values) <= LARGEST) | np.isnan(values))
+    return int(np.argmax(wrong)) if wrong.any() else -1
 
 
 @compiled

@@ -1,0 +1,1 @@
+"""The pooled classifier: members of one family, and the pool that weighs them."""

@@ -1,0 +1,429 @@
+r"""Symmetric matrices in blocks: products, Cholesky factors and triangular solves.
+
+A symmetric E × E matrix, E a multiple of 16, is kept as its lower triangle of 16 × 16
+blocks in one flat array. Block (H, J), J ≤ H, has the number H(H + 1)/2 + J; entry
+(i, j) of the matrix, i in H and j in J, is at 256·number + 16·(j mod 16) + (i mod 16).
+The blocks (H, 0), (H, 1), … lie one behind the other, so that all inner loops read
+straight ahead, and lanes of a vector are rows i.
+
+Sums have one order, whatever the machine: each entry is one chain of fused operations.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
+    doubles,
+    fused,
+    load_doubles,
+    load_singles,
+    load_widened,
+    multiply_add,
+    singles,
+    store_doubles,
+    store_singles,
+)
+
+SIDE = 16
+
+
+def padded(size: int, to: int = SIDE) -> int:
+    """Return the next multiple of `to`."""
+    return -(-size // to) * to
+
+
+def blank_matrix(E: int) -> FloatArray:
+    """Return the zero matrix of E rows, a multiple of 16."""
+    blocks = E // SIDE
+    return np.zeros(SIDE * SIDE * (blocks * (blocks + 1) // 2))
+
+
+@compiled
+def place(i: int, j: int) -> int:
+    """Return where entry (i, j) is, j not in a later block than i."""
+    H, J = i // 16, j // 16
+    return 256 * (H * (H + 1) // 2 + J) + 16 * (j % 16) + i % 16
+
+
+@compiled
+def pack_row(row: SingleArray, packed: SingleArray, r: int, capacity: int) -> None:
+    """Write a row (E,) as row r of packed rows: [block of columns][row][16]."""
+    for b in range(row.shape[0] // 16):
+        at = (b * capacity + r) * 16
+        store_singles(packed, at, load_singles(row, 16 * b))
+        store_singles(packed, at + 8, load_singles(row, 16 * b + 8))
+
+
+@compiled
+def add_products(
+    matrix: FloatArray,
+    packed: SingleArray,
+    weighted: SingleArray,
+    capacity: int,
+    first: int,
+    last: int,
+) -> None:
+    """Add Σ_r w_r φ_r φ_rᵀ of packed rows first … last − 1 to the matrix.
+
+    `weighted` holds w_r φ_r, packed alike. Products of one call are summed in single
+    precision, in the order of the rows, and the sums added in double precision.
+    """
+    blocks = packed.shape[0] // (16 * capacity)
+    at = 0
+    for H in range(blocks):
+        p = H * capacity * 16
+        for J in range(H + 1):
+            q = J * capacity * 16
+            for j in range(0, 16, 4):
+                _four_columns(
+                    matrix,
+                    at + 16 * j,
+                    packed,
+                    p,
+                    weighted,
+                    q + j,
+                    first,
+                    last,
+                )
+            at += 256
+
+
+@compiled
+def _four_columns(
+    matrix: FloatArray,
+    at: int,
+    packed: SingleArray,
+    p: int,
+    weighted: SingleArray,
+    q: int,
+    first: int,
+    last: int,
+) -> None:
+    a0 = singles(0.0)
+    a1 = singles(0.0)
+    b0 = singles(0.0)
+    b1 = singles(0.0)
+    c0 = singles(0.0)
+    c1 = singles(0.0)
+    d0 = singles(0.0)
+    d1 = singles(0.0)
+    for r in range(first, last):
+        x0 = load_singles(packed, p + 16 * r)
+        x1 = load_singles(packed, p + 16 * r + 8)
+        w = singles(weighted[q + 16 * r])
+        a0 = multiply_add(x0, w, a0)
+        a1 = multiply_add(x1, w, a1)
+        w = singles(weighted[q + 16 * r + 1])
+        b0 = multiply_add(x0, w, b0)
+        b1 = multiply_add(x1, w, b1)
+        w = singles(weighted[q + 16 * r + 2])
+        c0 = multiply_add(x0, w, c0)
+        c1 = multiply_add(x1, w, c1)
+        w = singles(weighted[q + 16 * r + 3])
+        d0 = multiply_add(x0, w, d0)
+        d1 = multiply_add(x1, w, d1)
+    sums = np.empty(64, np.float32)
+    store_singles(sums, 0, a0)
+    store_singles(sums, 8, a1)
+    store_singles(sums, 16, b0)
+    store_singles(sums, 24, b1)
+    store_singles(sums, 32, c0)
+    store_singles(sums, 40, c1)
+    store_singles(sums, 48, d0)
+    store_singles(sums, 56, d1)
+    for k in range(0, 64, 4):
+        old = load_doubles(matrix, at + k)
+        store_doubles(matrix, at + k, old + load_widened(sums, k))
+
+
+@compiled
+def subtract_outer(
+    matrix: FloatArray, left: FloatArray, right: FloatArray, count: int
+) -> None:
+    """Subtract Σ_c left_c · right_cᵀ; both are `count` rows of E doubles, packed."""
+    blocks = left.shape[0] // (16 * count)
+    at = 0
+    for H in range(blocks):
+        for J in range(H + 1):
+            for j in range(0, 16, 4):
+                for i in (0, 8):
+                    _subtract_products(
+                        matrix,
+                        at + 16 * j + i,
+                        left,
+                        H * count * 16 + i,
+                        right,
+                        J * count * 16 + j,
+                        count,
+                    )
+            at += 256
+
+
+@compiled
+def cholesky(matrix: FloatArray, E: int) -> bool:
+    """Replace a positive definite matrix by L with L·Lᵀ = matrix, lower triangular.
+
+    Column by column of blocks (left-looking; Golub & Van Loan, "Matrix computations",
+    4th edition, section 4.2.6). Returns False where a pivot is not positive.
+    """
+    blocks = E // 16
+    for J in range(blocks):
+        row_J = 256 * (J * (J + 1) // 2)
+        diagonal = row_J + 256 * J
+        for H in range(J, blocks):
+            row_H = 256 * (H * (H + 1) // 2)
+            at = row_H + 256 * J
+            for j in range(0, 16, 4):
+                for i in (0, 8):
+                    _subtract_products(
+                        matrix,
+                        at + 16 * j + i,
+                        matrix,
+                        row_H + i,
+                        matrix,
+                        row_J + j,
+                        16 * J,
+                    )
+            if H == J:
+                if not _factor_diagonal(matrix, diagonal):
+                    return False
+            else:
+                _solve_block(matrix, at, diagonal)
+    return True
+
+
+@compiled
+def _subtract_products(
+    matrix: FloatArray,
+    at: int,
+    left: FloatArray,
+    x: int,
+    right: FloatArray,
+    y: int,
+    K: int,
+) -> None:
+    """Subtract K products of 8 numbers of `left` and 4 of `right`, from x and y on."""
+    a0 = doubles(0.0)
+    a1 = doubles(0.0)
+    b0 = doubles(0.0)
+    b1 = doubles(0.0)
+    c0 = doubles(0.0)
+    c1 = doubles(0.0)
+    d0 = doubles(0.0)
+    d1 = doubles(0.0)
+    for k in range(0, 16 * K, 16):
+        x0 = load_doubles(left, x + k)
+        x1 = load_doubles(left, x + k + 4)
+        w = doubles(right[y + k])
+        a0 = fused(x0, w, a0)
+        a1 = fused(x1, w, a1)
+        w = doubles(right[y + k + 1])
+        b0 = fused(x0, w, b0)
+        b1 = fused(x1, w, b1)
+        w = doubles(right[y + k + 2])
+        c0 = fused(x0, w, c0)
+        c1 = fused(x1, w, c1)
+        w = doubles(right[y + k + 3])
+        d0 = fused(x0, w, d0)
+        d1 = fused(x1, w, d1)
+    store_doubles(matrix, at, load_doubles(matrix, at) - a0)
+    store_doubles(matrix, at + 4, load_doubles(matrix, at + 4) - a1)
+    store_doubles(matrix, at + 16, load_doubles(matrix, at + 16) - b0)
+    store_doubles(matrix, at + 20, load_doubles(matrix, at + 20) - b1)
+    store_doubles(matrix, at + 32, load_doubles(matrix, at + 32) - c0)
+    store_doubles(matrix, at + 36, load_doubles(matrix, at + 36) - c1)
+    store_doubles(matrix, at + 48, load_doubles(matrix, at + 48) - d0)
+    store_doubles(matrix, at + 52, load_doubles(matrix, at + 52) - d1)
+
+
+@compiled
+def _factor_diagonal(matrix: FloatArray, at: int) -> bool:
+    """Factor a diagonal block; its upper triangle is set to zero."""
+    for j in range(16):
+        column = at + 16 * j
+        for k in range(j):
+            factor = matrix[at + 16 * k + j]
+            for i in range(j, 16):
+                matrix[column + i] -= factor * matrix[at + 16 * k + i]
+        pivot = matrix[column + j]
+        if not pivot > 0.0:
+            return False
+        root = sqrt(pivot)
+        for i in range(j):
+            matrix[column + i] = 0.0
+        for i in range(j, 16):
+            matrix[column + i] /= root
+    return True
+
+
+@compiled
+def _solve_block(matrix: FloatArray, at: int, diagonal: int) -> None:
+    """Replace a block X below a factored diagonal block L by X·L⁻ᵀ."""
+    for j in range(16):
+        x0 = load_doubles(matrix, at + 16 * j)
+        x1 = load_doubles(matrix, at + 16 * j + 4)
+        x2 = load_doubles(matrix, at + 16 * j + 8)
+        x3 = load_doubles(matrix, at + 16 * j + 12)
+        for k in range(j):
+            w = doubles(-matrix[diagonal + 16 * k + j])
+            x0 = fused(w, load_doubles(matrix, at + 16 * k), x0)
+            x1 = fused(w, load_doubles(matrix, at + 16 * k + 4), x1)
+            x2 = fused(w, load_doubles(matrix, at + 16 * k + 8), x2)
+            x3 = fused(w, load_doubles(matrix, at + 16 * k + 12), x3)
+        w = doubles(matrix[diagonal + 16 * j + j])
+        store_doubles(matrix, at + 16 * j, x0 / w)
+        store_doubles(matrix, at + 16 * j + 4, x1 / w)
+        store_doubles(matrix, at + 16 * j + 8, x2 / w)
+        store_doubles(matrix, at + 16 * j + 12, x3 / w)
+
+
+@compiled
+def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
+    """Replace X (E, C) by (L·Lᵀ)⁻¹ X; C is a multiple of 8."""
+    C = X.shape[1]
+    x = X.reshape(E * C)
+    blocks = E // 16
+    for H in range(blocks):
+        row = 256 * (H * (H + 1) // 2)
+        for c in range(0, C, 8):
+            for i in range(0, 16, 4):
+                _subtract_rows(
+                    factor, row + i, 16, 1, x, c, (16 * H + i) * C + c, C, 16 * H
+                )
+            diagonal = row + 256 * H
+            for i in range(16):
+                at = (16 * H + i) * C + c
+                s0 = load_doubles(x, at)
+                s1 = load_doubles(x, at + 4)
+                for k in range(i):
+                    w = doubles(-factor[diagonal + 16 * k + i])
+                    s0 = fused(w, load_doubles(x, (16 * H + k) * C + c), s0)
+                    s1 = fused(w, load_doubles(x, (16 * H + k) * C + c + 4), s1)
+                w = doubles(factor[diagonal + 16 * i + i])
+                store_doubles(x, at, s0 / w)
+                store_doubles(x, at + 4, s1 / w)
+    for K in range(blocks - 1, -1, -1):
+        for c in range(0, C, 8):
+            for H in range(K + 1, blocks):
+                block = 256 * (H * (H + 1) // 2 + K)
+                for k in range(0, 16, 4):
+                    _subtract_rows(
+                        factor,
+                        block + 16 * k,
+                        1,
+                        16,
+                        x,
+                        16 * H * C + c,
+                        (16 * K + k) * C + c,
+                        C,
+                        16,
+                    )
+            diagonal = 256 * (K * (K + 1) // 2 + K)
+            for k in range(15, -1, -1):
+                at = (16 * K + k) * C + c
+                s0 = load_doubles(x, at)
+                s1 = load_doubles(x, at + 4)
+                for i in range(k + 1, 16):
+                    w = doubles(-factor[diagonal + 16 * k + i])
+                    s0 = fused(w, load_doubles(x, (16 * K + i) * C + c), s0)
+                    s1 = fused(w, load_doubles(x, (16 * K + i) * C + c + 4), s1)
+                w = doubles(factor[diagonal + 16 * k + k])
+                store_doubles(x, at, s0 / w)
+                store_doubles(x, at + 4, s1 / w)
+
+
+@compiled
+def _subtract_rows(
+    factor: FloatArray,
+    f: int,
+    step: int,
+    across: int,
+    x: FloatArray,
+    source: int,
+    target: int,
+    C: int,
+    K: int,
+) -> None:
+    """Subtract from four rows of x (8 columns each) products with K rows of x.
+
+    Row t of the four has the coefficients factor[f + across·t + step·k].
+    """
+    a0 = doubles(0.0)
+    a1 = doubles(0.0)
+    b0 = doubles(0.0)
+    b1 = doubles(0.0)
+    c0 = doubles(0.0)
+    c1 = doubles(0.0)
+    d0 = doubles(0.0)
+    d1 = doubles(0.0)
+    for k in range(K):
+        x0 = load_doubles(x, source + k * C)
+        x1 = load_doubles(x, source + k * C + 4)
+        at = f + step * k
+        w = doubles(factor[at])
+        a0 = fused(x0, w, a0)
+        a1 = fused(x1, w, a1)
+        w = doubles(factor[at + across])
+        b0 = fused(x0, w, b0)
+        b1 = fused(x1, w, b1)
+        w = doubles(factor[at + 2 * across])
+        c0 = fused(x0, w, c0)
+        c1 = fused(x1, w, c1)
+        w = doubles(factor[at + 3 * across])
+        d0 = fused(x0, w, d0)
+        d1 = fused(x1, w, d1)
+    store_doubles(x, target, load_doubles(x, target) - a0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - a1)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - b0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - b1)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - c0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - c1)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - d0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - d1)
+
+
+@compiled
+def multiply_rows(
+    rows: SingleArray, matrix: SingleArray, start: SingleArray, out: SingleArray
+) -> None:
+    """Set out (n, C) to start (C,) + rows (n, E) · matrix (E, C), C a multiple of 8.
+
+    Each entry is one chain in single precision, in the order of the E terms, so that a
+    row gets the same bits whatever rows are with it.
+    """
+    n, E = rows.shape
+    C = matrix.shape[1]
+    x = rows.reshape(n * E)
+    v = matrix.reshape(E * C)
+    o = out.reshape(n * C)
+    fours = n - n % 4
+    for r in range(0, fours, 4):
+        for c in range(0, C, 8):
+            s = load_singles(start, c)
+            a = s
+            b = s
+            d = s
+            e = s
+            for i in range(E):
+                w = load_singles(v, i * C + c)
+                a = multiply_add(w, singles(x[r * E + i]), a)
+                b = multiply_add(w, singles(x[(r + 1) * E + i]), b)
+                d = multiply_add(w, singles(x[(r + 2) * E + i]), d)
+                e = multiply_add(w, singles(x[(r + 3) * E + i]), e)
+            store_singles(o, r * C + c, a)
+            store_singles(o, (r + 1) * C + c, b)
+            store_singles(o, (r + 2) * C + c, d)
+            store_singles(o, (r + 3) * C + c, e)
+    for r in range(fours, n):
+        for c in range(0, C, 8):
+            a = load_singles(start, c)
+            for i in range(E):
+                w = load_singles(v, i * C + c)
+                a = multiply_add(w, singles(x[r * E + i]), a)
+            store_singles(o, r * C + c, a)

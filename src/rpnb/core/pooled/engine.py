@@ -1,0 +1,326 @@
+"""The pooled model as a whole: rows go through the scale, all members, and the pool.
+
+`run` learns a block of rows, each predicted beforehand; `score` predicts only. Rows are
+handled in chunks, and chunks are cut where the scale is found anew: after 2, 4, 8, …,
+256 labelled rows, when all members that depend on it learn the first rows again. No
+result depends on where a block or a chunk ends.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse import issparse
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
+from rpnb.core.kernels.rows import RowTable, as_rows
+from rpnb.core.pooled import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    scale,
+    shared_covariance,
+    transitions,
+    window_forest,
+)
+from rpnb.core.pooled import pool as pooling
+from rpnb.core.pooled.features import (
+    Features,
+    columns_of,
+    draw_features,
+    fill_features,
+    low_columns,
+    raw_columns,
+)
+from rpnb.core.pooled.hashing import (
+    HASHED,
+    MOST_FEATURES,
+    columns_after_hashing,
+    draw_places,
+    hash_rows,
+)
+from rpnb.core.pooled.member import MemberRows, Shape, State, copy_state
+from rpnb.core.pooled.pool import Pool
+from rpnb.core.pooled.scale import LAST_REPLAY, Scale
+
+#: The members by name, in the order in which the pool has them.
+MEMBERS: Final[dict[str, ModuleType]] = {
+    "class_covariance": class_covariance,
+    "shared_covariance": shared_covariance,
+    "binned_bayes": binned_bayes,
+    "neighbours": neighbours,
+    "fading_covariance": fading_covariance,
+    "window_forest": window_forest,
+    "transitions": transitions,
+}
+# Members whose weight is 0 until they prove useful.
+_LATE_STARTERS = ("transitions",)
+# Rows handled at once.
+_CHUNK = 256
+
+_NO_LABELS = np.zeros(0, np.int64)
+_NO_WEIGHT = np.zeros(0)
+
+
+@cache
+def _modules(names: tuple[str, ...]) -> tuple[ModuleType, ...]:
+    return tuple(MEMBERS[name] for name in names)
+
+
+@dataclass
+class PooledModel:
+    """All that a pooled classifier has learnt, and what it was drawn with."""
+
+    names: tuple[str, ...]
+    """of the members"""
+    shape: Shape
+    seed: int
+    features: Features
+    """they follow from shape and seed"""
+    places: IntArray
+    """(p,) where features are hashed to; (0,) where they are not hashed"""
+    scale: Scale
+    states: list[State]
+    """one for each member"""
+    pool: Pool
+
+    @property
+    def modules(self) -> tuple[ModuleType, ...]:
+        """The members' functions."""
+        return _modules(self.names)
+
+    @property
+    def M(self) -> int:
+        """Number of classes, active or not."""
+        return int(self.pool.active.shape[0])
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the scores that the pool weighs."""
+        return [output for module in self.modules for output in module.OUTPUTS]
+
+
+def new_model(
+    names: Sequence[str], p: int, D: int, window: int, active: BoolArray, seed: int
+) -> PooledModel:
+    """Return a model that has seen nothing, of rows with p features."""
+    places = draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64)
+    p = columns_after_hashing(p)
+    shape = Shape(
+        p=p,
+        d=low_columns(p),
+        E=columns_of(p, D),
+        dimension=raw_columns(p) + D,
+        D=D,
+        window=window,
+    )
+    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
+    outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
+    late = np.array([output in _LATE_STARTERS for output in outputs])
+    first = np.full(late.shape[0], 1.0 / max(int((~late).sum()), 1))
+    if not late.all():
+        first[late] = 0.0
+    return PooledModel(
+        tuple(names),
+        shape,
+        seed,
+        draw_features(p, D, seed),
+        places,
+        scale.begin(p),
+        states,
+        pooling.begin(first, active),
+    )
+
+
+def copy_model(model: PooledModel) -> PooledModel:
+    """Return a model with arrays of its own."""
+    return PooledModel(
+        model.names,
+        model.shape,
+        model.seed,
+        model.features,
+        model.places,
+        copy_state(model.scale),
+        [copy_state(state) for state in model.states],
+        copy_state(model.pool),
+    )
+
+
+def arrange_classes(
+    model: PooledModel, source: IntArray, declared: IntArray
+) -> PooledModel:
+    """Return a model whose class m is class source[m] of `model`, or new if −1.
+
+    The classes numbered in `declared` become active. `model` stays as it is.
+    """
+    known = np.flatnonzero(source >= 0)
+    active = np.zeros(source.shape[0], np.bool_)
+    active[known] = model.pool.active[source[known]]
+    active[declared] = True
+    grown = copy_state(model.scale)
+    if model.M > 0:
+        target = np.zeros(model.M, np.int64)
+        target[source[known]] = known
+        grown.labels[:] = target[model.scale.labels]
+    states = [
+        module.grow_classes(state, source, active)
+        for module, state in zip(model.modules, model.states, strict=True)
+    ]
+    return PooledModel(
+        model.names,
+        model.shape,
+        model.seed,
+        model.features,
+        model.places,
+        grown,
+        states,
+        pooling.grow_classes(model.pool, active),
+    )
+
+
+def run(
+    model: PooledModel,
+    X: RowTable,
+    y: IntArray,
+    weight: FloatArray,
+    labels: IntArray,
+    log_posteriors: FloatArray,
+    jobs: int = 1,
+) -> None:
+    """Predict each row, then learn it; rows of class −1 are predicted only.
+
+    X (n, p) is an array or a SciPy matrix in compressed rows. `labels` (n,) gets the
+    predictions, and `log_posteriors` (n, M), unless it has no rows, their logarithmic
+    probabilities.
+    """
+    n = y.shape[0]
+    done = 0
+    while done < n:
+        stop = min(done + _CHUNK, n)
+        replay = False
+        seen = int(model.scale.seen[0])
+        if seen < LAST_REPLAY:
+            left = scale.next_replay(seen) - seen
+            labelled = np.flatnonzero(y[done:stop] >= 0)
+            if labelled.shape[0] >= left:
+                stop = done + int(labelled[left - 1]) + 1
+                replay = True
+        part = slice(done, stop)
+        rows = _prepare(model, X[part], y[part], weight[part])
+        scores = _member_scores(model, rows, y[part], weight[part], jobs)
+        out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
+        pooling.pool_rows(model.pool, scores, y[part], weight[part], labels[part], out)
+        if replay:
+            _replay(model)
+        done = stop
+
+
+def score(
+    model: PooledModel,
+    X: RowTable,
+    labels: IntArray,
+    log_posteriors: FloatArray,
+) -> None:
+    """Predict rows; the arguments are those of `run`. Changes nothing."""
+    n = X.shape[0]
+    for done in range(0, n, _CHUNK):
+        part = slice(done, min(done + _CHUNK, n))
+        rows = _prepare(model, X[part], _NO_LABELS, _NO_WEIGHT)
+        scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1)
+        out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
+        pooling.pool_rows(model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out)
+
+
+def _prepare(
+    model: PooledModel, table: RowTable, y: IntArray, weight: FloatArray
+) -> MemberRows:
+    """Scale rows and project them; keep what the scale needs of labelled rows."""
+    n = table.shape[0]
+    if model.places.shape[0] > 0:
+        X = np.empty((n, HASHED))
+        hash_rows(as_rows(table), table.shape[1], model.places, X)
+    else:
+        X = as_block(table.toarray() if issparse(table) else table)
+    z = np.empty(X.shape, np.float32)
+    phi = np.empty((n, model.shape.E), np.float32)
+    low = np.empty((n, model.shape.d), np.float32)
+    scale.scale_rows(model.scale, X, y, weight, z)
+    fill_features(model.features, z, phi, low)
+    return MemberRows(X, z, low, phi)
+
+
+def _member_scores(
+    model: PooledModel, rows: MemberRows, y: IntArray, weight: FloatArray, jobs: int
+) -> FloatArray:
+    """Return the scores (n, K, M) of all members, which learn rows if there is y."""
+    n, M = rows.raw.shape[0], model.M
+    learn = y.shape[0] > 0
+
+    modules = model.modules
+
+    def work(k: int) -> FloatArray:
+        module = modules[k]
+        scores = np.zeros((n, len(module.OUTPUTS), M))
+        if learn:
+            module.learn_rows(model.states[k], rows, y, weight, scores)
+        else:
+            module.score_rows(model.states[k], rows, scores)
+        return scores
+
+    members = range(len(modules))
+    if jobs > 1 and n > 1:
+        with ThreadPoolExecutor(jobs) as threads:
+            parts = list(threads.map(work, members))
+    else:
+        parts = [work(k) for k in members]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+def _replay(model: PooledModel) -> None:
+    """Find the scale anew; what depends on it learns the rows kept once more."""
+    scale.fit_all(model.scale)
+    seen = int(model.scale.seen[0])
+    X = model.scale.rows[:seen]
+    y, weight = model.scale.labels[:seen], model.scale.weight[:seen]
+    z = np.empty(X.shape, np.float32)
+    phi = np.empty((seen, model.shape.E), np.float32)
+    low = np.empty((seen, model.shape.d), np.float32)
+    scale.apply_scale(model.scale, X, z)
+    fill_features(model.features, z, phi, low)
+    rows = MemberRows(X, z, low, phi)
+    active = model.pool.active
+    for k, module in enumerate(model.modules):
+        if module.USES_SCALE:
+            state = module.begin(model.shape, active, model.seed)
+            nothing = np.zeros((0, len(module.OUTPUTS), model.M))
+            module.learn_rows(state, rows, y, weight, nothing)
+            model.states[k] = state
+
+
+def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledModel:
+    """Return what models of one scale have learnt, with `base` counted once."""
+    first = copy_model(models[0])
+    for k, module in enumerate(first.modules):
+        states = [model.states[k] for model in models]
+        if module.MERGEABLE and base is not None:
+            first.states[k] = module.merge(states, base.states[k])
+        else:
+            first.states[k] = module.merge(states)
+    pools = [model.pool for model in models]
+    first.pool = pooling.merge(pools, None if base is None else base.pool)
+    for model in models[1:]:
+        first.scale.seen[0] += model.scale.seen[0]
+        if base is not None:
+            first.scale.seen[0] -= base.scale.seen[0]
+    return first
+
+
+def size_of_model(model: PooledModel) -> int:
+    """Return the bytes that all that was learnt takes."""
+    parts: list[Any] = [model.scale, *model.states, model.pool, model.features]
+    return sum(array.nbytes for part in parts for array in part)

@@ -1,0 +1,229 @@
+r"""Nearest neighbours among the last 500 rows.
+
+.. math:: \mathrm{score}_c = \log\Bigl(½ π_c + Σ_{r=1}^{10} [c_r = c]\, w_r/r\Bigr)
+
+with c_r the class of the r-th nearest of the last 500 rows, w_r its weight, and π_c the
+frequency of class c among all rows. Distances are squared Euclidean ones between the
+scaled rows, or their projections to 32 dimensions; of equally distant rows the one in
+the earlier slot of the ring is nearer. A vote by 1/r is that of Dudani, "The
+distance-weighted k-nearest-neighbor rule" (1976).
+"""
+
+from math import log
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
+    load_singles,
+    multiply_add,
+    singles,
+    store_singles,
+)
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+
+OUTPUTS: Final = ("neighbours",)
+MERGEABLE: Final = False
+USES_SCALE: Final = True
+
+#: Rows kept.
+ROWS: Final = 500
+#: Neighbours that vote.
+NEAREST: Final = 10
+# Slots, a multiple of 16, of which the last stay at an infinite distance.
+_SLOTS: Final = 512
+
+_NO_LABELS = np.zeros(0, np.int64)
+_NO_WEIGHT = np.zeros(0)
+
+
+class Neighbours(NamedTuple):
+    """A ring of the last rows."""
+
+    active: BoolArray
+    """(M,)"""
+    class_weight: FloatArray
+    """(M,) weight learnt of each class"""
+    rows: SingleArray
+    """(d, 512) the rows kept, feature by feature"""
+    labels: IntArray
+    """(512,) their classes"""
+    weight: FloatArray
+    """(512,)"""
+    seen: IntArray
+    """(1,) rows learnt; row t is in slot t mod 500"""
+
+
+def begin(shape: Shape, active: BoolArray, seed: int) -> Neighbours:
+    """Return an empty ring."""
+    M = active.shape[0]
+    return Neighbours(
+        active.copy(),
+        np.zeros(M),
+        np.zeros((shape.d, _SLOTS), np.float32),
+        np.zeros(_SLOTS, np.int64),
+        np.zeros(_SLOTS),
+        np.zeros(1, np.int64),
+    )
+
+
+def grow_classes(state: Neighbours, source: IntArray, active: BoolArray) -> Neighbours:
+    """Return a state whose class m is class source[m] of `state`, or new if −1."""
+    known = np.flatnonzero(source >= 0)
+    target = np.zeros(max(state.class_weight.shape[0], 1), np.int64)
+    target[source[known]] = known
+    return Neighbours(
+        active.copy(),
+        arrange(state.class_weight, source, 0.0),
+        state.rows.copy(),
+        target[state.labels],
+        state.weight.copy(),
+        state.seen.copy(),
+    )
+
+
+def score_rows(state: Neighbours, rows: MemberRows, scores: FloatArray) -> None:
+    """Write the scores of each row; learn nothing."""
+    _pass(state, rows.low, _NO_LABELS, _NO_WEIGHT, scores)
+
+
+def learn_rows(
+    state: Neighbours,
+    rows: MemberRows,
+    y: IntArray,
+    weight: FloatArray,
+    scores: FloatArray,
+) -> None:
+    """Score each row, then learn it, in order."""
+    _pass(state, rows.low, y, weight, scores)
+
+
+@compiled
+def _pass(
+    state: Neighbours,
+    low: SingleArray,
+    y: IntArray,
+    weight: FloatArray,
+    scores: FloatArray,
+) -> None:
+    distance = np.empty(_SLOTS, np.float32)
+    near = np.empty(NEAREST + 1, np.float32)
+    slots = np.empty(NEAREST + 1, np.int64)
+    for i in range(low.shape[0]):
+        if scores.shape[0] > 0:
+            _fill_distances(state.rows, low[i], distance)
+            filled = min(state.seen[0], ROWS)
+            found = _nearest(distance, filled, near, slots)
+            _vote(state, slots, found, scores[i, 0])
+        if y.shape[0] > 0 and y[i] >= 0:
+            slot = state.seen[0] % ROWS
+            for j in range(low.shape[1]):
+                state.rows[j, slot] = low[i, j]
+            state.labels[slot] = y[i]
+            state.weight[slot] = weight[i]
+            state.class_weight[y[i]] += weight[i]
+            state.active[y[i]] = True
+            state.seen[0] += 1
+
+
+@compiled
+def _fill_distances(rows: SingleArray, x: SingleArray, distance: SingleArray) -> None:
+    """Set the squared distance of x (d,) from each slot, feature after feature."""
+    entries = rows.reshape(rows.size)
+    for s in range(0, _SLOTS, 32):
+        a = singles(0.0)
+        b = singles(0.0)
+        c = singles(0.0)
+        d = singles(0.0)
+        for j in range(x.shape[0]):
+            at = j * _SLOTS + s
+            value = singles(x[j])
+            e = load_singles(entries, at) - value
+            a = multiply_add(e, e, a)
+            e = load_singles(entries, at + 8) - value
+            b = multiply_add(e, e, b)
+            e = load_singles(entries, at + 16) - value
+            c = multiply_add(e, e, c)
+            e = load_singles(entries, at + 24) - value
+            d = multiply_add(e, e, d)
+        store_singles(distance, s, a)
+        store_singles(distance, s + 8, b)
+        store_singles(distance, s + 16, c)
+        store_singles(distance, s + 24, d)
+
+
+@compiled
+def _nearest(
+    distance: SingleArray, filled: int, near: SingleArray, slots: IntArray
+) -> int:
+    """List the slots of the nearest rows, nearest first; return how many."""
+    found = 0
+    worst = np.float32(np.inf)
+    for s in range(filled):
+        if not distance[s] < worst:
+            continue
+        at = found
+        while at > 0 and distance[s] < near[at - 1]:
+            near[at] = near[at - 1]
+            slots[at] = slots[at - 1]
+            at -= 1
+        near[at] = distance[s]
+        slots[at] = s
+        found = min(found + 1, NEAREST)
+        if found == NEAREST:
+            worst = near[NEAREST - 1]
+    return found
+
+
+@compiled
+def _vote(state: Neighbours, slots: IntArray, found: int, scores: FloatArray) -> None:
+    M = state.class_weight.shape[0]
+    active = 0
+    total = 0.0
+    for c in range(M):
+        active += state.active[c]
+        total += state.class_weight[c]
+    below = max(total + 0.5 * active, 0.5)
+    for c in range(M):
+        scores[c] = 0.5 * (state.class_weight[c] + 0.5) / below
+    for r in range(found):
+        scores[state.labels[slots[r]]] += state.weight[slots[r]] / (r + 1.0)
+    for c in range(M):
+        if state.active[c]:
+            scores[c] = log(scores[c])
+
+
+def merge(states: list[Neighbours]) -> Neighbours:
+    """Return a ring of the latest rows of all states, taken in turns.
+
+    The states are taken to have learnt side by side: of each as many of its latest rows
+    are kept, older ones first.
+    """
+    merged = copy_state(states[0])
+    latest: list[tuple[Neighbours, int]] = []
+    orders = [_slots_by_age(state) for state in states]
+    depth = max(len(order) for order in orders)
+    for back in range(depth, 0, -1):
+        latest += [
+            (state, order[-back])
+            for state, order in zip(states, orders, strict=True)
+            if back <= len(order)
+        ]
+    for state in states[1:]:
+        merged.active[:] |= state.active
+        merged.class_weight[:] += state.class_weight
+    merged.seen[0] = 0
+    for state, slot in latest[-ROWS:]:
+        to = int(merged.seen[0])
+        merged.rows[:, to] = state.rows[:, slot]
+        merged.labels[to] = state.labels[slot]
+        merged.weight[to] = state.weight[slot]
+        merged.seen[0] += 1
+    return merged
+
+
+def _slots_by_age(state: Neighbours) -> list[int]:
+    seen = int(state.seen[0])
+    return [t % ROWS for t in range(max(seen - ROWS, 0), seen)]

@@ -1,0 +1,346 @@
+r"""The pool: one log-linear model of the members' scores, learnt along the stream.
+
+With f_k(c) = max(s_k(c) − max_c s_k(c), −6) the clipped scores of member k,
+
+.. math:: P(c) ∝ \exp Σ_k w_k f_k(c)
+
+predicts the class with the largest P: evidence is multiplied (a logarithmic opinion
+pool; Genest & Zidek, "Combining probability distributions", 1986). The weights follow
+the log-loss by an online Newton step (Hazan, Agarwal & Kale, "Logarithmic regret
+algorithms for online convex optimization", 2007), with a memory of about 100 rows for
+the curvature:
+
+.. math::
+    g_k = r\,(E_P f_k - f_k(y)), \quad
+    H ← 0.99 H + 0.01·30 I + ½(r\,\mathrm{Cov}_P f + g g^T), \quad
+    w ← \max(0, w - H^{-1} g)
+
+from w = 1/(number of members), 0 for transitions, and H = 30 I.
+
+Some labels are noise, which no scores can foretell. The probabilities given out are
+
+.. math:: P'(c) = (1 - ε) Q(c) + ε/M', \quad Q ∝ P^τ, \quad
+          r = (1 - ε) Q(y)/P'(y)
+
+with M' active classes, and r is the probability that the label of a row is not noise
+(Lawrence & Schölkopf, "Estimating a kernel Fisher discriminant in the presence of label
+noise", 2001). ε follows 1 − r by a running mean of 50 + t rows, at most 1,000, from
+0.02; τ follows the log-loss by a Newton step slower than that of the weights,
+h ← 0.999 h + 0.03 + Var(log P), and stays in [0.2, 4].
+"""
+
+from math import exp, log, sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import doubles, fused, load_doubles, sum_doubles
+from rpnb.core.pooled.member import copy_state
+
+#: Where scores are clipped, below the best class.
+LOWEST: Final = -6.0
+RIDGE: Final = 30.0
+MEMORY: Final = 0.99
+#: Of the temperature.
+SLOW_MEMORY: Final = 0.999
+SLOW_RIDGE: Final = 0.03
+LEAST_POWER, MOST_POWER = 0.2, 4.0
+_FIRST_CURVATURE: Final = 30.0
+#: Of the share of labels that are noise.
+FIRST_NOISE, LEAST_NOISE, MOST_NOISE = 0.02, 1e-4, 0.5
+FIRST_ROWS, MOST_ROWS = 50.0, 1000.0
+
+
+class Pool(NamedTuple):
+    """Weights of the members, and what they did so far."""
+
+    active: BoolArray
+    """(M,)"""
+    weights: FloatArray
+    """(K,) w"""
+    curvature: FloatArray
+    """(K, K) H"""
+    power: FloatArray
+    """(1,) τ"""
+    power_curvature: FloatArray
+    """(1,) h"""
+    noise: FloatArray
+    """(1,) ε"""
+    mistakes: FloatArray
+    """(K + 1,) weight of rows that each member would have got wrong, the pool last"""
+    weight: FloatArray
+    """(1,) weight of the rows learnt"""
+    seen: IntArray
+    """(2,) rows learnt, and those of them that the pool got wrong"""
+
+
+def begin(first: FloatArray, active: BoolArray) -> Pool:
+    """Return the pool before the first row; `first` (K,) are the weights."""
+    K = first.shape[0]
+    return Pool(
+        active.copy(),
+        first.copy(),
+        RIDGE * np.eye(K),
+        np.ones(1),
+        np.full(1, _FIRST_CURVATURE),
+        np.full(1, FIRST_NOISE),
+        np.zeros(K + 1),
+        np.zeros(1),
+        np.zeros(2, np.int64),
+    )
+
+
+def grow_classes(pool: Pool, active: BoolArray) -> Pool:
+    """Return a pool of other classes; those flagged in `active` are active."""
+    return copy_state(pool)._replace(active=active.copy())
+
+
+@compiled
+def pool_rows(
+    pool: Pool,
+    scores: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    labels: IntArray,
+    log_posteriors: FloatArray,
+) -> None:
+    """Predict each row from the members' scores (n, K, M), then learn its label.
+
+    `labels` (n,) is set to the class predicted, −1 where none is active;
+    `log_posteriors`, if it has rows, to log P' (n, M), −∞ for classes not active. With
+    y of length 0, nothing is learnt; a row of class −1 is not learnt either.
+    """
+    n, K, M = scores.shape
+    C = (M + 3) // 4 * 4
+    f = np.zeros((K, C))
+    g = np.zeros((K, C))
+    best = np.empty(K, np.int64)
+    posterior = np.zeros(C)
+    logs = np.zeros(C)
+    for i in range(n):
+        labels[i] = _combine(pool, scores[i], f, best, logs)
+        if log_posteriors.shape[0] > 0:
+            _temper(pool.active, logs, pool.power[0], log_posteriors[i])
+            _add_noise(pool, log_posteriors[i])
+        if y.shape[0] > 0 and y[i] >= 0:
+            if labels[i] >= 0:
+                _count(pool, best, labels[i], y[i], weight[i])
+                if pool.active[y[i]]:
+                    trust = _learn_power(pool, logs, y[i], posterior)
+                    _learn_weights(pool, f, g, logs, y[i], trust, posterior)
+            else:
+                pool.mistakes[:] += weight[i]
+                pool.weight[0] += weight[i]
+                pool.seen[0] += 1
+                pool.seen[1] += 1
+            pool.active[y[i]] = True
+
+
+@compiled
+def _combine(
+    pool: Pool, scores: FloatArray, f: FloatArray, best: IntArray, logs: FloatArray
+) -> int:
+    """Set f, each member's best class, and log P; return the best class."""
+    K, M = scores.shape
+    active = pool.active
+    for c in range(M):
+        logs[c] = 0.0
+    for k in range(K):
+        row = scores[k]
+        top = -1
+        highest = -np.inf
+        for c in range(M):
+            if active[c] and (top < 0 or row[c] > highest):
+                top = c
+                highest = row[c]
+        best[k] = top
+        if top < 0:
+            return -1
+        w = pool.weights[k]
+        for c in range(M):
+            value = row[c] - highest
+            # Written so that NaN, of a class that is not active, is replaced as well.
+            value = value if value > LOWEST else LOWEST
+            f[k, c] = value
+            logs[c] += w * value
+    label = -1
+    for c in range(M):
+        if active[c] and (label < 0 or logs[c] > logs[label]):
+            label = c
+    total = 0.0
+    highest = logs[label]
+    for c in range(M):
+        if active[c]:
+            total += exp(logs[c] - highest)
+    shift = highest + log(total)
+    for c in range(M):
+        logs[c] -= shift
+    return label
+
+
+@compiled
+def _temper(active: BoolArray, logs: FloatArray, power: float, out: FloatArray) -> None:
+    """Set `out` to log P^τ, normalised."""
+    M = active.shape[0]
+    highest = -np.inf
+    for c in range(M):
+        out[c] = power * logs[c] if active[c] else -np.inf
+        highest = max(highest, out[c])
+    total = 0.0
+    for c in range(M):
+        total += exp(out[c] - highest)
+    shift = highest + log(total)
+    for c in range(M):
+        out[c] -= shift
+
+
+@compiled
+def _active(pool: Pool) -> int:
+    count = 0
+    for c in range(pool.active.shape[0]):
+        count += pool.active[c]
+    return count
+
+
+@compiled
+def _add_noise(pool: Pool, out: FloatArray) -> None:
+    """Turn log Q into log P'."""
+    noise = pool.noise[0]
+    floor = noise / max(_active(pool), 1)
+    for c in range(out.shape[0]):
+        if pool.active[c]:
+            out[c] = log((1.0 - noise) * exp(out[c]) + floor)
+
+
+@compiled
+def _count(pool: Pool, best: IntArray, label: int, y: int, weight: float) -> None:
+    K = best.shape[0]
+    for k in range(K):
+        if best[k] != y:
+            pool.mistakes[k] += weight
+    if label != y:
+        pool.mistakes[K] += weight
+        pool.seen[1] += 1
+    pool.weight[0] += weight
+    pool.seen[0] += 1
+
+
+@compiled
+def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) -> float:
+    """Move τ by a Newton step of the log-loss of P', and ε; return r."""
+    power = pool.power[0]
+    _temper(pool.active, logs, power, posterior)
+    mean = 0.0
+    square = 0.0
+    for c in range(pool.active.shape[0]):
+        if pool.active[c]:
+            P = exp(posterior[c])
+            mean += P * logs[c]
+            square += P * logs[c] * logs[c]
+    h = SLOW_MEMORY * pool.power_curvature[0] + SLOW_RIDGE
+    h += max(square - mean * mean, 0.0)
+    pool.power_curvature[0] = h
+    noise = pool.noise[0]
+    right = (1.0 - noise) * exp(posterior[y])
+    trust = right / (right + noise / _active(pool))
+    power -= trust * (mean - logs[y]) / h
+    pool.power[0] = min(max(power, LEAST_POWER), MOST_POWER)
+    # This row has been counted already.
+    rows = min(pool.seen[0] - 1 + FIRST_ROWS, MOST_ROWS)
+    noise += ((1.0 - trust) - noise) / rows
+    pool.noise[0] = min(max(noise, LEAST_NOISE), MOST_NOISE)
+    return trust
+
+
+@compiled
+def _learn_weights(
+    pool: Pool,
+    f: FloatArray,
+    g: FloatArray,
+    logs: FloatArray,
+    y: int,
+    trust: float,
+    posterior: FloatArray,
+) -> None:
+    """Move w by a Newton step of the log-loss; g (K, C) is working space."""
+    K, C = f.shape
+    H = pool.curvature
+    for c in range(pool.active.shape[0]):
+        posterior[c] = exp(logs[c]) if pool.active[c] else 0.0
+    mean = np.empty(K)
+    gradient = np.empty(K)
+    for k in range(K):
+        for c in range(C):
+            g[k, c] = posterior[c] * f[k, c]
+        total = 0.0
+        for c in range(C):
+            total += g[k, c]
+        mean[k] = total
+        gradient[k] = trust * (total - f[k, y])
+    a = f.reshape(K * C)
+    b = g.reshape(K * C)
+    for k in range(K):
+        for j in range(k + 1):
+            lanes = doubles(0.0)
+            for c in range(0, C, 4):
+                left = load_doubles(a, k * C + c)
+                lanes = fused(left, load_doubles(b, j * C + c), lanes)
+            covariance = trust * (sum_doubles(lanes) - mean[k] * mean[j])
+            value = MEMORY * H[k, j] + 0.5 * (covariance + gradient[k] * gradient[j])
+            if k == j:
+                value += (1.0 - MEMORY) * RIDGE
+            H[k, j] = value
+            H[j, k] = value
+    _solve_small(H, gradient)
+    for k in range(K):
+        pool.weights[k] = max(0.0, pool.weights[k] - gradient[k])
+
+
+@compiled
+def _solve_small(H: FloatArray, b: FloatArray) -> None:
+    """Replace b by H⁻¹ b, by Cholesky's factor of a copy."""
+    K = b.shape[0]
+    L = np.empty((K, K))
+    for k in range(K):
+        for i in range(k, K):
+            value = H[i, k]
+            for j in range(k):
+                value -= L[i, j] * L[k, j]
+            L[i, k] = sqrt(value) if i == k else value / L[k, k]
+    for k in range(K):
+        for j in range(k):
+            b[k] -= L[k, j] * b[j]
+        b[k] /= L[k, k]
+    for k in range(K - 1, -1, -1):
+        for j in range(k + 1, K):
+            b[k] -= L[j, k] * b[j]
+        b[k] /= L[k, k]
+
+
+def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
+    """Return the mean of the weights in the metric of the curvatures.
+
+    Rows and mistakes are added up, those of `base` counted once.
+    """
+    merged = grow_classes(pools[0], pools[0].active)
+    H = np.sum([pool.curvature for pool in pools], axis=0)
+    moment = np.sum([pool.curvature @ pool.weights for pool in pools], axis=0)
+    merged.weights[:] = np.maximum(np.linalg.solve(H, moment), 0.0)
+    merged.curvature[:] = H / len(pools)
+    powers = np.array([pool.power[0] for pool in pools])
+    shares = np.array([pool.power_curvature[0] for pool in pools])
+    merged.power[0] = (powers * shares).sum() / shares.sum()
+    merged.power_curvature[0] = shares.mean()
+    merged.noise[0] = np.mean([pool.noise[0] for pool in pools])
+    for pool in pools[1:]:
+        merged.active[:] |= pool.active
+        merged.mistakes[:] += pool.mistakes
+        merged.weight[:] += pool.weight
+        merged.seen[:] += pool.seen
+        if base is not None:
+            merged.mistakes[:] -= base.mistakes
+            merged.weight[:] -= base.weight
+            merged.seen[:] -= base.seen
+    return merged

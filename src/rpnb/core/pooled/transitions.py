@@ -1,0 +1,124 @@
+r"""Transitions: which class follows which.
+
+.. math:: \mathrm{score}_c = \log\frac{T[a, c] + 2π_c}{Σ_c T[a, c] + 2}
+
+with T[a, c] the weight of rows of class c learnt next after a row of class a, and a the
+class of the last row learnt: a Markov chain on the labels (Markov 1913), smoothed by
+two rows of the class frequencies. It helps where labels come in runs.
+"""
+
+from math import log
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+
+OUTPUTS: Final = ("transitions",)
+MERGEABLE: Final = True
+USES_SCALE: Final = False
+
+#: Weight of the class frequencies.
+PRIOR: Final = 2.0
+_NO_LABELS = np.zeros(0, np.int64)
+_NO_WEIGHT = np.zeros(0)
+
+
+class Transitions(NamedTuple):
+    """Counts of pairs of labels."""
+
+    active: BoolArray
+    """(M,)"""
+    class_weight: FloatArray
+    """(M,) weight learnt of each class"""
+    pairs: FloatArray
+    """(M, M) weight of rows of the second class after one of the first"""
+    last: IntArray
+    """(1,) class of the last row learnt, −1 before the first"""
+
+
+def begin(shape: Shape, active: BoolArray, seed: int) -> Transitions:
+    """Return the counts of no rows."""
+    M = active.shape[0]
+    return Transitions(active.copy(), np.zeros(M), np.zeros((M, M)), np.full(1, -1))
+
+
+def grow_classes(
+    state: Transitions, source: IntArray, active: BoolArray
+) -> Transitions:
+    """Return a state whose class m is class source[m] of `state`, or new if −1."""
+    rows = arrange(state.pairs, source, 0.0)
+    last = np.full(1, -1)
+    if state.last[0] >= 0:
+        last[0] = np.flatnonzero(source == state.last[0])[0]
+    return Transitions(
+        active.copy(),
+        arrange(state.class_weight, source, 0.0),
+        np.ascontiguousarray(arrange(rows.T, source, 0.0).T),
+        last,
+    )
+
+
+def score_rows(state: Transitions, rows: MemberRows, scores: FloatArray) -> None:
+    """Write the scores of each row; learn nothing."""
+    _pass(state, _NO_LABELS, _NO_WEIGHT, scores)
+
+
+def learn_rows(
+    state: Transitions,
+    rows: MemberRows,
+    y: IntArray,
+    weight: FloatArray,
+    scores: FloatArray,
+) -> None:
+    """Score each row, then learn it, in order."""
+    _pass(state, y, weight, scores)
+
+
+@compiled
+def _pass(
+    state: Transitions, y: IntArray, weight: FloatArray, scores: FloatArray
+) -> None:
+    wanted = scores.shape[0] > 0
+    for i in range(scores.shape[0] if wanted else y.shape[0]):
+        if wanted:
+            _score(state, scores[i, 0])
+        if y.shape[0] > 0 and y[i] >= 0:
+            if state.last[0] >= 0:
+                state.pairs[state.last[0], y[i]] += weight[i]
+            state.class_weight[y[i]] += weight[i]
+            state.active[y[i]] = True
+            state.last[0] = y[i]
+
+
+@compiled
+def _score(state: Transitions, scores: FloatArray) -> None:
+    M = state.class_weight.shape[0]
+    active = 0
+    total = 0.0
+    for c in range(M):
+        active += state.active[c]
+        total += state.class_weight[c]
+    below = max(total + 0.5 * active, 0.5)
+    a = state.last[0]
+    for c in range(M):
+        if state.active[c]:
+            value = PRIOR * (state.class_weight[c] + 0.5) / below
+            if a >= 0:
+                value += state.pairs[a, c]
+            scores[c] = log(value)
+
+
+def merge(states: list[Transitions], base: Transitions | None = None) -> Transitions:
+    """Return the sums of several states, less all but one times those of `base`."""
+    merged = copy_state(states[0])
+    parts = [(1.0, state) for state in states[1:]]
+    if base is not None:
+        parts += [(-1.0, base)] * (len(states) - 1)
+    for sign, part in parts:
+        merged.active[:] |= part.active
+        merged.class_weight[:] += sign * part.class_weight
+        merged.pairs[:] += sign * part.pairs
+    return merged

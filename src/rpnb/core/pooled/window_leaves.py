@@ -1,0 +1,339 @@
+r"""Leaves of a window forest: where a row ends up, what is counted there, the scores.
+
+Leaf l of tree j has slow counts C, the weight of each class since the leaf began, and
+fast counts c, halved at each visit before the new row is added, so that they know the
+last few rows only. With π_c = (n_c + ½)/(Σn + M'/2), M' active classes:
+
+$$P_j(c) = \frac{C_{jc} + π_c}{C_j + 1}, \qquad
+  \mathrm{score}_c = \log\Bigl(\sum_j w_j P_j(c) + 10^{-4}\Bigr), \qquad
+  w = \mathrm{softmax}(a), \qquad
+  a_j ← 0.98\,a_j + 0.1 \log P_j(y)$$
+
+and the same for fast counts with weights of their own. Weighting by exponentials of the
+log loss, with older losses fading, follows Herbster & Warmuth, "Tracking the best
+expert" (1998); the fading is ours.
+"""
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.random_bits import fill_logs
+from rpnb.core.pooled.window_forest_state import ForestState, Workspace
+
+SMOOTHING = 1e-4
+MEMORY = 0.98
+RATE = 0.1
+HALF = 0.5
+FORGOTTEN = 1e-30
+"""A fast count below this is 0: no arithmetic with subnormal numbers"""
+
+_LOG2_E = 1.4426950408889634
+# log 2 in two parts; the first has 32 bits, so its multiples by integers are exact.
+_LOG_TWO_HIGH = 6.93147180369123816490e-01
+_LOG_TWO_LOW = 1.90821492927058770002e-10
+_LEAST_EXPONENT = -700.0
+_INVERSE_FACTORIALS = (
+    1.0 / 6227020800.0,
+    1.0 / 479001600.0,
+    1.0 / 39916800.0,
+    1.0 / 3628800.0,
+    1.0 / 362880.0,
+    1.0 / 40320.0,
+    1.0 / 5040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
+    1.0 / 6.0,
+    0.5,
+    1.0,
+    1.0,
+)
+
+
+@compiled_inline
+def find_leaf(
+    feature: WordArray, threshold: FloatArray, child: WordArray, k: int, x: FloatArray
+) -> tuple[int, int]:
+    """Return the leaf, as a node, of x (p,) in the tree at place k, and its depth."""
+    node = 0
+    depth = 0
+    step = child[k, 0]
+    while step >= 0:
+        node = step + (0 if x[feature[k, node]] <= threshold[k, node] else 1)
+        step = child[k, node]
+        depth += 1
+    return node, depth
+
+
+@compiled_inline
+def add_slow(
+    classes: WordArray,
+    counts: FloatArray,
+    totals: FloatArray,
+    k: int,
+    leaf: int,
+    y: int,
+    weight: float,
+) -> None:
+    """Count the weight of a row of class y at a leaf of the tree at place k."""
+    S = classes.shape[2]
+    entry = 0
+    least = 0
+    while entry < S and classes[k, leaf, entry] >= 0 and classes[k, leaf, entry] != y:
+        if counts[k, leaf, entry] < counts[k, leaf, least]:
+            least = entry
+        entry += 1
+    if entry == S:
+        entry = least
+    if classes[k, leaf, entry] != y:
+        classes[k, leaf, entry] = y
+        counts[k, leaf, entry] = 0.0
+    counts[k, leaf, entry] += weight
+    totals[k, leaf] += weight
+
+
+@compiled_inline
+def add_fast(
+    classes: WordArray,
+    counts: FloatArray,
+    totals: FloatArray,
+    k: int,
+    leaf: int,
+    y: int,
+) -> None:
+    """Halve the fast counts at a grown leaf, then count a row of class y."""
+    S = classes.shape[2]
+    entry = -1
+    end = 0
+    least = 0
+    while end < S and classes[k, leaf, end] >= 0:
+        count = HALF * counts[k, leaf, end]
+        counts[k, leaf, end] = count if count > FORGOTTEN else 0.0
+        if classes[k, leaf, end] == y:
+            entry = end
+        if counts[k, leaf, end] < counts[k, leaf, least]:
+            least = end
+        end += 1
+    if entry < 0:
+        entry = end if end < S else least
+        classes[k, leaf, entry] = y
+        counts[k, leaf, entry] = 0.0
+    counts[k, leaf, entry] += 1.0
+    totals[k, leaf] = HALF * totals[k, leaf] + 1.0
+
+
+@compiled_inline
+def remember(recent: IntArray, k: int, leaf: int, row: int) -> None:
+    """Note the number of a row as the last one at a leaf."""
+    for i in range(recent.shape[2] - 1, 0, -1):
+        recent[k, leaf, i] = recent[k, leaf, i - 1]
+    recent[k, leaf, 0] = row
+
+
+@compiled
+def fill_exponentials(values: FloatArray, power: IntArray) -> None:
+    """Replace each value, which is ≤ 0, by its exponential.
+
+    A library's `exp` may differ in its last bit between machines, hence a series: with
+    x = k·log 2 + r and |r| ≤ ½ log 2, exp x = 2ᵏ·exp r. `power` is working space.
+    """
+    scale = power.view(np.float64)
+    for i in range(values.shape[0]):
+        x = max(values[i], _LEAST_EXPONENT)
+        k = np.floor(x * _LOG2_E + 0.5)
+        r = (x - k * _LOG_TWO_HIGH) - k * _LOG_TWO_LOW
+        total = 0.0
+        for coefficient in _INVERSE_FACTORIALS:
+            total = total * r + coefficient
+        power[i] = (np.int64(k) + 1023) << 52
+        values[i] = total * scale[i]
+
+
+@compiled
+def fill_softmax(logs: FloatArray, weights: FloatArray, power: IntArray) -> None:
+    """Fill `weights` (T,) with exp(logs) scaled to sum to 1."""
+    T = logs.shape[0]
+    top = logs[0]
+    for j in range(1, T):
+        top = max(top, logs[j])
+    for j in range(T):
+        weights[j] = logs[j] - top
+    fill_exponentials(weights, power)
+    total = 0.0
+    for j in range(T):
+        total += weights[j]
+    for j in range(T):
+        weights[j] /= total
+
+
+@compiled
+def find_leaves(state: ForestState, x: FloatArray, space: Workspace) -> None:
+    """Find the leaf of x (p,) in each tree: `space.nodes`, `depths` and `leaves`."""
+    feature = state.feature
+    threshold = state.threshold
+    child = state.child
+    place = state.place
+    nodes = space.nodes
+    depths = space.depths
+    leaves = space.leaves
+    for j in range(nodes.shape[0]):
+        nodes[j], depths[j] = find_leaf(feature, threshold, child, place[j], x)
+        leaves[j] = -1 - child[place[j], nodes[j]]
+
+
+@compiled_inline
+def _mix(
+    classes: WordArray,
+    counts: FloatArray,
+    k: int,
+    leaf: int,
+    share: float,
+    scores: FloatArray,
+) -> None:
+    """Add the counts at a leaf, times `share`, to the scores (M,) of their classes."""
+    for entry in range(classes.shape[2]):
+        c = classes[k, leaf, entry]
+        if c < 0:
+            break
+        scores[c] += share * counts[k, leaf, entry]
+
+
+@compiled
+def score_leaves(
+    state: ForestState, n_active: int, space: Workspace, scores: FloatArray
+) -> None:
+    """Write both scores of each class into `scores` (2, M), for a row at its leaves."""
+    classes = state.slow_class
+    counts = state.slow_count
+    totals = state.slow_total
+    fast_classes = state.fast_class
+    fast_counts = state.fast_count
+    fast_totals = state.fast_total
+    origin = state.origin
+    place = state.place
+    leaves = space.leaves
+    weights = space.weights
+    class_weight = state.class_weight
+    evidence = state.total_weight[0] + 0.5 * max(n_active, 1)
+    for kind in range(2):
+        fill_softmax(state.log_weight[kind], weights, space.weight_bits)
+        out = scores[kind]
+        out[:] = 0.0
+        prior = 0.0
+        for j in range(leaves.shape[0]):
+            k = place[j]
+            leaf = leaves[j]
+            if kind == 0:
+                share = weights[j] / (totals[k, leaf] + 1.0)
+                _mix(classes, counts, k, leaf, share, out)
+            else:
+                leaf = origin[k, leaf]
+                share = weights[j] / (fast_totals[k, leaf] + 1.0)
+                _mix(fast_classes, fast_counts, k, leaf, share, out)
+            prior += share
+        prior /= evidence
+        for c in range(out.shape[0]):
+            out[c] = out[c] + prior * (class_weight[c] + 0.5) + SMOOTHING
+        fill_logs(out, space.score_bits)
+
+
+@compiled_inline
+def _count_of(
+    classes: WordArray, counts: FloatArray, k: int, leaf: int, y: int
+) -> float:
+    """Return the count of class y at a leaf, 0 if it is not listed."""
+    count = 0.0
+    for entry in range(classes.shape[2]):
+        if classes[k, leaf, entry] < 0:
+            break
+        if classes[k, leaf, entry] == y:
+            count = counts[k, leaf, entry]
+    return count
+
+
+@compiled_inline
+def _is_surprised(
+    classes: WordArray, counts: FloatArray, k: int, leaf: int, y: int
+) -> bool:
+    """Say whether a class other than y has the largest slow count at a leaf."""
+    top = 0
+    for entry in range(1, classes.shape[2]):
+        if classes[k, leaf, entry] < 0:
+            break
+        if counts[k, leaf, entry] > counts[k, leaf, top]:
+            top = entry
+    return bool(classes[k, leaf, top] >= 0 and classes[k, leaf, top] != y)
+
+
+@compiled
+def learn_at_leaves(
+    state: ForestState, n_active: int, y: int, weight: float, row: int, space: Workspace
+) -> None:
+    """Let each tree learn a row of class y at its leaf, and note who was surprised.
+
+    Before it does, it gains or loses weight by the probability that it gave to y.
+    """
+    classes = state.slow_class
+    counts = state.slow_count
+    totals = state.slow_total
+    recent = state.recent
+    origin = state.origin
+    fast_classes = state.fast_class
+    fast_counts = state.fast_count
+    fast_totals = state.fast_total
+    place = state.place
+    logs = space.logs
+    leaves = space.leaves
+    surprised = space.surprised
+    T = leaves.shape[0]
+    prior = (state.class_weight[y] + 0.5) / (state.total_weight[0] + 0.5 * n_active)
+    for j in range(T):
+        k = place[j]
+        leaf = leaves[j]
+        count = _count_of(classes, counts, k, leaf, y)
+        logs[j] = (count + prior) / (totals[k, leaf] + 1.0)
+        surprised[j] = _is_surprised(classes, counts, k, leaf, y)
+        add_slow(classes, counts, totals, k, leaf, y, weight)
+        remember(recent, k, leaf, row)
+        leaf = origin[k, leaf]
+        count = _count_of(fast_classes, fast_counts, k, leaf, y)
+        logs[T + j] = (count + prior) / (fast_totals[k, leaf] + 1.0)
+        add_fast(fast_classes, fast_counts, fast_totals, k, leaf, y)
+    fill_logs(logs, space.log_bits)
+    log_weight = state.log_weight
+    for j in range(T):
+        log_weight[0, j] = MEMORY * log_weight[0, j] + RATE * logs[j]
+        log_weight[1, j] = MEMORY * log_weight[1, j] + RATE * logs[T + j]
+
+
+@compiled
+def learn_in_tree(
+    state: ForestState, k: int, rows: ForestState, first: int, end: int, past: bool
+) -> None:
+    """Let the tree at place k learn rows first … end − 1 of a forest's window.
+
+    They are remembered at their leaves if they are rows of the forest itself.
+    """
+    feature = state.feature
+    threshold = state.threshold
+    child = state.child
+    classes = state.slow_class
+    counts = state.slow_count
+    totals = state.slow_total
+    recent = state.recent
+    fast_classes = state.fast_class
+    fast_counts = state.fast_count
+    fast_totals = state.fast_total
+    window = rows.window
+    R = window.shape[0]
+    for number in range(first, end):
+        at = number % R
+        y = rows.window_class[at]
+        node, _ = find_leaf(feature, threshold, child, k, window[at])
+        leaf = -1 - child[k, node]
+        add_slow(classes, counts, totals, k, leaf, y, rows.window_weight[at])
+        if not past:
+            remember(recent, k, leaf, number)
+        leaf = state.origin[k, leaf]
+        add_fast(fast_classes, fast_counts, fast_totals, k, leaf, y)

@@ -1,0 +1,495 @@
+"""How the trees of a window forest grow: a few nodes with each row.
+
+A tree grows breadth first from the last n rows, as they are when it starts. A node of
+more than one class is split, unless it is as deep as nodes may be or the tree has as
+many nodes as it may have. It draws max(16, √p) features without replacement, or all if
+there are fewer, and for each a few thresholds, each uniform between the values of two
+of the node's rows. The split is the one whose parts have the least Gini impurity on a
+sample of at most 64 rows of the node: random cut points as in Geurts, Ernst & Wehenkel,
+"Extremely randomized trees" (2006), drawn within the node's own values. Rows count
+alike here, whatever their weight.
+
+Of 64 sampled rows a word of 64 bits holds which go left and another which are of a
+class: counting bits gives the class counts of a split.
+
+Each row that is learnt pays for a fixed number of units of this work. A tree therefore
+takes W/32 + 2 rows at most to grow; it then learns the rows that came meanwhile, takes
+the place of the tree with the least weight, and starts with the mean weight of all.
+
+A leaf remembers its last eight rows. When a row arrives whose class is not the leaf's
+most frequent one, the leaf is split by the same rule on those of them that the window
+still has, if these are four or more, with fewer features tried. Slow counts begin anew
+in the two parts; fast counts stay those of the leaf as it was grown.
+
+Draws are functions of (seed, tree, node, draw), by Philox.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import intrinsic, overload
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.random_bits import philox
+from rpnb.core.pooled.window_forest_state import (
+    DEEPEST,
+    DUE,
+    GROWN,
+    LEARNT,
+    LEAST_REFINED,
+    MOST_DEPTH,
+    NEXT,
+    RECENT_ROWS,
+    REFINING_FEATURES,
+    RENEWAL,
+    SAMPLED_ROWS,
+    SPANS,
+    START,
+    THRESHOLDS,
+    ForestState,
+    SplitSpace,
+    Workspace,
+)
+from rpnb.core.pooled.window_leaves import (
+    add_fast,
+    add_slow,
+    learn_in_tree,
+    remember,
+)
+
+_ONE = np.uint64(1)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_SPANS = np.array(SPANS)
+
+
+def count_bits(word: np.uint64) -> int:
+    """Return the number of bits that are set."""
+    return int(word).bit_count()
+
+
+# What follows runs inside the compiler, where no coverage tool can follow.
+def _type_count_bits(_context: Any, word: Any) -> Any:  # pragma: no cover
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), emit
+
+
+_count_bits: Any = intrinsic(_type_count_bits)
+
+
+@overload(count_bits)
+def _overload_count_bits(word: Any) -> Any:  # pragma: no cover
+    def implementation(word: Any) -> Any:
+        return _count_bits(word)
+
+    return implementation
+
+
+@compiled
+def draw_words(
+    seed: np.uint64, tree: int, node: int, n_words: int, words: UIntArray
+) -> None:
+    """Draw words of 32 bits; word i is words[i mod 4, i div 4] of (4, any)."""
+    n = (n_words + 3) >> 2
+    number = np.uint64(tree)
+    for i in range(n):
+        words[0, i] = i
+        words[1, i] = node
+        words[2, i] = number & _LOW
+        words[3, i] = number >> _HALF
+    philox(words[:, :n], seed)
+
+
+@compiled_inline
+def choose_split(
+    seed: np.uint64,
+    tree: int,
+    node: int,
+    window: FloatArray,
+    window_class: IntArray,
+    rows: IntArray,
+    n_features: int,
+    most_thresholds: int,
+    space: SplitSpace,
+) -> tuple[int, float]:
+    """Return feature and threshold of the best split; −1 and 0 if there is none.
+
+    The rows (m,) of the node are given by their places in the window.
+    """
+    m = rows.shape[0]
+    size = min(m, SAMPLED_ROWS)
+    features = space.features
+    p = features.shape[0]
+    words = space.words
+    n_thresholds = min(size - 1, (most_thresholds + n_features - 1) // n_features)
+    n_words = (size if m > size else 0) + n_features * (1 + n_thresholds)
+    draw_words(seed, tree, node, n_words, words)
+    word = 0
+
+    sample = space.sample
+    members = space.members
+    sizes = space.sizes
+    local = space.local
+    chosen = space.chosen
+    n_classes = 0
+    for r in range(size):
+        at = r
+        if m > size:
+            at = (np.int64(words[word & 3, word >> 2]) * m) >> 32
+            word += 1
+        row = rows[at]
+        sample[r] = row
+        y = window_class[row]
+        if local[y] < 0:
+            local[y] = n_classes
+            members[n_classes] = 0
+            sizes[n_classes] = 0
+            n_classes += 1
+        members[local[y]] |= _ONE << np.uint64(r)
+        sizes[local[y]] += 1
+    for r in range(size):
+        local[window_class[sample[r]]] = -1
+    squares = 0
+    for c in range(n_classes):
+        squares += sizes[c] * sizes[c]
+
+    best = -1.0
+    best_feature = -1
+    best_threshold = 0.0
+    values = space.values
+    tried = 0
+    # Two pure parts have purity `size`, and nothing better comes.
+    while tried < n_features and best < size:
+        at = tried + ((np.int64(words[word & 3, word >> 2]) * (p - tried)) >> 32)
+        word += 1
+        chosen[tried] = at
+        feature = features[at]
+        features[at] = features[tried]
+        features[tried] = feature
+        tried += 1
+        for r in range(size):
+            values[r] = window[sample[r], feature]
+        for _ in range(n_thresholds):
+            bits = np.int64(words[word & 3, word >> 2])
+            word += 1
+            one = values[((bits & 255) * size) >> 8]
+            other = values[(((bits >> 8) & 255) * size) >> 8]
+            threshold = one + (other - one) * ((bits >> 16) * 2.0**-16)
+            left = np.uint64(0)
+            for r in range(size):
+                left |= np.uint64(values[r] <= threshold) << np.uint64(r)
+            n_left = count_bits(left)
+            if n_left == 0 or n_left == size:
+                continue
+            left_squares = 0
+            products = 0
+            for c in range(n_classes):
+                count = count_bits(left & members[c])
+                left_squares += count * count
+                products += count * sizes[c]
+            right_squares = squares - 2 * products + left_squares
+            purity = left_squares / n_left + right_squares / (size - n_left)
+            if purity > best:
+                best = purity
+                best_feature = feature
+                best_threshold = threshold
+    for f in range(tried - 1, -1, -1):
+        at = chosen[f]
+        feature = features[at]
+        features[at] = features[f]
+        features[f] = feature
+    return best_feature, best_threshold
+
+
+@compiled_inline
+def number_of(at: int, last: int, R: int) -> int:
+    """Return the number of the row at a place of the window; the last one is `last`."""
+    turn = last % R
+    return last - turn + at - (R if at > turn else 0)
+
+
+@compiled_inline
+def place_of(number: int, last: int, R: int) -> int:
+    """Return the place in the window of one of the last R rows."""
+    at = last % R - (last - number)
+    return at if at >= 0 else at + R
+
+
+@compiled_inline
+def is_pure(window_class: IntArray, rows: IntArray) -> bool:
+    """Say whether all rows, given by their places in the window, are of one class."""
+    y = window_class[rows[0]]
+    i = 1
+    while i < rows.shape[0] and window_class[rows[i]] == y:
+        i += 1
+    return i == rows.shape[0]
+
+
+@compiled_inline
+def split_rows(
+    window: FloatArray, rows: IntArray, feature: int, threshold: float, moved: IntArray
+) -> int:
+    """Bring the rows that go left before the others; return how many these are.
+
+    Either part stays in the order of time. `moved` is working space.
+    """
+    left = 0
+    right = 0
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        goes_left = window[row, feature] <= threshold
+        rows[left] = row
+        moved[right] = row
+        left += goes_left
+        right += not goes_left
+    for i in range(right):
+        rows[left + i] = moved[i]
+    return left
+
+
+@compiled
+def grow_nodes(
+    state: ForestState, units: int, n_features: int, moved: IntArray, space: SplitSpace
+) -> None:
+    """Split nodes of the growing tree or make them leaves, until units are used up.
+
+    `moved` (W,) is working space.
+    """
+    k = state.place[-1]
+    seed = state.seed[0]
+    tree = state.tree_number[k]
+    clock = state.clock
+    n_nodes = state.n_nodes
+    window = state.window
+    window_class = state.window_class
+    window_weight = state.window_weight
+    order = state.order
+    node_first = state.node_first
+    node_end = state.node_end
+    node_depth = state.node_depth
+    feature_of = state.feature
+    threshold_of = state.threshold
+    child = state.child
+    n_leaves = state.n_leaves
+    origin = state.origin
+    slow_class = state.slow_class
+    slow_count = state.slow_count
+    slow_total = state.slow_total
+    recent = state.recent
+    fast_class = state.fast_class
+    fast_count = state.fast_count
+    fast_total = state.fast_total
+    N = child.shape[1]
+    R = window.shape[0]
+    last = clock[START] - 1
+    while units > 0 and clock[NEXT] < n_nodes[k]:
+        node = clock[NEXT]
+        clock[NEXT] += 1
+        first = node_first[node]
+        end = node_end[node]
+        rows = order[first:end]
+        m = end - first
+        units -= 2 * m
+        feature = -1
+        if (
+            node_depth[node] < MOST_DEPTH
+            and n_nodes[k] + 2 <= N
+            and not is_pure(window_class, rows)
+        ):
+            feature, threshold = choose_split(
+                seed,
+                tree,
+                node,
+                window,
+                window_class,
+                rows,
+                n_features,
+                THRESHOLDS,
+                space,
+            )
+            units -= min(m, SAMPLED_ROWS) * n_features + 16 * THRESHOLDS + 256
+            if feature >= 0:
+                left = n_nodes[k]
+                n_nodes[k] += 2
+                feature_of[k, node] = feature
+                threshold_of[k, node] = threshold
+                child[k, node] = left
+                middle = first + split_rows(window, rows, feature, threshold, moved)
+                node_depth[left] = node_depth[node] + 1
+                node_depth[left + 1] = node_depth[node] + 1
+                node_first[left] = first
+                node_end[left] = middle
+                node_first[left + 1] = middle
+                node_end[left + 1] = end
+        if feature < 0:
+            leaf = n_leaves[k]
+            n_leaves[k] += 1
+            child[k, node] = -1 - leaf
+            slow_class[k, leaf] = -1
+            slow_total[k, leaf] = 0.0
+            recent[k, leaf] = -1
+            origin[k, leaf] = leaf
+            fast_class[k, leaf] = -1
+            fast_total[k, leaf] = 0.0
+            for i in range(m):
+                at = rows[i]
+                y = window_class[at]
+                add_slow(
+                    slow_class, slow_count, slow_total, k, leaf, y, window_weight[at]
+                )
+                add_fast(fast_class, fast_count, fast_total, k, leaf, y)
+                remember(recent, k, leaf, number_of(at, last, R))
+
+
+@compiled
+def refine_leaves(
+    state: ForestState, row: Workspace, moved: IntArray, space: SplitSpace
+) -> None:
+    """Split the leaves that a row surprised by their recent rows, where that can be.
+
+    `moved` (8,) is working space.
+    """
+    seed = state.seed[0]
+    window = state.window
+    window_class = state.window_class
+    window_weight = state.window_weight
+    place = state.place
+    tree_number = state.tree_number
+    n_nodes = state.n_nodes
+    n_leaves = state.n_leaves
+    feature_of = state.feature
+    threshold_of = state.threshold
+    child = state.child
+    origin = state.origin
+    slow_class = state.slow_class
+    slow_count = state.slow_count
+    slow_total = state.slow_total
+    recent = state.recent
+    nodes = row.nodes
+    leaves = row.leaves
+    surprised = row.surprised
+    depths = row.depths
+    N = child.shape[1]
+    R = window.shape[0]
+    p = window.shape[1]
+    last = state.clock[LEARNT] - 1
+    oldest = max(0, last + 1 - R)
+    n_features = min(REFINING_FEATURES, p)
+    recent_rows = np.empty(RECENT_ROWS, np.int64)
+    for j in range(surprised.shape[0]):
+        k = place[j]
+        if not surprised[j] or depths[j] >= DEEPEST or n_nodes[k] + 2 > N:
+            continue
+        node = nodes[j]
+        leaf = leaves[j]
+        n = 0
+        for i in range(RECENT_ROWS - 1, -1, -1):
+            if recent[k, leaf, i] >= oldest:
+                recent_rows[n] = place_of(recent[k, leaf, i], last, R)
+                n += 1
+        rows = recent_rows[:n]
+        if n < LEAST_REFINED or is_pure(window_class, rows):
+            continue
+        feature, threshold = choose_split(
+            seed,
+            tree_number[k],
+            node,
+            window,
+            window_class,
+            rows,
+            n_features,
+            REFINING_FEATURES,
+            space,
+        )
+        if feature < 0:
+            continue
+        n_left = split_rows(window, rows, feature, threshold, moved)
+        left = n_nodes[k]
+        n_nodes[k] += 2
+        other = n_leaves[k]
+        n_leaves[k] += 1
+        feature_of[k, node] = feature
+        threshold_of[k, node] = threshold
+        child[k, node] = left
+        child[k, left] = -1 - leaf
+        child[k, left + 1] = -1 - other
+        origin[k, other] = origin[k, leaf]
+        for part in (leaf, other):
+            slow_class[k, part] = -1
+            slow_total[k, part] = 0.0
+            recent[k, part] = -1
+        for i in range(n):
+            at = rows[i]
+            part = leaf if i < n_left else other
+            y = window_class[at]
+            add_slow(slow_class, slow_count, slow_total, k, part, y, window_weight[at])
+            remember(recent, k, part, number_of(at, last, R))
+
+
+@compiled
+def start_tree(state: ForestState) -> None:
+    """Start a tree from the last rows: how many is the next of the spans."""
+    clock = state.clock
+    R = state.window.shape[0]
+    k = state.place[-1]
+    learnt = clock[LEARNT]
+    span = _SPANS[clock[GROWN] % _SPANS.shape[0]]
+    n = min(min(learnt, span), state.order.shape[0])
+    order = state.order
+    at = (learnt - n) % R
+    for i in range(n):
+        order[i] = at
+        at = at + 1 if at + 1 < R else 0
+    state.node_first[0] = 0
+    state.node_end[0] = n
+    state.node_depth[0] = 0
+    state.tree_number[k] = clock[GROWN]
+    state.n_nodes[k] = 1
+    state.n_leaves[k] = 0
+    clock[GROWN] += 1
+    clock[START] = learnt
+    clock[DUE] = learnt + max(1, n // RENEWAL)
+    clock[NEXT] = 0
+
+
+@compiled
+def finish_tree(state: ForestState) -> None:
+    """Let the grown tree learn the rows since its start, and replace the weakest."""
+    clock = state.clock
+    k = state.place[-1]
+    learn_in_tree(state, k, state, clock[START], clock[LEARNT], False)
+    clock[START] = -1
+    logs = state.log_weight
+    T = logs.shape[1]
+    weakest = 0
+    slow = 0.0
+    fast = 0.0
+    for j in range(T):
+        if logs[0, j] + logs[1, j] < logs[0, weakest] + logs[1, weakest]:
+            weakest = j
+        slow += logs[0, j]
+        fast += logs[1, j]
+    logs[0, weakest] = slow / T
+    logs[1, weakest] = fast / T
+    state.place[-1] = state.place[weakest]
+    state.place[weakest] = k
+
+
+@compiled
+def grow(
+    state: ForestState, units: int, n_features: int, moved: IntArray, space: SplitSpace
+) -> None:
+    """Do what one row pays for: `units` of work, and the rest of a node.
+
+    To be called if a tree is growing or one is due.
+    """
+    clock = state.clock
+    if clock[START] < 0:
+        start_tree(state)
+    grow_nodes(state, units, n_features, moved, space)
+    if clock[NEXT] == state.n_nodes[state.place[-1]]:
+        finish_tree(state)

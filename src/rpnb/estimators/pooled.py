@@ -1,0 +1,465 @@
+"""PooledClassifier: several classifiers of one family, weighed along the stream."""
+
+import zlib
+from collections.abc import Sequence
+from typing import Any, Literal, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.threads import in_threads
+from rpnb.core.pooled.engine import (
+    MEMBERS,
+    PooledModel,
+    arrange_classes,
+    copy_model,
+    merge_models,
+    new_model,
+    run,
+    score,
+)
+from rpnb.estimators.checks.jobs import check_jobs, threads_for
+from rpnb.estimators.checks.labels import LabelArray, join_classes
+from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
+from rpnb.estimators.checks.rows import accept_rows, check_row
+from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.stream.labelled_rows import check_labelled_rows
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+
+_NOTHING = np.zeros((0, 0))
+_ONE = np.ones(1)
+
+
+@final
+class PooledClassifier(WeightedStreamClassifier[PooledModel]):
+    r"""Online classifier: several classifiers of one family, pooled along the stream.
+
+    Every member scores each row and learns it; a pool multiplies their posteriors, each
+    to the power of a weight, and learns the weights from the labels as they come. The
+    members are
+
+    - ``class_covariance``: a Gaussian for each class, with a conjugate prior whose
+      centre is the pooled covariance (quadratic discriminants);
+    - ``shared_covariance``: linear discriminants with one shrunken covariance, on 512
+      rectified random projections of the row;
+    - ``binned_bayes``: naive Bayes on features cut into 16 bins;
+    - ``neighbours``: the 10 nearest of the last 500 rows;
+    - ``fading_covariance``: linear discriminants that remember about 300 rows;
+    - ``window_forest``: 16 trees grown from recent rows, of which the worst is replaced
+      again and again; with slow and with fast counts in the leaves;
+    - ``transitions``: which class follows which.
+
+    There is nothing to tune: features are scaled by what the first 256 rows say, and
+    members that do not fit a stream get little weight.
+
+    Parameters
+    ----------
+    members : "all", "mergeable" or sequence of str, default="all"
+        The members. "mergeable" are those whose statistics are sums, so that `merge` is
+        exact for the model as a whole: class_covariance, shared_covariance,
+        binned_bayes and transitions.
+    n_projections : int, default=512
+        Rectified random projections of a row, a multiple of 16. Time and memory of
+        shared_covariance grow with its square.
+    window : int or None, default=None
+        Rows that window_forest keeps at most. None is min(4000, max(256, 2¹⁹/p)) for p
+        features.
+    n_jobs : int or None, default=None
+        Threads. Learning gives each thread members of its own, predicting gives each
+        rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
+        is all cores. Nothing depends on it but time, and files do not keep it.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the projections and trees, and of the order in which `fit` presents
+        rows.
+
+    Attributes
+    ----------
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_ : int
+        Number of rows seen.
+    n_updates_ : int
+        Number of rows learnt, which is all of them.
+    weights_ : dict of str to float
+        The pool's weight of each member's scores.
+    member_errors_ : dict of str to float
+        The share of rows seen so far whose class each member alone would have predicted
+        wrongly before learning them, by name; and "pool" for the model as a whole.
+
+    See Also
+    --------
+    RPNBClassifier : faster, smaller, exact to merge and to explain.
+
+    Notes
+    -----
+    With s_k(c) the log score of member k for class c, clipped at 6 below its largest,
+
+    .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
+
+    and w follows the log-loss of P by an online Newton step. `predict_proba` gives
+    (1 − ε) P^τ + ε/M, P^τ normalised, where τ and the share ε of labels that are noise
+    are learnt likewise. The formulas of the members, and where they come
+    from, are in `rpnb.core.pooled`, one file a member.
+
+    Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
+    the number of threads. Memory does not grow with the rows.
+
+    The pool learns each row from scores that know all labels before it. Where labels
+    come late, predictions are made with older ones, and members that live on the latest
+    labels (transitions, neighbours, window_forest) may get more weight than they
+    deserve. Whether a model without them errs less then depends on the stream.
+
+    A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
+    smaller than any number, and to all others it is the mean of the feature. Infinities
+    and values beyond ±1e150 are refused. Rows of more than 4,096 features are hashed to
+    1,024 columns, sparse or not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from rpnb import PooledClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = PooledClassifier(random_state=0)
+    >>> predicted = model.predict_then_learn(X, y, classes=np.unique(y))
+    >>> bool(np.mean(predicted != y) < 0.06)
+    True
+    >>> bool(model.member_errors_["pool"] == np.mean(predicted != y))
+    True
+    >>> bool(max(model.weights_.values()) < 2)
+    True
+    """
+
+    _accepts_sparse = True
+    _accepts_unlabelled = True
+    _changeable_parameters = ("n_jobs",)
+
+    def __init__(
+        self,
+        members: Literal["all", "mergeable"] | Sequence[str] = "all",
+        *,
+        n_projections: int = 512,
+        window: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.members = members
+        self.n_projections = n_projections
+        self.window = window
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # Learning
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        shuffle: bool = True,
+    ) -> Self:
+        """Forget everything and learn from the rows of X once, in random order.
+
+        Tables often come sorted by class, which a learner of streams would take for
+        the way the world is. All classes in `y` take part from the first row on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w counts as w equal rows. Rows of weight 0 are left out.
+        shuffle : bool, default=True
+            Whether the order of the rows is drawn from `random_state`; otherwise they
+            are learnt in the order given.
+
+        Returns
+        -------
+        self
+        """
+        if not shuffle:
+            return super().fit(X, y, sample_weight)
+        labelled = check_labelled_rows(self, X, y, sample_weight, sparse=True)
+        accept_rows(self, X, first=True)
+        n = labelled.labels.shape[0]
+        order = np.random.default_rng([draw_seed(self.random_state), 1]).permutation(n)
+        weight = None if sample_weight is None else labelled.weight[order]
+        labels = labelled.labels[order]
+        self._learn_batch(labelled.rows[order], labels, labels, weight, first=True)
+        accept_rows(self, X, first=True)
+        return self
+
+    def _new_state(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> PooledModel:
+        active = np.zeros(classes.shape[0], np.bool_)
+        active[declared] = True
+        return self._template(p, draw_seed(self.random_state), active)
+
+    def _template(self, p: int, seed: int, active: NDArray[np.bool_]) -> PooledModel:
+        """Check the parameters and return a model that has learnt nothing."""
+        D = check_integer("n_projections", self.n_projections, 16)
+        if D % 16 != 0:
+            raise ValueError(f"n_projections must be a multiple of 16, got {D!r}")
+        window = 0
+        if self.window is not None:
+            window = check_integer("window", self.window, 16)
+        check_jobs(self.n_jobs)
+        names = self._member_names()
+        return new_model(names, p, D, window, active, seed)
+
+    def _member_names(self) -> tuple[str, ...]:
+        if isinstance(self.members, str):
+            choice = check_choice("members", self.members, ("all", "mergeable"))
+            wanted = {
+                name: choice == "all" or module.MERGEABLE
+                for name, module in MEMBERS.items()
+            }
+        else:
+            given = list(self.members)
+            for name in given:
+                check_choice("members", name, tuple(MEMBERS))
+            wanted = {name: name in given for name in MEMBERS}
+        names = tuple(name for name, chosen in wanted.items() if chosen)
+        if not names:
+            raise ValueError("members must name at least one member, got none")
+        return names
+
+    def _check_changeable_parameters(self) -> None:
+        check_jobs(self.n_jobs)
+
+    def _rearrange_classes(
+        self,
+        state: PooledModel,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> PooledModel:
+        return arrange_classes(state, source, declared)
+
+    def _learn(
+        self,
+        state: PooledModel,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        n = X.shape[0]
+        if labels is None:
+            labels = np.empty(n, np.int64)
+        if weight.shape[0] != n:
+            weight = np.full(n, weight[0])
+        jobs = threads_for(self.n_jobs, n)
+        run(state, X, y, weight, labels, _NOTHING, jobs)
+
+    # Predicting
+
+    def _predict(self, X: NDArray[Any], out: FloatArray) -> IntArray:
+        """Return the class of each row; fill `out`, if it has rows, with log P."""
+        state, n = self._state, X.shape[0]
+        labels = np.empty(n, np.int64)
+
+        def work(rows: slice) -> None:
+            some = out[rows] if out.shape[0] > 0 else out
+            score(state, X[rows], labels[rows], some)
+
+        in_threads(work, n, threads_for(self.n_jobs, n))
+        return labels
+
+    def _classify(self, state: PooledModel, X: NDArray[Any]) -> IntArray:
+        return self._predict(X, _NOTHING)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of `predict_proba` (n, M)."""
+        rows = self._rows_to_predict(X)
+        out = np.empty((rows.shape[0], self._state.M))
+        self._predict(rows, out)
+        return out
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class for each row (n, M).
+
+        Calibrated by a temperature and a share of noise that were learnt along the
+        stream. Rows sum to one.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    # One row at a time
+
+    def predict_one(self, x: FloatArray) -> Any:
+        """Return the label of one row x (p,): `predict` without its formalities.
+
+        Parameters
+        ----------
+        x : array of shape (p,), float64
+            A plain NumPy array; infinities and values beyond ±1e150 are refused.
+        """
+        self._require_fitted()
+        row = check_row(self, x)
+        label = np.empty(1, np.int64)
+        score(self._state, row, label, _NOTHING)
+        return self.classes_[label[0]]
+
+    def learn_one(self, x: FloatArray, y: Any) -> None:
+        """Learn one row x (p,) of class y: `partial_fit` without its formalities.
+
+        A first row, or a class not seen before, goes the long way.
+        """
+        number = self._index.find(y) if self.__sklearn_is_fitted__() else None
+        if number is None or (
+            # To a dictionary True is 1; the long way knows better.
+            isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
+        ):
+            self.partial_fit(np.asarray(x)[None, :], [y])
+            return
+        self._check_unchanged()
+        row = check_row(self, x)
+        label = np.empty(1, np.int64)
+        run(self._state, row, np.array([number]), _ONE, label, _NOTHING)
+
+    # Looking
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The pool's weight of each member's scores."""
+        state = self._fitted_state("weights_")
+        return dict(zip(state.outputs, state.pool.weights.tolist(), strict=True))
+
+    @property
+    def member_errors_(self) -> dict[str, float]:
+        """The share of rows that each member, and the pool, predicted wrongly."""
+        state = self._fitted_state("member_errors_")
+        errors = state.pool.mistakes / max(state.pool.weight[0], 1e-300)
+        return dict(zip([*state.outputs, "pool"], errors.tolist(), strict=True))
+
+    def _row_counts(self, state: PooledModel) -> tuple[int, int]:
+        seen = int(state.pool.seen[0])
+        return seen, seen
+
+    def _copy(self, state: PooledModel) -> PooledModel:
+        return copy_model(state)
+
+    # Joining
+
+    def merge(self, other: Self, base: Self | None = None) -> Self:
+        """Add what another model has learnt.
+
+        Both must be copies of one model that had learnt at least 256 rows, so that they
+        scale rows alike. Of members whose statistics are sums, the result is that of
+        one model that learnt all rows, whatever the order; with members="mergeable"
+        that is all but the weights of the pool. Of the others: the latest rows of both
+        (neighbours), the better trees of both (window_forest), what both have left
+        (fading_covariance), weights by curvature (the pool).
+
+        Parameters
+        ----------
+        other : PooledClassifier
+            A model with the same parameters.
+        base : PooledClassifier, optional
+            The common state from which both went on learning: what it holds is counted
+            once. Without it, sums hold it twice.
+
+        Returns
+        -------
+        self
+        """
+        models: dict[str, PooledClassifier] = {"this model": self, "other": other}
+        if base is not None:
+            models["base"] = base
+        for name, model in models.items():
+            self._check_part(name, model)
+        classes = self.classes_
+        for model in models.values():
+            classes = join_classes(classes, model.classes_, "classes")
+        states = []
+        for model in models.values():
+            source = model._index.find_all(classes.tolist())
+            states.append(arrange_classes(model._state, source, np.zeros(0, np.int64)))
+        self._state = merge_models(states[:2], states[2] if base is not None else None)
+        self._set_classes(classes)
+        return self
+
+    def _check_part(self, name: str, model: Any) -> None:
+        """Refuse what cannot be merged with this model."""
+        if not isinstance(model, PooledClassifier):
+            raise TypeError(f"{name} must be a PooledClassifier, got {model!r}")
+        if not model.__sklearn_is_fitted__():
+            raise ValueError(f"{name} has not seen any data yet")
+        mine, its = self._state, model._state
+        if (mine.names, mine.shape, mine.seed) != (its.names, its.shape, its.seed):
+            raise ValueError(
+                f"{name} has other members or projections: only copies of one model "
+                "can be merged"
+            )
+        same = np.array_equal(mine.scale.mean, its.scale.mean) and np.array_equal(
+            mine.scale.deviation, its.scale.deviation
+        )
+        if not same or its.scale.seen[0] < 256:
+            raise ValueError(
+                f"{name} scales its rows differently: only copies of one model that "
+                "had learnt at least 256 rows can be merged"
+            )
+
+    # Files
+
+    def _parameters_to_json(self) -> dict[str, Any]:
+        parameters = super()._parameters_to_json()
+        del parameters["n_jobs"]
+        members = self.members
+        if not isinstance(members, str):
+            parameters["members"] = list(members)
+        return parameters
+
+    def _export_state(
+        self, state: PooledModel
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata = {"seed": state.seed, "fingerprint": _fingerprint(state)}
+        return metadata, dict(_arrays(state))
+
+    def _import_state(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> PooledModel:
+        state = self._template(p, int(metadata["seed"]), np.zeros(M, np.bool_))
+        for name, array in _arrays(state):
+            array[...] = checked_array(arrays, name, array.dtype.type, array.shape)
+        if _fingerprint(state) != metadata["fingerprint"]:
+            raise ModelFileError(
+                "the projections drawn from the file's seed are not those it was saved "
+                "with: the file is damaged, or from a version of rpnb that draws them "
+                "otherwise"
+            )
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _arrays(state: PooledModel) -> list[tuple[str, NDArray[Any]]]:
+    """Return all arrays that hold what was learnt, with their names in files."""
+    parts: dict[str, Any] = {"scale": state.scale, "pool": state.pool}
+    parts |= dict(zip(state.names, state.states, strict=True))
+    return [
+        (f"{part}.{field}", array)
+        for part, record in parts.items()
+        for field, array in record._asdict().items()
+    ]
+
+
+def _fingerprint(state: PooledModel) -> int:
+    """Return a checksum of the projections, the same on every machine."""
+    checksum = 0
+    for part in state.features:
+        little_endian = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
+        checksum = zlib.crc32(little_endian.data, checksum)
+    return checksum

@@ -1,0 +1,144 @@
+"""The pooled model as a whole, through its core."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.engine import (
+    MEMBERS,
+    PooledModel,
+    arrange_classes,
+    copy_model,
+    merge_models,
+    new_model,
+    run,
+    score,
+    size_of_model,
+)
+from rpnb.core.pooled.member import overwrite, same_state
+
+NAMES = [name for name in MEMBERS if name != "window_forest"]
+# Those that take little time where kernels are not compiled.
+LIGHT = ["binned_bayes", "neighbours", "transitions"]
+NOTHING = np.zeros((0, 0))
+
+
+def stream(n: int, p: int = 3) -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(n)
+    y = rng.integers(0, 2, n)
+    y[n // 2 :: 3] = 2
+    return rng.normal(size=(n, p)) + 2.0 * y[:, None], y
+
+
+def model_of(p: int = 3, M: int = 3, names: list[str] = NAMES) -> PooledModel:
+    return new_model(names, p, 16, 0, np.zeros(M, np.bool_), 1)
+
+
+def learn(model: PooledModel, X: object, y: IntArray, jobs: int = 1) -> IntArray:
+    labels = np.empty(len(y), np.int64)
+    run(model, X, y, np.ones(len(y)), labels, NOTHING, jobs)
+    return labels
+
+
+def assert_same(a: PooledModel, b: PooledModel) -> None:
+    assert same_state(a.scale, b.scale)
+    assert same_state(a.pool, b.pool)
+    for one, two in zip(a.states, b.states, strict=True):
+        assert same_state(one, two)
+
+
+@pytest.mark.parametrize(
+    ("names", "cuts"),
+    [(NAMES, [0, 1, 2, 3, 20, 40]), (LIGHT, [0, 100, 255, 256, 257, 290])],
+    ids=["all", "light"],
+)
+def test_blocks_may_end_anywhere_and_threads_change_nothing(
+    names: list[str], cuts: list[int]
+) -> None:
+    X, y = stream(cuts[-1])
+    whole, parts, threads = (model_of(names=names) for _ in range(3))
+    expected = learn(whole, X, y)
+    found = [
+        learn(parts, X[start:stop], y[start:stop]) for start, stop in pairwise(cuts)
+    ]
+    assert_array_equal(expected, np.concatenate(found))
+    assert_array_equal(expected, learn(threads, X, y, jobs=2))
+    assert_same(whole, parts)
+    assert_same(whole, threads)
+
+
+def test_predicting_gives_what_learning_would_have_predicted() -> None:
+    X, y = stream(60)
+    model = model_of()
+    learn(model, X[:40], y[:40])
+    before = copy_model(model)
+    labels, logs = np.empty(20, np.int64), np.empty((20, 3))
+    score(model, X[40:], labels, logs)
+    assert_same(model, before)
+    again, other = np.empty(20, np.int64), np.empty((20, 3))
+    run(model, X[40:], np.full(20, -1), np.ones(20), again, other)
+    assert_array_equal(labels, again)
+    assert_array_equal(logs, other)
+    assert_same(model, before)
+
+
+@pytest.mark.parametrize("p", [20, 4100])
+def test_sparse_rows_are_dense_ones(p: int) -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((6, p)) < 0.02, 1.0, 0.0)
+    y = np.array([0, 1, 1, 0, 1, 0])
+    names = ["binned_bayes", "transitions"]
+    dense = model_of(p, 2, names)
+    sparse = copy_model(dense)
+    assert_array_equal(learn(dense, X, y), learn(sparse, csr_array(X), y))
+    assert_same(dense, sparse)
+
+
+def test_classes_join_in_between() -> None:
+    X, y = stream(40)
+    late = model_of(M=0)
+    late = arrange_classes(late, np.full(2, -1), np.zeros(0, np.int64))
+    early = model_of()
+    learn(late, X[:20], y[:20])
+    late = arrange_classes(late, np.array([0, 1, -1]), np.zeros(0, np.int64))
+    learn(late, X[20:], y[20:])
+    learn(early, X, y)
+    assert_same(late, early)
+
+
+def test_shards_of_one_model_merge() -> None:
+    X, y = stream(330)
+    base = model_of(names=LIGHT)
+    learn(base, X[:260], y[:260])
+    a, b = copy_model(base), copy_model(base)
+    learn(a, X[260:300], y[260:300])
+    learn(b, X[300:], y[300:])
+    merged = merge_models([a, b], base)
+    assert merged.pool.seen[0] == 330
+    assert merged.scale.seen[0] == 330
+    assert merge_models([a, b], None).pool.seen[0] == 300 + 290
+    labels = np.empty(330, np.int64)
+    score(merged, X, labels, NOTHING)
+    assert np.mean(labels != y) < 0.5
+
+
+def test_members_that_start_late_start_at_once_if_alone() -> None:
+    assert model_of(names=["transitions"]).pool.weights[0] == 1.0
+    model = model_of()
+    assert list(model.pool.weights) == [0.2] * 5 + [0.0]
+    assert model.outputs == NAMES
+
+
+def test_size_and_overwriting() -> None:
+    X, y = stream(30)
+    one, two = model_of(), model_of()
+    size = size_of_model(one)
+    learn(one, X, y)
+    assert size_of_model(one) == size > 10_000
+    for mine, its in zip(two.states, one.states, strict=True):
+        overwrite(mine, its)
+        assert same_state(mine, its)

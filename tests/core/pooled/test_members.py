@@ -1,0 +1,409 @@
+"""Members of the pool beside their slow twins, and the rules that all of them keep."""
+
+import os
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles.pooled.counts import BinnedBayes, Neighbours, Transitions
+from oracles.pooled.covariances import (
+    ClassCovariances,
+    Discriminants,
+    FadingDiscriminants,
+)
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    shared_covariance,
+    transitions,
+)
+from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.features import (
+    columns_of,
+    draw_features,
+    fill_features,
+    low_columns,
+    raw_columns,
+)
+from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+
+# 1,500 rows pass all schedules: the first 256, groups of 64 and of 128. Where kernels
+# are not compiled, fewer must do: after 448 a group ends that makes nothing anew.
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
+LONG = 1500 if COMPILED else 450
+N = 330 if COMPILED else 50
+D = 32 if COMPILED else 16
+NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
+
+
+def shape_of(p: int) -> Shape:
+    return Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 0)
+
+
+def rows_of(X: FloatArray) -> MemberRows:
+    p = X.shape[1]
+    z = np.nan_to_num(X).astype(np.float32)
+    phi = np.empty((len(X), columns_of(p, D)), np.float32)
+    low = np.empty((len(X), low_columns(p)), np.float32)
+    fill_features(draw_features(p, D, 5), z, phi, low)
+    return MemberRows(X, z, low, phi)
+
+
+def part(rows: MemberRows, where: slice) -> MemberRows:
+    return MemberRows(rows.raw[where], rows.z[where], rows.low[where], rows.phi[where])
+
+
+def stream(n: int, p: int = 4, M: int = 3) -> tuple[MemberRows, IntArray, FloatArray]:
+    rng = np.random.default_rng(n + p)
+    y = rng.integers(0, M, n)
+    X = rng.normal(size=(n, p)) + rng.normal(size=(M, p))[y]
+    X[rng.random((n, p)) < 0.03] = np.nan
+    return rows_of(X), y, rng.choice([1.0, 0.5, 2.0], n)
+
+
+def scores_along(
+    member: ModuleType, rows: MemberRows, y: IntArray, weight: FloatArray, M: int
+) -> FloatArray:
+    state = member.begin(shape_of(rows.raw.shape[1]), np.ones(M, np.bool_), 5)
+    scores = np.zeros((len(y), len(member.OUTPUTS), M))
+    member.learn_rows(state, rows, y, weight, scores)
+    return scores[:, 0]
+
+
+@pytest.mark.parametrize("n", [20, LONG])
+def test_the_shared_covariance_is_its_twin(n: int) -> None:
+    rows, y, weight = stream(n)
+    twin = Discriminants(3, 4 + D)
+    expected = []
+    for phi, label, w in zip(rows.phi[:, : 4 + D], y, weight, strict=True):
+        wide = phi.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, w)
+    scores = scores_along(shared_covariance, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("n", [20, 700 if COMPILED else 330])
+def test_the_fading_covariance_is_its_twin(n: int) -> None:
+    rows, y, weight = stream(n)
+    columns = fading_covariance.chosen_columns(shape_of(4))
+    twin = FadingDiscriminants(3, len(columns))
+    expected = []
+    for phi, label, w in zip(rows.phi[:, columns], y, weight, strict=True):
+        wide = phi.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, w)
+    scores = scores_along(fading_covariance, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("p", [1, 4, 18, 40])
+def test_the_class_covariance_is_its_twin(p: int) -> None:
+    rows, y, weight = stream(150 if COMPILED else 60, p)
+    twin = ClassCovariances(3, low_columns(p))
+    expected = []
+    for x, label, w in zip(rows.low, y, weight, strict=True):
+        wide = x.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, w)
+    scores = scores_along(class_covariance, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_binned_bayes_is_its_twin() -> None:
+    rows, y, weight = stream(200)
+    twin = BinnedBayes(3, 4)
+    expected = []
+    missing = np.isnan(rows.raw)
+    for z, gone, label, w in zip(rows.z, missing, y, weight, strict=True):
+        expected.append(twin.score(z, gone))
+        twin.learn(z, gone, label, w)
+    scores = scores_along(binned_bayes, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_bins_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, y, _ = stream(3)
+    wide = shape_of(4)._replace(p=binned_bayes.MOST_PAIRS)
+    state = binned_bayes.begin(wide, np.ones(3, np.bool_), 0)
+    assert state.bins.shape[0] == 0
+    scores = np.zeros((3, 1, 3))
+    binned_bayes.learn_rows(state, rows, y, np.ones(3), scores)
+    assert_allclose(np.exp(scores[0, 0]), 1.0)
+    assert_allclose(state.class_weight, np.bincount(y, minlength=3))
+
+
+@pytest.mark.parametrize("n", [5, 560])
+def test_neighbours_are_their_twin(n: int) -> None:
+    rows, y, weight = stream(n)
+    twin, active = Neighbours(3), np.ones(3)
+    expected = []
+    for x, label, w in zip(rows.low, y, weight, strict=True):
+        expected.append(twin.score(x, active))
+        twin.learn(x, label, w)
+    scores = scores_along(neighbours, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-10)
+
+
+def test_equally_near_rows_count_in_the_order_of_their_slots() -> None:
+    rows = rows_of(np.zeros((13, 2)))
+    y = np.array([0, 1, 2] + [0] * 10)
+    scores = scores_along(neighbours, rows, y, np.ones(13), 3)
+    # Of twelve equal rows the first ten vote, the first with most weight.
+    votes = np.exp(scores[12])
+    ranks = 1.0 / np.arange(1, 11)
+    frequency = (np.bincount(y[:12]) + 0.5) / 13.5
+    assert_allclose(votes[1], ranks[1] + 0.5 * frequency[1])
+    assert_allclose(votes[0], ranks[0] + ranks[3:].sum() + 0.5 * frequency[0])
+
+
+def test_transitions_are_their_twin() -> None:
+    rows, y, weight = stream(80)
+    twin, active = Transitions(3), np.ones(3)
+    expected = []
+    for label, w in zip(y, weight, strict=True):
+        expected.append(twin.score(active))
+        twin.learn(label, w)
+    scores = scores_along(transitions, rows, y, weight, 3)
+    assert_allclose(scores, expected, rtol=1e-12)
+
+
+# Rules that every member keeps
+
+
+def learnt(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
+    member = MEMBERS[name]
+    rows, y, weight = stream(n)
+    y = np.where(np.arange(n) % 7 == 3, -1, y)
+    state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    scores = np.zeros((n, len(member.OUTPUTS), 3))
+    for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
+        where = slice(start, stop)
+        member.learn_rows(
+            state, part(rows, where), y[where], weight[where], scores[where]
+        )
+    return state, scores
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_calls_may_end_anywhere(name: str) -> None:
+    whole, scores = learnt(name, [])
+    cuts = [cut for cut in (1, 2, 5, 64, 65, 200, 299, 300, 301) if cut < N]
+    parts, others = learnt(name, cuts)
+    assert scores.tobytes() == others.tobytes()
+    assert same_state(whole, parts)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
+    member = MEMBERS[name]
+    state, _ = learnt(name, [])
+    before = copy_state(state)
+    rows, _, _ = stream(N)
+    some = part(rows, slice(0, 9))
+    scored = np.zeros((9, len(member.OUTPUTS), 3))
+    member.score_rows(state, some, scored)
+    assert same_state(state, before)
+    unlabelled = np.zeros_like(scored)
+    member.learn_rows(state, some, np.full(9, -1), np.ones(9), unlabelled)
+    assert same_state(state, before)
+    assert scored.tobytes() == unlabelled.tobytes()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_label_changes_no_earlier_score(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(N)
+    other = y.copy()
+    row = 2 * N // 3
+    other[row] = (y[row] + 1) % 3
+    one = scores_along(member, rows, y, weight, 3)
+    two = scores_along(member, rows, other, weight, 3)
+    assert one[: row + 1].tobytes() == two[: row + 1].tobytes()
+    assert one[row + 1 :].tobytes() != two[row + 1 :].tobytes()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_class_that_is_not_active_leaves_no_trace(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(N)
+    known = np.array([True, False, True, True, False])
+    few = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    many = member.begin(shape_of(4), known, 5)
+    source = np.array([0, -1, 1, 2, -1])
+    places = np.array([0, 2, 3])
+    a = np.zeros((N, len(member.OUTPUTS), 3))
+    b = np.zeros((N, len(member.OUTPUTS), 5))
+    member.learn_rows(few, rows, y, weight, a)
+    member.learn_rows(many, rows, places[y], weight, b)
+    assert a.tobytes() == np.ascontiguousarray(b[:, :, places]).tobytes()
+    grown = member.grow_classes(few, source, known)
+    c, d = np.zeros_like(b), np.zeros_like(b)
+    member.learn_rows(grown, rows, places[y], weight, c)
+    member.learn_rows(many, rows, places[y], weight, d)
+    assert c[:, :, places].tobytes() == d[:, :, places].tobytes()
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_classes_may_come_before_the_first_row(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(60 if COMPILED else 20)
+    none = member.begin(shape_of(4), np.zeros(0, np.bool_), 5)
+    grown = member.grow_classes(none, np.full(3, -1), np.ones(3, np.bool_))
+    straight = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    a = np.zeros((len(y), len(member.OUTPUTS), 3))
+    b = np.zeros_like(a)
+    member.learn_rows(grown, rows, y, weight, a)
+    member.learn_rows(straight, rows, y, weight, b)
+    assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_memory_does_not_grow_with_the_rows(name: str) -> None:
+    first = MEMBERS[name].begin(shape_of(4), np.ones(3, np.bool_), 5)
+    assert size_of(learnt(name, [])[0]) == size_of(first)
+
+
+@pytest.mark.parametrize("name", NO_FOREST)
+def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
+    member = MEMBERS[name]
+    rows, y, weight = stream(256)
+    for n in (2, 128, 256) if COMPILED else (2, 16):
+        state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        nothing = np.zeros((0, len(member.OUTPUTS), 3))
+        some = part(rows, slice(0, n))
+        member.learn_rows(state, some, y[:n], weight[:n], nothing)
+        usual = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        scores = np.zeros((n, len(member.OUTPUTS), 3))
+        member.learn_rows(usual, some, y[:n], weight[:n], scores)
+        assert_allclose(state.class_weight, usual.class_weight)
+        a, b = np.zeros((1, 1, 3)), np.zeros((1, 1, 3))
+        member.score_rows(state, part(rows, slice(0, 1)), a)
+        member.score_rows(usual, part(rows, slice(0, 1)), b)
+        # Class covariances are made anew after other rows than powers of two.
+        tolerance = 0.05 if name == "class_covariance" else 1e-3
+        assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.slow_uncompiled] if name == "shared_covariance" else [],
+        )
+        for name, member in MEMBERS.items()
+        if member.MERGEABLE
+    ],
+)
+def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
+    member = MEMBERS[name]
+    n = 1280 if COMPILED else 260
+    rows, y, weight = stream(n)
+    states = []
+    half, most = n * 2 // 5, n * 7 // 10
+    cuts = [(0, half), (0, most), (half, n), (0, n)]
+    for start, stop in cuts:
+        state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        scores = np.zeros((stop - start, 1, 3))
+        where = slice(start, stop)
+        member.learn_rows(state, part(rows, where), y[where], weight[where], scores)
+        states.append(state)
+    base, first, _, whole = states
+    rest = copy_state(base)
+    member.learn_rows(
+        rest,
+        part(rows, slice(most, n)),
+        y[most:],
+        weight[most:],
+        np.zeros((n - most, 1, 3)),
+    )
+    merged = member.merge([first, rest], base)
+    apart = member.merge([base, states[2]])
+    for state in (merged, apart):
+        assert_allclose(state.class_weight, whole.class_weight, rtol=1e-9)
+        a, b = np.zeros((9, 1, 3)), np.zeros((9, 1, 3))
+        if name == "transitions":
+            assert_allclose(state.pairs.sum(), whole.pairs.sum(), atol=4.0)
+            continue
+        member.score_rows(state, part(rows, slice(0, 9)), a)
+        refreshed = member.merge([whole])
+        member.score_rows(refreshed, part(rows, slice(0, 9)), b)
+        assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_rings_merge_into_the_latest_rows_of_both() -> None:
+    rows, y, weight = stream(700)
+    states = []
+    for where in (slice(0, 650), slice(650, 700)):
+        state = neighbours.begin(shape_of(4), np.ones(3, np.bool_), 5)
+        count = where.stop - where.start
+        neighbours.learn_rows(
+            state, part(rows, where), y[where], weight[where], np.zeros((count, 1, 3))
+        )
+        states.append(state)
+    merged = neighbours.merge(states)
+    assert merged.seen[0] == 500
+    kept = {tuple(merged.rows[:, slot]) for slot in range(500)}
+    latest = np.vstack([rows.low[200:650], rows.low[650:700]])
+    assert kept == {tuple(row) for row in latest}
+    assert_allclose(merged.class_weight.sum(), weight.sum())
+
+
+def test_fading_sums_merge_by_adding_what_is_left() -> None:
+    a, _ = learnt("fading_covariance", [])
+    b, _ = learnt("fading_covariance", [], N + 70)
+    merged = fading_covariance.merge([a, b])
+    assert_allclose(merged.class_weight, a.class_weight + b.class_weight)
+    assert_allclose(merged.B, a.B + b.B)
+
+
+def test_of_many_classes_the_most_promising_are_scored() -> None:
+    M, n = 90, 900 if COMPILED else 150
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, M, n)
+    rows = rows_of(rng.normal(size=(n, 4)) + 6.0 * rng.normal(size=(M, 4))[y])
+    twin = ClassCovariances(M, 4)
+    expected = []
+    for x, label in zip(rows.low, y, strict=True):
+        wide = x.astype(np.float64)
+        expected.append(twin.score(wide))
+        twin.learn(wide, label, 1.0)
+    scores = scores_along(class_covariance, rows, y, np.ones(n), M)
+    full = np.array(expected)
+    kept = np.isclose(scores, full, rtol=1e-6)
+    assert (kept.sum(axis=1) >= class_covariance.SCORED).all()
+    assert (scores.min(axis=1) >= full.min(axis=1) - 1e-6).all()
+    if COMPILED:
+        same = scores.argmax(axis=1) == full.argmax(axis=1)
+        assert np.mean(same[300:]) > 0.98
+
+
+def test_of_many_classes_one_that_is_not_active_is_passed_over() -> None:
+    rows, y, weight = stream(12, M=70)
+    without = scores_along(class_covariance, rows, y, weight, 70)
+    active = np.ones(71, np.bool_)
+    active[40] = False
+    state = class_covariance.begin(shape_of(4), active, 5)
+    scores = np.zeros((12, 1, 71))
+    class_covariance.learn_rows(state, rows, y + (y >= 40), weight, scores)
+    assert_array_equal(np.delete(scores[:, 0], 40, axis=1), without)
+
+
+def test_few_rows_merge_into_sums_without_discriminants() -> None:
+    rows, y, weight = stream(20)
+    state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    shared_covariance.learn_rows(state, rows, y, weight, np.zeros((20, 1, 3)))
+    merged = shared_covariance.merge([state, state])
+    assert_allclose(merged.B, 2 * state.B)
+    assert merged.seen[0] == 40
+    once = shared_covariance.merge([state, state], state)
+    assert_allclose(once.B, state.B)
+    assert_allclose(2 * once.A, merged.A)
+    assert once.seen[0] == 20

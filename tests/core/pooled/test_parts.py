@@ -1,0 +1,351 @@
+"""Blocks, features, scales, hashing and the pool, beside NumPy and slow twins."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from scipy.stats import kstest
+
+from oracles.pooled.pool import Pool as Twin
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.kernels.rows import as_rows
+from rpnb.core.pooled import features, pool, scale
+from rpnb.core.pooled.blocks import (
+    add_products,
+    blank_matrix,
+    cholesky,
+    multiply_rows,
+    pack_row,
+    padded,
+    place,
+    solve,
+    subtract_outer,
+)
+from rpnb.core.pooled.discriminant import add_group, discriminants
+from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+
+
+def packed(matrix: FloatArray) -> FloatArray:
+    E = matrix.shape[0]
+    out = blank_matrix(E)
+    for i in range(E):
+        for j in range(16 * (i // 16 + 1)):
+            out[place(i, j)] = matrix[i, j]
+    return out
+
+
+def unpacked(blocks: FloatArray, E: int) -> FloatArray:
+    lower = np.array([[blocks[place(i, j)] for j in range(i + 1)] + [0.0] * (E - i - 1)
+                      for i in range(E)])  # fmt: skip
+    return lower + np.tril(lower, -1).T
+
+
+def positive(E: int, seed: int) -> FloatArray:
+    root = np.random.default_rng(seed).normal(size=(E, E))
+    return root @ root.T + np.eye(E)
+
+
+@pytest.mark.parametrize("E", [16, 48])
+def test_factors_and_solutions_are_numpys(E: int) -> None:
+    A = positive(E, 1)
+    L = packed(A)
+    assert cholesky(L, E)
+    expected = np.linalg.cholesky(A)
+    ours = np.array([[L[place(i, j)] if j <= i else 0.0 for j in range(E)]
+                     for i in range(E)])  # fmt: skip
+    assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
+    X = np.random.default_rng(2).normal(size=(E, 16))
+    Y = X.copy()
+    solve(L, E, Y)
+    assert_allclose(A @ Y, X, rtol=1e-7, atol=1e-7)
+
+
+def test_a_matrix_that_is_not_positive_has_no_factor() -> None:
+    assert not cholesky(packed(-np.eye(16)), 16)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_products_of_rows_are_added(equal: bool) -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(9, 32)).astype(np.float32)
+    weight = np.ones(9) if equal else rng.choice([0.5, 2.0], 9)
+    kept = np.zeros(32 * 12, np.float32)
+    for r in range(9):
+        pack_row(rows[r], kept, r, 12)
+    A = packed(np.eye(32))
+    add_group(A, kept, weight, 12, 2, 9)
+    wide = rows[2:].astype(np.float64)
+    assert_allclose(
+        unpacked(A, 32), np.eye(32) + (wide.T * weight[2:]) @ wide, atol=1e-4
+    )
+    before = A.copy()
+    add_products(A, kept, kept, 12, 5, 5)
+    assert_array_equal(A, before)
+
+
+def test_outer_products_are_subtracted() -> None:
+    rng = np.random.default_rng(4)
+    left, right = rng.normal(size=(2, 3, 32))
+    flat = [
+        np.ascontiguousarray(part.reshape(3, 2, 16).swapaxes(0, 1)).ravel()
+        for part in (left, right)
+    ]
+    A = packed(np.zeros((32, 32)))
+    subtract_outer(A, flat[0], flat[1], 3)
+    full = -np.einsum("ci,cj->ij", left, right)
+    for i in range(32):
+        for j in range(16 * (i // 16 + 1)):
+            assert_allclose(A[place(i, j)], full[i, j], atol=1e-12)
+
+
+@given(st.integers(0, 9), st.integers(1, 3))
+def test_a_row_is_multiplied_alike_in_any_company(n: int, c: int) -> None:
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(n, 7)).astype(np.float32)
+    matrix = rng.normal(size=(7, 8 * c)).astype(np.float32)
+    start = rng.normal(size=8 * c).astype(np.float32)
+    out = np.empty((n, 8 * c), np.float32)
+    multiply_rows(rows, matrix, start, out)
+    assert_allclose(out, start + rows @ matrix, rtol=1e-4, atol=1e-5)
+    for r in range(n):
+        alone = np.empty((1, 8 * c), np.float32)
+        multiply_rows(rows[r : r + 1], matrix, start, alone)
+        assert alone[0].tobytes() == out[r].tobytes()
+
+
+def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
+    count, B = np.array([4.0]), np.zeros((1, 16))
+    A = packed(-3.0 * np.eye(16))
+    V, offset = np.zeros((16, 8), np.float32), np.zeros(8, np.float32)
+    discriminants(count, B, A, 16, V, offset)
+    assert np.isfinite(V).all()
+    V[:] = 7.0
+    discriminants(np.zeros(1), B, A, 16, V, offset)
+    assert (V == 7.0).all()  # of no rows nothing is made
+
+
+# Features
+
+
+@pytest.mark.parametrize("p", [1, 3, 40, 70])
+def test_features_are_rectified_projections(p: int) -> None:
+    D = 64
+    drawn = features.draw_features(p, D, 9)
+    z = np.random.default_rng(0).normal(size=(6, p)).astype(np.float32)
+    phi = np.full((6, features.columns_of(p, D)), 9.0, np.float32)
+    low = np.empty((6, features.low_columns(p)), np.float32)
+    features.fill_features(drawn, z, phi, low)
+    raw = features.raw_columns(p)
+    assert raw == (p if p <= 64 else 0)
+    assert_array_equal(phi[:, :raw], z[:, :raw])
+    W = np.zeros((p, D))
+    C = drawn.dense.shape[1]
+    W[:, :C] = drawn.dense
+    for k in range(4):
+        W[drawn.reads[k], np.arange(C, D)] += drawn.entry[k]
+    bias = np.concatenate([drawn.dense_bias, drawn.sparse_bias])
+    assert (np.abs(bias) < 1).all()
+    assert_allclose(
+        phi[:, raw : raw + D], np.maximum(0, z @ W + bias), rtol=1e-4, atol=1e-5
+    )
+    assert (phi[:, raw + D :] == 0).all()
+    read = (W[:, D // 2 :] != 0).sum(axis=0)
+    assert read.min() >= 1
+    assert read.max() <= min(4, p)
+    if p > 32:
+        P = drawn.low.astype(np.float64)
+        assert_allclose(P.T @ P, np.eye(32), atol=1e-5)
+        assert_allclose(low, z @ drawn.low, rtol=1e-3, atol=1e-4)
+    else:
+        assert_array_equal(low, z)
+
+
+def test_entries_have_the_distributions_they_should_have() -> None:
+    drawn = features.draw_features(100, 512, 1)
+    assert kstest(drawn.dense.ravel() * 10, "norm").pvalue > 0.01
+    bias = np.concatenate([drawn.dense_bias, drawn.sparse_bias])
+    assert kstest(bias, "uniform", (-1, 2)).pvalue > 0.01
+    count = (drawn.entry != 0).sum(axis=0)
+    assert set(count) == {1, 2, 3, 4}
+    ones = drawn.entry[0, count == 1]
+    assert kstest(ones, "norm").pvalue > 0.01
+    assert np.ptp(drawn.reads[0, count == 1]) > 80
+    for f in range(256):
+        chosen = drawn.reads[: count[f], f]
+        assert len(set(chosen)) == count[f]
+        assert_array_equal(chosen, np.sort(chosen))
+
+
+# Scales
+
+
+def scaled(X: FloatArray, n: int | None = None) -> tuple[scale.Scale, SingleArray]:
+    made = scale.begin(X.shape[1])
+    n = len(X) if n is None else n
+    z = np.empty(X.shape, np.float32)
+    y, weight = np.zeros(len(X), np.int64), np.ones(len(X))
+    scale.scale_rows(made, X[:n], y[:n], weight[:n], z[:n])
+    return made, z
+
+
+def test_a_scale_is_mean_and_deviation_of_the_first_rows() -> None:
+    X = np.random.default_rng(0).normal(5, 3, (200, 3))
+    X[:, 1] = 7.0
+    X[3, 2] = np.nan
+    made, _ = scaled(X)
+    scale.fit_all(made)
+    assert_allclose(made.mean, [X[:, 0].mean(), 7.0, np.nanmean(X[:, 2])])
+    assert_allclose(made.deviation, [X[:, 0].std(), 1.0, np.nanstd(X[:, 2])])
+    assert_array_equal(made.constant, [False, True, False])
+    z = np.empty(X.shape, np.float32)
+    scale.apply_scale(made, X, z)
+    assert z[3, 2] == 0.0
+    assert np.abs(z).max() <= 6.0
+    X[0, 0] = 1e100
+    scale.apply_scale(made, X, z)
+    assert z[0, 0] == 6.0
+
+
+def test_a_feature_without_values_has_a_scale() -> None:
+    made, _ = scaled(np.full((4, 1), np.nan))
+    scale.fit_all(made)
+    assert (made.mean[0], made.deviation[0]) == (0.0, 1.0)
+
+
+def test_rows_without_a_label_do_not_count() -> None:
+    made = scale.begin(1)
+    X, z = np.ones((3, 1)), np.empty((3, 1), np.float32)
+    scale.scale_rows(made, X, np.array([0, -1, 0]), np.ones(3), z)
+    assert made.seen[0] == 2
+    scale.scale_rows(made, X, np.zeros(0, np.int64), np.zeros(0), z)
+    assert made.seen[0] == 2
+
+
+def test_replays_are_at_powers_of_two() -> None:
+    assert [scale.next_replay(t) for t in (0, 1, 2, 3, 127, 128, 255)] == [
+        2, 2, 4, 4, 128, 256, 256,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "follows"),
+    [
+        (lambda x: x + 50.0, True),
+        (lambda x: x * 1000.0, True),
+        (lambda x: x / 1000.0, True),
+        (lambda x: x + 1.0, False),
+        (lambda x: x * 3.0, False),
+        (lambda x: 0.0 * x, False),
+    ],
+    ids=["shifted", "larger", "smaller", "hardly shifted", "wider", "constant"],
+)
+def test_a_scale_follows_a_feature_that_leaves_it(
+    change: object, follows: bool
+) -> None:
+    assert callable(change)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(480, 1))
+    X[300:] = change(X[300:])
+    X[400] = np.nan
+    made, _ = scaled(X, 256)
+    scale.fit_all(made)
+    before = made.mean[0], made.deviation[0]
+    z = np.empty((224, 1), np.float32)
+    scale.scale_rows(made, X[256:], np.zeros(224, np.int64), np.ones(224), z)
+    assert ((made.mean[0], made.deviation[0]) != before) == follows
+    if follows:
+        assert abs(z[-60:].mean()) < 0.5
+        assert 0.5 < z[-60:].std() < 2.0
+
+
+def test_a_feature_that_was_constant_gets_a_scale_when_it_varies() -> None:
+    X = np.full((400, 1), 3.0)
+    X[310:, 0] = np.random.default_rng(0).normal(100, 0.01, 90)
+    made, _ = scaled(X, 256)
+    scale.fit_all(made)
+    z = np.empty((144, 1), np.float32)
+    scale.scale_rows(made, X[256:], np.zeros(144, np.int64), np.ones(144), z)
+    assert not made.constant[0]
+    assert_allclose(made.mean[0], 100, atol=0.01)
+
+
+# Hashing
+
+
+def test_hashed_rows_keep_inner_products_and_are_alike_dense_and_sparse() -> None:
+    p = 6000
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((4, p)) < 0.01, rng.normal(size=(4, p)), 0.0)
+    places = draw_places(p, 3)
+    assert set(np.abs(places)) <= set(range(1, HASHED + 1))
+    assert 0.45 < (places > 0).mean() < 0.55
+    dense, sparse = np.empty((4, HASHED)), np.empty((4, HASHED))
+    hash_rows(as_rows(X), p, places, dense)
+    hash_rows(as_rows(csr_array(X)), p, places, sparse)
+    assert dense.tobytes() == sparse.tobytes()
+    S = np.zeros((p, HASHED))
+    S[np.arange(p), np.abs(places) - 1] = np.sign(places)
+    assert_allclose(dense, X @ S, atol=1e-12)
+    X[0, 0] = np.nan
+    hash_rows(as_rows(X), p, places, sparse)
+    assert np.isfinite(sparse).all()
+
+
+# The pool
+
+
+def test_the_pool_is_its_twin() -> None:
+    K, M, n = 4, 5, 300
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, M, n)
+    scores = rng.normal(size=(n, K, M)) * 3
+    scores[np.arange(n), 1, y] += 3.0
+    scores[np.arange(n), 2, y] += 1.0
+    first = np.full(K, 0.25)
+    ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first)
+    labels, logs = np.empty(n, np.int64), np.empty((n, M))
+    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs)
+    mistakes = np.zeros(K)
+    for i in range(n):
+        assert_allclose(np.exp(logs[i]), twin.given_out(scores[i]), rtol=1e-8)
+        assert labels[i] == twin.posterior(scores[i]).argmax()
+        mistakes += scores[i].argmax(axis=1) != y[i]
+        twin.learn(scores[i], y[i])
+    assert_allclose(ours.weights, twin.w, rtol=1e-9, atol=1e-12)
+    assert_allclose(ours.curvature, twin.H, rtol=1e-9)
+    assert_allclose([ours.power[0], ours.noise[0]], [twin.power, twin.noise])
+    assert_array_equal(ours.mistakes[:-1], mistakes)
+    assert ours.mistakes[-1] == ours.seen[1] == (labels != y).sum()
+    assert ours.weights[1] > 2 * ours.weights[0]
+
+
+def test_classes_that_are_not_active_are_never_predicted() -> None:
+    scores = np.zeros((3, 1, 3))
+    scores[:, 0, 2] = np.nan
+    scores[:, 0, 0] = 9.0
+    empty = pool.begin(np.ones(1), np.zeros(3, np.bool_))
+    labels, logs = np.empty(3, np.int64), np.empty((3, 3))
+    pool.pool_rows(empty, scores, np.array([1, -1, 0]), np.ones(3), labels, logs)
+    assert list(labels) == [-1, 1, 1]
+    assert_allclose(logs[1], [-np.inf, 0.0, -np.inf], atol=1e-12)
+    assert list(empty.seen) == [2, 2]
+    assert list(empty.active) == [True, True, False]
+
+
+def test_pools_merge_by_their_curvature() -> None:
+    pools = []
+    for w, h in ((0.2, 30.0), (0.8, 90.0)):
+        one = pool.begin(np.full(2, w), np.ones(2, np.bool_))
+        one.curvature[:] = h * np.eye(2)
+        one.seen[:] = 7
+        pools.append(one)
+    merged = pool.merge(pools)
+    assert_allclose(merged.weights, 0.65)
+    assert list(merged.seen) == [14, 14]
+    assert list(pool.merge(pools, pools[0]).seen) == [7, 7]
+
+
+def test_sizes_are_rounded_up() -> None:
+    assert [padded(size) for size in (1, 16, 17)] == [16, 16, 32]
