@@ -8,8 +8,9 @@ that matters, or a test is missing. The same seed and sources give the same muta
 
 A mutant of the core runs its tests uncompiled first, since any change there makes all
 compiled kernels stale; if it survives that, the few nearest tests run compiled. Time is
-counted in processor seconds, so that a busy machine changes no result; a mutant that
-takes more than the limit has been noticed (most are loops that do not end).
+counted in processor seconds. A mutant that reaches the limit is "undecided" and is not
+counted as caught: it may be a loop that does not end, or only kernels that take long to
+compile again.
 
 Why not an existing tool: mutmut 3 puts all mutants of a function beside it in one file
 and chooses among them when it is called, which Numba cannot compile, and leaves code
@@ -52,7 +53,7 @@ NOTHING_RAN = 5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutant: "caught", "too slow" or "survived", and the tests."""
+    """What became of a mutant: "caught", "undecided" or "survived"; and its tests."""
 
     mutation: Mutation
     outcome: str
@@ -124,7 +125,7 @@ def judge(
                 continue
             code, _ = run_tests(tree, ["-x", *left_out, *chosen], limit, jit=jit)
             if code < 0:
-                return Verdict(mutation, "too slow", files)
+                return Verdict(mutation, "undecided", files)
             if code not in (PASSED, NOTHING_RAN):
                 return Verdict(mutation, "caught", files)
         return Verdict(mutation, "survived", files)
@@ -224,15 +225,14 @@ def report(verdict: Verdict, number: int, total: int) -> None:
 
 def summarise(verdicts: Sequence[Verdict], at_least: float) -> int:
     """Print counts by kind of mutation; return the exit code."""
-    survived = Counter(v.mutation.kind for v in verdicts if v.outcome == "survived")
+    caught = Counter(v.mutation.kind for v in verdicts if v.outcome == "caught")
     total = Counter(v.mutation.kind for v in verdicts)
     for kind, count in sorted(total.items()):
-        print(f"{kind:20} {count - survived[kind]:4} of {count:4} caught")
-    caught = len(verdicts) - survived.total()
-    slow = sum(v.outcome == "too slow" for v in verdicts)
-    share = caught / max(len(verdicts), 1)
-    print(f"{'all':20} {caught:4} of {len(verdicts):4} caught: {share:.1%}", end="")
-    print(f" ({slow} by the limit of time)")
+        print(f"{kind:20} {caught[kind]:4} of {count:4} caught")
+    undecided = sum(v.outcome == "undecided" for v in verdicts)
+    share = caught.total() / max(len(verdicts), 1)
+    print(f"{'all':20} {caught.total():4} of {len(verdicts):4} caught: {share:.1%}")
+    print(f"{undecided} undecided at the limit of time, counted as not caught")
     return int(share < at_least)
 
 
