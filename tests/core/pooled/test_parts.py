@@ -181,7 +181,9 @@ def test_entries_have_the_distributions_they_should_have() -> None:
 # Scales
 
 
-def scaled(X: FloatArray, n: int | None = None) -> tuple[scale.Scale, SingleArray]:
+def scaled(
+    X: FloatArray, n: int | None = None
+) -> tuple[scale.FeatureScale, SingleArray]:
     made = scale.begin(X.shape[1])
     n = len(X) if n is None else n
     z = np.empty(X.shape, np.float32)

@@ -14,7 +14,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from rpnb.core.kernels.random_bits import fill_logs
-from rpnb.core.pooled.window_leaves import fill_exponentials
+from rpnb.core.pooled.forest.leaves import fill_exponentials
 
 MASK = 0xFFFFFFFF
 THRESHOLDS = 32
@@ -117,7 +117,7 @@ def count_fast(leaf: Node, row: Row) -> None:
 
 
 class WindowForest:
-    """Trees grown from the last rows; the formulas are in `window_leaves`."""
+    """Trees grown from the last rows; the formulas are in `forest.leaves`."""
 
     def __init__(self, p: int, M: int, seed: int, window: int = 0) -> None:
         self.p, self.M, self.seed = p, M, seed

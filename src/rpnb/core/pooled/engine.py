@@ -46,7 +46,7 @@ from rpnb.core.pooled.hashing import (
 )
 from rpnb.core.pooled.member import MemberRows, Shape, State, copy_state
 from rpnb.core.pooled.pool import Pool
-from rpnb.core.pooled.scale import LAST_REPLAY, Scale
+from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 
 #: The members by name, in the order in which the pool has them.
 MEMBERS: Final[dict[str, ModuleType]] = {
@@ -84,7 +84,7 @@ class PooledModel:
     """they follow from shape and seed"""
     places: IntArray
     """(p,) where features are hashed to; (0,) where they are not hashed"""
-    scale: Scale
+    scale: FeatureScale
     states: list[State]
     """one for each member"""
     pool: Pool

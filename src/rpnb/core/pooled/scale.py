@@ -34,7 +34,7 @@ _MANY = LOOK // 2
 _COLLAPSED = 1.0 / 64.0
 
 
-class Scale(NamedTuple):
+class FeatureScale(NamedTuple):
     """Mean and deviation of the features, and the rows to take them from next."""
 
     mean: FloatArray
@@ -53,9 +53,9 @@ class Scale(NamedTuple):
     """(1,) labelled rows so far"""
 
 
-def begin(p: int) -> Scale:
+def begin(p: int) -> FeatureScale:
     """Return the scale before the first row: none."""
-    return Scale(
+    return FeatureScale(
         np.zeros(p),
         np.ones(p),
         np.ones(p, np.bool_),
@@ -75,7 +75,7 @@ def next_replay(seen: int) -> int:
 
 
 @compiled
-def _fit(scale: Scale, j: int, n: int, beyond: float) -> None:
+def _fit(scale: FeatureScale, j: int, n: int, beyond: float) -> None:
     """Take mean and deviation of feature j from the first n rows kept.
 
     Only values further than `beyond` from the old mean count; all do if it is negative.
@@ -107,14 +107,14 @@ def _fit(scale: Scale, j: int, n: int, beyond: float) -> None:
 
 
 @compiled
-def fit_all(scale: Scale) -> None:
+def fit_all(scale: FeatureScale) -> None:
     """Take the scale of all features from the rows kept, of which there are `seen`."""
     for j in range(scale.mean.shape[0]):
         _fit(scale, j, scale.seen[0], -1.0)
 
 
 @compiled
-def _follow(scale: Scale) -> None:
+def _follow(scale: FeatureScale) -> None:
     """Give features that have left their scale another, by the last 64 rows.
 
     A feature has left it if at least half of its values are beyond the clipping bounds,
@@ -140,7 +140,7 @@ def _follow(scale: Scale) -> None:
 
 
 @compiled
-def apply_scale(scale: Scale, X: FloatArray, z: SingleArray) -> None:
+def apply_scale(scale: FeatureScale, X: FloatArray, z: SingleArray) -> None:
     """Scale rows X (n, p) into z."""
     for i in range(X.shape[0]):
         _apply(scale.mean, scale.deviation, X[i], z[i])
@@ -159,7 +159,7 @@ def _apply(
 
 @compiled
 def scale_rows(
-    scale: Scale, X: FloatArray, y: IntArray, weight: FloatArray, z: SingleArray
+    scale: FeatureScale, X: FloatArray, y: IntArray, weight: FloatArray, z: SingleArray
 ) -> None:
     """Scale each row of X (n, p) into z, then keep it if it is labelled.
 

@@ -6,8 +6,8 @@ they stay. Leaves go on counting while a tree is in use. There are two outputs:
 `forest_slow`, from all that was counted since a tree was grown, and `forest_fast`, from
 the last few rows at each leaf.
 
-`window_forest_state` says what is kept, `window_trees` how trees grow,
-`window_leaves` what leaves count and how scores follow.
+`forest.state` says what is kept, `forest.trees` how trees grow,
+`forest.leaves` what leaves count and how scores follow.
 
 Missing values go to the right at each split. Row weights count in slow counts and in
 the class frequencies; in the choice of splits, in fast counts and in the weights of
@@ -19,8 +19,13 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
-from rpnb.core.pooled.window_forest_state import (
+from rpnb.core.pooled.forest.leaves import (
+    find_leaves,
+    learn_at_leaves,
+    learn_in_tree,
+    score_leaves,
+)
+from rpnb.core.pooled.forest.state import (
     DUE,
     GROWN,
     LEARNT,
@@ -36,13 +41,8 @@ from rpnb.core.pooled.window_forest_state import (
     units_per_row,
     words_per_node,
 )
-from rpnb.core.pooled.window_leaves import (
-    find_leaves,
-    learn_at_leaves,
-    learn_in_tree,
-    score_leaves,
-)
-from rpnb.core.pooled.window_trees import grow, refine_leaves
+from rpnb.core.pooled.forest.trees import grow, refine_leaves
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS = ("forest_slow", "forest_fast")
 MERGEABLE = False

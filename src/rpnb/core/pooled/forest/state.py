@@ -153,7 +153,7 @@ def words_per_node(p: int) -> int:
 def units_per_row(p: int, W: int) -> int:
     """Return how much a tree grows with each row: so much that W/32 + 1 rows suffice.
 
-    A unit is what a nanosecond does, roughly; `window_trees.grow_node` counts them.
+    A unit is what a nanosecond does, roughly; `forest.trees.grow_node` counts them.
     """
     features = tried_features(p)
     thresholds = THRESHOLDS + features

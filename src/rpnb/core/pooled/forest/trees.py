@@ -33,7 +33,13 @@ from numba.extending import intrinsic, overload
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import philox
-from rpnb.core.pooled.window_forest_state import (
+from rpnb.core.pooled.forest.leaves import (
+    add_fast,
+    add_slow,
+    learn_in_tree,
+    remember,
+)
+from rpnb.core.pooled.forest.state import (
     DEEPEST,
     DUE,
     GROWN,
@@ -51,12 +57,6 @@ from rpnb.core.pooled.window_forest_state import (
     ForestState,
     SplitSpace,
     Workspace,
-)
-from rpnb.core.pooled.window_leaves import (
-    add_fast,
-    add_slow,
-    learn_in_tree,
-    remember,
 )
 
 _ONE = np.uint64(1)
