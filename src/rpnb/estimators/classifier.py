@@ -17,7 +17,7 @@ from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
-from rpnb.estimators.checks.rows import check_row
+from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.class_prior import (
     prior_from_json,
     prior_to_json,
@@ -264,7 +264,7 @@ default="log_sum"
             # To a dictionary True is 1; `partial_fit` tells them apart.
             or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
-            self.partial_fit(np.asarray(x)[None, :], [y])
+            self.partial_fit(as_table_of_one(x), [y])
             return
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])

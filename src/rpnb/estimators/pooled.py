@@ -22,7 +22,7 @@ from rpnb.core.pooled.engine import (
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
-from rpnb.estimators.checks.rows import accept_rows, check_row
+from rpnb.estimators.checks.rows import accept_rows, as_table_of_one, check_row
 from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
@@ -321,7 +321,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             # To a dictionary True is 1; the long way knows better.
             isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
         ):
-            self.partial_fit(np.asarray(x)[None, :], [y])
+            self.partial_fit(as_table_of_one(x), [y])
             return
         self._check_unchanged()
         row = check_row(self, x)

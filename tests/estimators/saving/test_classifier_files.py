@@ -238,3 +238,12 @@ def test_a_fraction_is_saved_as_a_number(tmp_path: Path) -> None:
     model = small(prior_weight=Fraction(1, 2)).fit(*blobs(1))
     model.save(tmp_path / "model")
     assert RPNBClassifier.load(tmp_path / "model").prior_weight == 0.5
+
+
+def test_a_label_of_half_a_character_is_saved_as_it_is(tmp_path: Path) -> None:
+    labels = np.array(["\ud800", "b"])[y % 2]
+    model = small().fit(X, labels)
+    model.save(tmp_path / "model.rpnb")
+    again = RPNBClassifier.load(tmp_path / "model.rpnb")
+    assert again.classes_.tolist() == ["b", "\ud800"]
+    assert again.predict(X).tolist() == model.predict(X).tolist()

@@ -124,9 +124,11 @@ def test_a_bad_row_is_refused_and_nothing_changes(kind: str) -> None:
 
 def test_a_bad_first_row_leaves_the_model_unfitted() -> None:
     model = small()
-    for row in (np.array([np.nan, 1.0]), np.ones((2, 2)), np.zeros(0)):
-        with pytest.raises(ValueError, match=r"Input X contains NaN|dim 3|0 feature"):
+    for row in (np.array([np.nan, 1.0]), np.zeros(0)):
+        with pytest.raises(ValueError, match=r"Input X contains NaN|0 feature"):
             model.learn_one(row, "a")
+    with pytest.raises(TypeError, match="ndarray with 2 dimensions"):
+        model.learn_one(np.ones((2, 2)), "a")
     with pytest.raises(ValueError, match="Unknown label type"):
         model.learn_one(np.ones(2), None)
     assert snapshot(model) == snapshot(small())
@@ -170,3 +172,11 @@ def test_a_boolean_is_not_the_class_one() -> None:
     with pytest.raises(ValueError, match="holds booleans"):
         model.learn_one(X[0], True)
     assert model.n_seen_ == before
+
+
+@pytest.mark.parametrize("x", [None, 3.0, [[1.0, 2.0]]])
+def test_what_is_no_row_is_refused_before_the_first_one(x: Any) -> None:
+    model = small()
+    with pytest.raises(TypeError, match="x must be a one-dimensional NumPy array"):
+        model.learn_one(x, 1)
+    assert "classes_" not in vars(model)

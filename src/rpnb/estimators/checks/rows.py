@@ -133,6 +133,17 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
     _refuse(estimator, float(X[row, column]), row, column)
 
 
+def as_table_of_one(x: Any) -> NDArray[Any]:
+    """Return one row x (p,) as a table (1, p), unchecked but for its dimensions."""
+    row = np.asarray(x)
+    if row.ndim != 1:
+        raise TypeError(
+            "x must be a one-dimensional NumPy array of float64, got "
+            f"{type(x).__name__} with {row.ndim} dimensions"
+        )
+    return row[None, :]
+
+
 def check_row(estimator: BaseEstimator, x: Any) -> FloatArray:
     """Return one plain row (p,) as a table (1, p), or say what is wrong with it.
 

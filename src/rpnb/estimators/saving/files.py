@@ -50,7 +50,9 @@ def write_model(
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         # A fixed date: the same model gives the same bytes.
-        archive.writestr(zipfile.ZipInfo(_METADATA), text.encode())
+        archive.writestr(
+            zipfile.ZipInfo(_METADATA), text.encode("utf-8", "surrogatepass")
+        )
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
@@ -64,7 +66,9 @@ def attach_json(path: str | os.PathLike[str], name: str, value: Any) -> None:
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=False)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(f"{name}.json"), text.encode())
+        archive.writestr(
+            zipfile.ZipInfo(f"{name}.json"), text.encode("utf-8", "surrogatepass")
+        )
 
 
 def read_attached(path: str | os.PathLike[str], name: str) -> Any:
