@@ -73,7 +73,7 @@ def test_mutants_of_the_package_parse_and_differ_and_depend_on_the_seed_alone() 
         source = (mutants.ROOT / mutation.path).read_bytes()
         changed = mutation.apply(source)
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
-        assert mutation.diff(source).count("\n@@") == 1
+        assert mutation.diff(source).count("\n@@") >= 1
 
 
 def test_the_nearest_tests_come_first(tmp_path: Path) -> None:
