@@ -1,7 +1,8 @@
-"""Compiled kernels are kept on the disk, and forgotten when any source has changed."""
+"""Compiled kernels are kept on the disk until a source they depend on changes."""
 
 import importlib.util
 import pickle
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from rpnb.core.kernels import disk_cache
 from rpnb.core.kernels.compiled import compiled
 
 CALLEE = "def callee(x):\n    return x + {}\n"
-CALLER = "from callee import inner\n\ndef caller(x):\n    return inner(x)\n"
+CALLER = "from rpnb.core.callee import inner\n\ndef caller(x):\n    return inner(x)\n"
 
 
 @pytest.fixture
@@ -26,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     (place / "callee.py").write_text(CALLEE.format(10.0))
     (place / "caller.py").write_text(CALLER)
+    (place / "other.py").write_text("")
     monkeypatch.setattr(disk_cache, "CORE", place)
     monkeypatch.setattr(config, "DISABLE_JIT", 0)
     monkeypatch.setattr(config, "CACHE_DIR", "")
@@ -43,17 +45,23 @@ def load(folder: Path, name: str, decorate: Callable[[Any], Any]) -> Any:
     return decorate(getattr(module, name))
 
 
+def forget_sources() -> None:
+    """Let sources be read anew, as a new process does."""
+    disk_cache.stamp.cache_clear()
+    disk_cache._read.cache_clear()
+
+
 def run(folder: Path, decorate: Callable[[Any], Any] = compiled) -> tuple[float, int]:
     """Return the caller's result for 1 and how often it was found on the disk."""
-    disk_cache.stamp.cache_clear()
+    forget_sources()
     disk_cache.warn_once.cache_clear()
     callee = type(sys)("callee")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "callee", callee)
+        patch.setitem(sys.modules, "rpnb.core.callee", callee)
         patch.setattr(callee, "inner", load(folder, "callee", decorate), raising=False)
         caller = load(folder, "caller", decorate)
         result = caller(1.0)
-    disk_cache.stamp.cache_clear()
+    forget_sources()
     return result, sum(caller.stats.cache_hits.values())
 
 
@@ -71,6 +79,23 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(
     assert run(folder) == (21.0, 1)
     # Of each function one compiled version is kept, and not both that there were.
     assert kept(folder) == [".nbc"] * 2 + [".nbi"] * 2
+
+
+def test_a_kernel_outlives_changes_of_what_it_does_not_call(folder: Path) -> None:
+    run(folder)
+    (folder / "other.py").write_text("anything = 1\n")
+    (folder / "caller.py").touch()  # newer, and the same
+    assert run(folder) == (11.0, 1)
+
+
+def test_a_copy_of_the_sources_with_their_cache_is_warm(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(folder)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    monkeypatch.setattr(disk_cache, "CORE", copy)
+    assert run(copy) == (11.0, 1)
 
 
 def test_a_stale_index_may_name_types_that_are_no_longer_there(folder: Path) -> None:
@@ -137,19 +162,32 @@ def test_without_any_folder_kernels_are_compiled_each_time(
         assert len(warned) == 1  # for two kernels
 
 
-def test_the_digest_covers_names_and_contents_of_sources_alone(tmp_path: Path) -> None:
-    def digest() -> str:
-        return disk_cache.digest_of_sources(tmp_path)
+def test_a_stamp_covers_what_a_source_names_directly_or_through_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_cache, "CORE", tmp_path)
 
-    (tmp_path / "part").mkdir()
-    (tmp_path / "part" / "a.py").write_text("1")
-    (tmp_path / "b.py").write_text("2")
-    first = digest()
-    (tmp_path / "__pycache__").mkdir()
-    (tmp_path / "__pycache__" / "a.py").touch()
-    (tmp_path / "notes.txt").touch()
-    assert digest() == first
-    (tmp_path / "part" / "a.py").write_text("3")
-    changed = digest()
-    (tmp_path / "part" / "a.py").rename(tmp_path / "a.py")
-    assert len({first, changed, digest()}) == 3
+    def stamp() -> tuple[str, ...]:
+        forget_sources()
+        return disk_cache.stamp(tmp_path / "a.py")
+
+    def changes(name: str, content: str) -> bool:
+        before = stamp()
+        (tmp_path / name).write_text(content)
+        return stamp() != before
+
+    (tmp_path / "part" / "inner").mkdir(parents=True)
+    (tmp_path / "a.py").write_text(
+        "from rpnb.core.b import (\n    one,\n)\nfrom rpnb.core.gone import x\n"
+    )
+    (tmp_path / "b.py").write_text("# of rpnb.core\n")
+    assert not changes("part/d.py", "1")
+    assert changes("b.py", "from rpnb.core import part\n")
+    assert changes("part/d.py", "2")
+    assert changes("b.py", "from rpnb.core.part import d\nrpnb.core.a.x\n")  # a circle
+    assert changes("part/d.py", "import rpnb.core.c as c")
+    assert changes("c.py", "1")
+    assert changes("part/inner/e.py", "1")  # a folder stands for all in it
+    assert not changes("part/notes.txt", "1")
+    assert not changes("f.py", "1")
+    forget_sources()

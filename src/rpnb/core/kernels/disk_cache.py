@@ -1,14 +1,17 @@
-"""Compiled kernels on the disk, until any source of the core changes.
+"""Compiled kernels on the disk, until a source that they depend on changes.
 
 Numba's own cache forgets a compiled function when the function's file changes. A kernel
 contains those it calls, so it must also be forgotten when one of their files changes:
-here the stamp of every kernel covers all sources of `rpnb.core`, and the versions of
-what compiles them. Where files go is left to Numba: ``NUMBA_CACHE_DIR`` if it is set,
-``__pycache__`` beside the source, or the user's cache where that is read-only.
+here the stamp of a kernel covers its source, all sources of `rpnb.core` that this one
+imports, directly or through others, and the versions of what compiles them. It covers
+contents and not times, so a copy of the package with its cache is warm. Where files go
+is left to Numba: ``NUMBA_CACHE_DIR`` if it is set, ``__pycache__`` beside the source,
+or the user's cache where that is read-only.
 """
 
 import hashlib
 import os
+import re
 import warnings
 from contextlib import suppress
 from functools import cache
@@ -21,31 +24,52 @@ import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 CORE = Path(__file__).parents[1]
-
-
-def digest_of_sources(folder: Path) -> str:
-    """Return the SHA-256 of all Python files below a folder, names and contents."""
-    found = hashlib.sha256()
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(set(folders) - {"__pycache__"})
-        for name in sorted(files):
-            if name.endswith(".py"):
-                path = Path(place, name)
-                content = path.read_bytes()
-                address = f"{path.relative_to(folder).as_posix()} {len(content)}\n"
-                found.update(address.encode() + content)
-    return found.hexdigest()
+# A module of the core by its name, wherever a source has it: more than the imports, if
+# a comment names one, and never less.
+_NAMED = re.compile(rb"\brpnb\.core((?:\.\w+)+|(?= import))")
 
 
 @cache
-def stamp() -> tuple[str, ...]:
-    """Return what compiled code depends on besides its signature and the processor.
+def _read(source: Path) -> tuple[bytes, frozenset[Path]]:
+    """Return a source's SHA-256 and the sources of the core that it names.
 
-    It is taken when the first kernel is defined: a source that changes later is not
-    the one that this process compiles.
+    A name of a folder stands for all sources in it.
     """
+    content = source.read_bytes()
+    found: set[Path] = set()
+    for name in set(_NAMED.findall(content)):
+        place = CORE.joinpath(*name.decode().split(".")[1:])
+        if place.is_dir():
+            found.update(place.rglob("*.py"))
+        elif place.with_suffix(".py").is_file():
+            found.add(place.with_suffix(".py"))
+        elif place.parent.with_suffix(".py").is_file():  # an attribute of a module
+            found.add(place.parent.with_suffix(".py"))
+    return hashlib.sha256(content).digest(), frozenset(found)
+
+
+def _reachable(source: Path) -> set[Path]:
+    """Return a source and all of the core that it names, directly or through others."""
+    found, waiting = {source}, [source]
+    while waiting:
+        new = _read(waiting.pop())[1] - found
+        found |= new
+        waiting += new
+    return found
+
+
+@cache
+def stamp(source: Path) -> tuple[str, ...]:
+    """Return what code compiled from a source depends on, besides its signature.
+
+    It is taken when the first kernel of the source is defined: a source that changes
+    later is not the one that this process compiles.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_reachable(source)):
+        digest.update(f"{os.path.relpath(path, CORE)}\n".encode() + _read(path)[0])
     versions = numba.__version__, llvmlite.__version__, np.__version__
-    return (*versions, digest_of_sources(CORE))
+    return (*versions, digest.hexdigest())
 
 
 class _Files(IndexDataCacheFile):
@@ -79,13 +103,12 @@ class _Files(IndexDataCacheFile):
 
 
 class KernelCache(FunctionCache):
-    """The cache of one kernel; stale as soon as any source of the core has changed."""
+    """The cache of one kernel; stale when a source that it depends on has changed."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        own = self._impl.locator.get_source_stamp()
         base = self._impl.filename_base
-        fresh = (own, *stamp())
+        fresh = stamp(Path(function.__code__.co_filename))
         files: Any = _Files
         self._cache_file = files(self._cache_path, base, fresh)
         # Read and compared before the rest of an index, whose types may be of modules
