@@ -17,7 +17,7 @@ class Outputs:
 
     def __init__(self) -> None:
         self._files: dict[Path, AtomicFile] = {}
-        self._open: list[IO[str]] = []
+        self._open: list[IO[Any]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -43,6 +43,12 @@ class Outputs:
     def open(self, path: Path) -> IO[str]:
         """Return a file of text to write to."""
         file = self.reserve(path).open("w", encoding="utf-8", newline="")
+        self._open.append(file)
+        return file
+
+    def open_bytes(self, path: Path) -> IO[bytes]:
+        """Return a file of bytes to write to."""
+        file = self.reserve(path).open("wb")
         self._open.append(file)
         return file
 

@@ -78,10 +78,14 @@ def _learners(
 
 def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Return the encoder's state and the learner, by name, of a saved model."""
-    from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
+    from rpnb.estimators.saving.files import (
+        ModelFileError,
+        read_attached,
+        read_metadata,
+    )
 
     try:
-        name = str(read_model(path)[0].get("estimator"))
+        name = str(read_metadata(path).get("estimator"))
         state = read_attached(path, _ENCODER)
         model = class_of(name).load(path)
     except (ModelFileError, OSError) as error:
@@ -301,14 +305,14 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
-            from rpnb.estimators.saving.files import attach_json
+            from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
-            path = self._outputs.reserve(self._arguments.save)
-            model.save(path)
+            file = self._outputs.open_bytes(self._arguments.save)
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
-            attach_json(path, _ENCODER, encoder.to_json(self._position))
+            attached = {_ENCODER: encoder.to_json(self._position)}
+            write_estimator(file, model._as_saved(), attached=attached)
         if self._arguments.report:
             from rpnb.report.stream import stream_page
 

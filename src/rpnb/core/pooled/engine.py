@@ -109,9 +109,21 @@ def new_model(
     names: Sequence[str], p: int, D: int, window: int, active: BoolArray, seed: int
 ) -> PooledModel:
     """Return a model that has seen nothing, of rows with p features."""
-    places = draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64)
+    shape = model_shape(p, D, window)
+    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
+    outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
+    late = np.array([output in _LATE_STARTERS for output in outputs])
+    first = np.full(late.shape[0], 1.0 / max(int((~late).sum()), 1))
+    if not late.all():
+        first[late] = 0.0
+    pool = pooling.begin(first, active)
+    return assemble(names, p, D, window, seed, scale.begin(shape.p), states, pool)
+
+
+def model_shape(p: int, D: int, window: int) -> Shape:
+    """Return what the shapes of states depend on, for rows with p features."""
     p = columns_after_hashing(p)
-    shape = Shape(
+    return Shape(
         p=p,
         d=low_columns(p),
         E=columns_of(p, D),
@@ -119,21 +131,29 @@ def new_model(
         D=D,
         window=window,
     )
-    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
-    outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
-    late = np.array([output in _LATE_STARTERS for output in outputs])
-    first = np.full(late.shape[0], 1.0 / max(int((~late).sum()), 1))
-    if not late.all():
-        first[late] = 0.0
+
+
+def assemble(
+    names: Sequence[str],
+    p: int,
+    D: int,
+    window: int,
+    seed: int,
+    scale: FeatureScale,
+    states: list[State],
+    pool: Pool,
+) -> PooledModel:
+    """Return the model of these states; its projections are drawn from the seed."""
+    shape = model_shape(p, D, window)
     return PooledModel(
         tuple(names),
         shape,
         seed,
-        draw_features(p, D, seed),
-        places,
-        scale.begin(p),
+        draw_features(shape.p, D, seed),
+        draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64),
+        scale,
         states,
-        pooling.begin(first, active),
+        pool,
     )
 
 

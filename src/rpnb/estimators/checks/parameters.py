@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils import check_random_state
 
-
 #: Of all numbers of things: members, columns, rows.
 LARGEST_INTEGER: Final = 2**31 - 1
 
@@ -32,16 +31,16 @@ def check_integer(
         raise TypeError(f"{name} must be {rule}, got {value!r}")
     if value < low:
         raise ValueError(f"{name} must be {rule}, got {_shortened(value)}")
-    if high is not None and value > high:
+    if high is not None and int(value) > high:
         if high == LARGEST_INTEGER:
             rule += f" and at most {high}"
         raise ValueError(f"{name} must be {rule}, got {_shortened(value)}")
     return int(value)
 
 
-def _shortened(number: Integral) -> str:
+def _shortened(value: Any) -> str:
     """Return an integer as text; Python refuses to spell out the largest."""
-    number = int(number)
+    number = int(value)
     bits = number.bit_length()
     return repr(number) if bits <= 256 else f"an integer of {bits} bits"
 
@@ -75,7 +74,9 @@ def draw_seed(random_state: Any) -> int:
     elif isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**64, dtype=np.uint64))
     elif isinstance(random_state, Integral | bool | str):
-        entropy = np.random.SeedSequence(check_integer("random_state", random_state, 0, None))
+        entropy = np.random.SeedSequence(
+            check_integer("random_state", random_state, 0, None)
+        )
     else:
         words = check_random_state(random_state).randint(0, 2**32, 2, dtype=np.uint64)
         entropy = np.random.SeedSequence([int(word) for word in words])

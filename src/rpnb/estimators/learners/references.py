@@ -10,8 +10,8 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.schema import MOST_COUNTED, StateSchema, indices
-from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 
 __all__ = ["MajorityClass", "NoChange"]
 

@@ -265,9 +265,7 @@ def _copied(record: Any) -> Any:
     return type(record)(*(part.copy() for part in record))
 
 
-def _record_arrays(
-    arrays: dict[str, NDArray[Any]], record: Any
-) -> list[NDArray[Any]]:
+def _record_arrays(arrays: dict[str, NDArray[Any]], record: Any) -> list[NDArray[Any]]:
     """Return a model file's arrays for the fields of a record."""
     group = _NAMES_IN_FILES[record]
     return [arrays[f"{group}.{name}"] for name in record._fields]
@@ -314,7 +312,7 @@ def _forest_schema(K: int, C: int, M: int, p: int) -> dict[str, ArraySchema]:
         "wrong": reals(K, **weights),
         "seen": reals(1, **weights),
     }
-    groups = {
+    groups: dict[Any, dict[str, ArraySchema]] = {
         Nodes: nodes,
         LeafCounts: counts,
         LeafMoments: moments,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
 from os import PathLike
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class SavedEstimator(NamedTuple):
 
 
 def write_estimator(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | IO[bytes],
     saved: SavedEstimator,
     *,
     attached: Mapping[str, Any] | None = None,
@@ -144,7 +144,8 @@ def _labels(labels: Any, dtype: Any) -> LabelArray:
     if len(labels) * kind.itemsize > _MOST_LABEL_BYTES:
         raise ValueError(f"its classes, {len(labels)} of type {dtype}, are too long")
     classes = np.array(labels, dtype=kind)
-    if classes.tolist() != labels or not bool((classes[:-1] < classes[1:]).all()):
+    rising = bool((classes[:-1] < classes[1:]).all())
+    if classes.dtype != kind or classes.tolist() != labels or not rising:
         raise ValueError(f"its classes are not sorted labels of type {dtype}")
     return classes
 
@@ -191,11 +192,14 @@ def report_damage(path: str | PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def check_parameter_names(given: Collection[str], known: Collection[str]) -> None:
-    """Refuse parameters of a file that are not among those that are written."""
+def check_parameters(given: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse parameters of a file that are not written, or a seed that is none."""
     for name in given:
         if name not in known:
             raise TypeError(f"it has a parameter {name!r}, which is not kept in files")
+    seed = given.get("random_state", 0)
+    if type(seed) is not int or seed < 0:
+        raise ValueError(f"its random_state is {seed!r}")
 
 
 def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, NamedTuple, NoReturn, Self
@@ -80,7 +81,7 @@ class ModelContent(NamedTuple):
 
 
 def write_model(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[bytes],
     metadata: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
     *,
@@ -89,7 +90,8 @@ def write_model(
 ) -> None:
     """Write a model file, whole or not at all: see `rpnb.atomic`.
 
-    With a key the file is signed; `attached` are JSON entries, named in `ATTACHMENTS`.
+    An open file is written to as it is, for those who name it when it is whole. With a
+    key the file is signed; `attached` are JSON entries, named in `ATTACHMENTS`.
     """
     key = check_key(key)
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata}
@@ -97,8 +99,12 @@ def write_model(
     for name, value in (attached or {}).items():
         texts[f"{name}.json"] = _to_json(value, sort_keys=False)
     digest = _Digest()
+    if isinstance(path, str | os.PathLike):
+        opened: AbstractContextManager[IO[bytes]] = open_atomic(path, "wb")
+    else:
+        opened = nullcontext(path)
     with (
-        open_atomic(path, "wb") as file,
+        opened as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         # A fixed date: the same model gives the same bytes.
@@ -428,14 +434,14 @@ class ModelReader:
                 )
             hashed.update(magic + header)
             values = np.empty(count, dtype)
-            buffer = memoryview(values).cast("B") if count > 0 else memoryview(b"")
+            octets = values.view(np.uint8)
             done = 0
             # Reading to the end makes the archive verify the checksum.
-            while part := entry.read(_CHUNK):
-                hashed.update(part)
-                buffer[done : done + len(part)] = part
-                done += len(part)
-            if done < len(buffer):
+            while chunk := entry.read(_CHUNK):
+                hashed.update(chunk)
+                octets[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                done += len(chunk)
+            if done < octets.shape[0]:
                 raise EOFError(f"{name} ends early")
         native = values.astype(dtype.newbyteorder("="), copy=False)
         return native.reshape(shape, order="F" if parts[2] == "True" else "C")

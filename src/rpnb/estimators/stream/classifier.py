@@ -25,7 +25,7 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
-    check_parameter_names,
+    check_parameters,
     parameters_to_json,
     read_estimator,
     report_damage,
@@ -364,7 +364,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
     def _from_saved_parameters(cls, parameters: dict[str, Any]) -> Self:
         """Return a model that has seen nothing, with the parameters of a file."""
         known = cls._get_param_names()
-        check_parameter_names(parameters, [name for name in known if name != "n_jobs"])
+        check_parameters(parameters, [name for name in known if name != "n_jobs"])
         return cls(**cls._parameters_from_json(parameters))
 
     def _parameters_to_json(self) -> dict[str, Any]:
