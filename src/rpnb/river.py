@@ -264,6 +264,9 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     window : int or None, default=None
         Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
         for p features.
+    delay : int, default=0
+        How late labels come: rows predicted between the prediction of a row and the
+        moment at which its label is learnt.
     seed : int or None, default=None
         Seed of the projections and trees.
 
@@ -291,11 +294,13 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
         members: Literal["all", "mergeable"] | Sequence[str] = "all",
         n_projections: int = 512,
         window: int | None = None,
+        delay: int = 0,
         seed: int | None = None,
     ) -> None:
         self.members = members
         self.n_projections = n_projections
         self.window = window
+        self.delay = delay
         self.seed = seed
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedColumns:

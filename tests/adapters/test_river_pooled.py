@@ -81,7 +81,7 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
             dense.partial_fit(table[i : i + 1, columns], y[i : i + 1])
         late: Observation = {"late": 5.0} if i >= 256 else {}
         shuffled = [*x.items()]
-        rng.shuffle(shuffled)  # type: ignore[arg-type]
+        rng.shuffle(shuffled)
         model.learn_one({**late, **dict(shuffled)}, int(y[i]))
     assert estimator_of(model).n_seen_ == 300
     assert snapshot(estimator_of(model)) == snapshot(dense)
@@ -113,9 +113,15 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
     expected["seed"] = expected.pop("random_state")
     del expected["n_jobs"]  # River's learners have no threads of their own
     assert PooledClassifier()._get_params() == expected
-    changed = {"members": "mergeable", "n_projections": 32, "window": 99, "seed": 8}
+    changed: dict[str, Any] = {
+        "members": "mergeable",
+        "n_projections": 32,
+        "window": 99,
+        "delay": 2,
+        "seed": 8,
+    }
     assert set(changed) == set(expected)
-    model = PooledClassifier(**changed)  # type: ignore[arg-type]
+    model = PooledClassifier(**changed)
     model.learn_one({"a": 1.0}, "ant")
     given = estimator_of(model).get_params()
     given["seed"] = given.pop("random_state")
@@ -223,8 +229,9 @@ def test_a_pipeline_learns() -> None:
             dicts(rows), ["a", "b", "c"] * 100, classes.tolist(), strict=True
         )
     ]
+    numbers = compose.SelectType(float) | preprocessing.StandardScaler()
     words = compose.SelectType(str) | preprocessing.OneHotEncoder()
-    model = (compose.SelectType(float) + words) | small()
+    model = (numbers + words) | small()
     metric = metrics.Accuracy()
     evaluate.progressive_val_score(stream, model, metric)
     assert metric.get() > 0.8

@@ -156,8 +156,9 @@ def test_rows_without_a_label_are_predicted_and_leave_no_trace() -> None:
 
 def test_a_saved_model_goes_on_as_it_would_have(tmp_path: Path) -> None:
     X, y = stream(10, 600)
-    for cut in (1, 77, 256, 400):
-        model = small(members=["shared_covariance", "neighbours", "transitions"])
+    for cut, delay in ((1, 0), (77, 0), (256, 0), (400, 0), (77, 9), (400, 30)):
+        members = ["shared_covariance", "neighbours", "transitions"]
+        model = small(members=members, delay=delay)
         model.partial_fit(X[:cut], y[:cut])
         model.save(tmp_path / "model.npz")
         loaded = PooledClassifier.load(tmp_path / "model.npz")
@@ -216,6 +217,20 @@ def test_models_of_other_scales_are_not_merged() -> None:
         a.merge(small())
     with pytest.raises(TypeError, match="must be a PooledClassifier"):
         a.merge("b")  # type: ignore[arg-type]
+
+
+def test_late_labels_are_learnt_alike_however_they_come() -> None:
+    X, y = stream(11, 330)
+    whole, single = small(delay=20), small(delay=20)
+    whole.partial_fit(X, y)
+    for x, label in zip(X, y, strict=True):
+        single.learn_one(x, label)
+    assert_same(whole, single)
+    twin = clone(whole).partial_fit(X[:300], y[:300])
+    twin = pickle.loads(pickle.dumps(twin))  # noqa: S301 - our own bytes
+    assert_same(whole, twin.partial_fit(X[300:], y[300:]))
+    with pytest.raises(ValueError, match="this model has delay=20"):
+        whole.merge(single)
 
 
 @pytest.mark.parametrize("p", [40, 5000])
@@ -323,6 +338,7 @@ def test_weights_and_errors_have_names() -> None:
         ({"members": []}, "at least one member"),
         ({"n_projections": 20}, "multiple of 16"),
         ({"window": 3}, "at least 16"),
+        ({"delay": -1}, "delay must be an integer of at least 0"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(

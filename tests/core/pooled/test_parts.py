@@ -26,6 +26,8 @@ from rpnb.core.pooled.blocks import (
 from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
 
+NO_SCORES = np.zeros((0, 0, 0))
+
 
 def packed(matrix: FloatArray) -> FloatArray:
     E = matrix.shape[0]
@@ -308,7 +310,7 @@ def test_the_pool_is_its_twin() -> None:
     first = np.full(K, 0.25)
     ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first)
     labels, logs = np.empty(n, np.int64), np.empty((n, M))
-    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs)
+    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs, NO_SCORES)
     mistakes = np.zeros(K)
     for i in range(n):
         assert_allclose(np.exp(logs[i]), twin.given_out(scores[i]), rtol=1e-8)
@@ -329,7 +331,8 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     scores[:, 0, 0] = 9.0
     empty = pool.begin(np.ones(1), np.zeros(3, np.bool_))
     labels, logs = np.empty(3, np.int64), np.empty((3, 3))
-    pool.pool_rows(empty, scores, np.array([1, -1, 0]), np.ones(3), labels, logs)
+    classes = np.array([1, -1, 0])
+    pool.pool_rows(empty, scores, classes, np.ones(3), labels, logs, NO_SCORES)
     assert list(labels) == [-1, 1, 1]
     assert_allclose(logs[1], [-np.inf, 0.0, -np.inf], atol=1e-12)
     assert list(empty.seen) == [2, 2]
