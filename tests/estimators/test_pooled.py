@@ -330,6 +330,27 @@ def test_weights_and_errors_have_names() -> None:
     assert model.n_updates_ == 300
 
 
+def test_the_history_of_the_members_adds_up() -> None:
+    X, y = stream(13, 1000)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 1000)
+    model = small().partial_fit(X, y, sample_weight=weight)
+    rows, weights, errors = model.member_history_
+    assert list(rows) == [*range(32, 1000, 32), 1000]
+    assert list(weights) == list(model.weights_)
+    assert list(errors) == list(model.member_errors_)
+    parts = np.add.reduceat(weight, [0, *rows[:-1]])
+    for name, total in model.member_errors_.items():
+        assert_allclose(errors[name] @ parts, total * weight.sum())
+    for name, value in model.weights_.items():
+        assert weights[name][-1] == value
+    halfway = small().partial_fit(X[:512], y[:512], sample_weight=weight[:512])
+    assert_array_equal(halfway.member_history_.rows, rows[:16])
+    for name, values in halfway.member_history_.weights.items():
+        assert_array_equal(values, weights[name][:16])
+    with pytest.raises(AttributeError, match="no member_history_ before"):
+        _ = small().member_history_
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

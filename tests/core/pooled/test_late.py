@@ -52,9 +52,9 @@ def assert_same(a: PooledModel, b: PooledModel) -> None:
         assert_same(a.late.behind, b.late.behind)
 
 
-@pytest.mark.parametrize("delay", [1, 7, 12])
+@pytest.mark.parametrize("delay", [1, 9])
 def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -> None:
-    X, y = stream(40)
+    X, y = stream(28)
     model = model_of(delay)
     first = model.pool.weights.copy()
     scores = scores_when_predicted(model, X, y, delay, block_rows(delay))
@@ -103,6 +103,7 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
     assert np.isfinite(whole.pool.weights).all()
 
 
+@pytest.mark.slow_uncompiled
 def test_weights_of_fresh_labels_shrink_with_the_delay() -> None:
     X, y = stream(200)
     weights = []
@@ -125,18 +126,27 @@ def test_classes_join_in_between() -> None:
     assert_same(late, early)
 
 
-def test_a_copy_shares_nothing_and_hashed_rows_are_kept_hashed() -> None:
-    model = model_of(2, p=4100)
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(6, 4100)), np.array([0, 1, 2, 0, 1, 2])
+def test_a_copy_shares_nothing_and_no_size_depends_on_the_rows() -> None:
+    model = model_of(2)
     twin = copy_model(model)
     size = size_of_model(model)
-    assert size > 2 * size_of_model(model_of(0, p=4100)) - 10**6
+    assert size > size_of_model(model_of(0))
+    X, y = stream(6)
     learn(model, X, y)
     assert size_of_model(model) == size
-    assert model.late is not None
-    assert model.late.pending.rows.shape == (3, 1024)
     assert twin.late is not None
     assert twin.late.pending.seen[0] == 0
     learn(twin, X, y)
     assert_same(model, twin)
+
+
+@pytest.mark.slow_uncompiled
+def test_hashed_rows_are_kept_hashed() -> None:
+    model = model_of(2, p=4100)
+    X = np.random.default_rng(0).normal(size=(6, 4100))
+    learn(model, X, np.arange(6) % 3)
+    assert model.late is not None
+    assert model.late.pending.rows.shape == (3, 1024)
+    assert model.late.behind.scale.seen[0] == 3
+    # What it scales and projects are the same 1,024 columns.
+    assert_array_equal(model.late.behind.scale.rows[:3], model.scale.rows[:3])

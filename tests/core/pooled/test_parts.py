@@ -27,6 +27,7 @@ from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
 
 NO_SCORES = np.zeros((0, 0, 0))
+EMPTY = np.zeros((0, 0))
 
 
 def packed(matrix: FloatArray) -> FloatArray:
@@ -354,3 +355,22 @@ def test_pools_merge_by_their_curvature() -> None:
 
 def test_sizes_are_rounded_up() -> None:
     assert [padded(size) for size in (1, 16, 17)] == [16, 16, 32]
+
+
+def test_the_history_keeps_every_second_entry_once_it_is_full() -> None:
+    K, n = 2, 300
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(size=(n, K, 2)), rng.integers(0, 2, n)
+    ours = pool.begin(np.full(K, 0.5), np.ones(2, np.bool_))
+    ours.clock[1] = 1  # an entry with each row
+    expected = []
+    labels = np.empty(1, np.int64)
+    for i in range(n):
+        part = slice(i, i + 1)
+        pool.pool_rows(
+            ours, scores[part], y[part], np.ones(1), labels, EMPTY, NO_SCORES
+        )
+        expected.append([i + 1, i + 1, *ours.mistakes, *ours.weights])
+    # Full after 128 rows, and again after 128 + 64 · 2.
+    assert list(ours.clock) == [64 + (n - 256) // 4, 4]
+    assert_array_equal(ours.history[: ours.clock[0]], expected[3::4])
