@@ -194,7 +194,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
     module = rpnb.atomic.__file__
     path = tmp_path / "file"
     for target in (path, path, tmp_path / "another"):
-        words = [sys.executable, "-c", script, module, target]
+        words = [sys.executable, "-c", script, str(module), str(target)]
         subprocess.run(words, check=False)  # noqa: S603 - our own words
     left = names(tmp_path)
     # The second kill has removed what the first left.

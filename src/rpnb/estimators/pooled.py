@@ -2,10 +2,10 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
@@ -22,11 +22,10 @@ from rpnb.core.pooled.engine import (
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
-from rpnb.estimators.checks.rows import accept_rows, as_table_of_one, check_row
+from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
 from rpnb.estimators.saving.schema import StateSchema
-from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
@@ -34,6 +33,17 @@ _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
 # Memory of shared_covariance is 4 bytes times the square: 1 GB.
 _MOST_PROJECTIONS = 16384
+
+
+class MemberHistory(NamedTuple):
+    """Weights and errors of the members of a pool along the stream."""
+
+    rows: IntArray
+    """(n,) rows learnt, ascending; the last is all of them"""
+    weights: dict[str, FloatArray]
+    """(n,) by member: its weight at these rows"""
+    errors: dict[str, FloatArray]
+    """(n,) by member, and "pool": share of wrong predictions since the entry before"""
 
 
 @final
@@ -70,6 +80,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     window : int or None, default=None
         Rows that window_forest keeps at most. None is min(4000, max(256, 2¹⁹/p)) for p
         features.
+    delay : int, default=0
+        How late labels come: the number of rows that are predicted between the
+        prediction of a row and the moment at which its label is learnt. Predictions
+        then trust members that live on the latest labels as much as they deserve. With
+        a delay time and memory are about twice as large.
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -95,6 +110,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     member_errors_ : dict of str to float
         The share of rows seen so far whose class each member alone would have predicted
         wrongly before learning them, by name; and "pool" for the model as a whole.
+    member_history_ : MemberHistory
+        Weights and errors along the stream, at up to 127 places: `rows`, `weights` by
+        name at these rows, and `errors` by name among the rows since the place before.
 
     See Also
     --------
@@ -111,13 +129,17 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     are learnt likewise. The formulas of the members, and where they come
     from, are in `rpnb.core.pooled`, one file a member.
 
+    A row of weight w counts as w equal rows in all sums and counts, and as one row
+    where rows are picked: as a neighbour, and where trees choose splits.
+
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
     the number of threads. Memory does not grow with the rows.
 
-    The pool learns each row from scores that know all labels before it. Where labels
-    come late, predictions are made with older ones, and members that live on the latest
-    labels (transitions, neighbours, window_forest) may get more weight than they
-    deserve. Whether a model without them errs less then depends on the stream.
+    Where labels come late, say so by `delay`: a second set of members then learns each
+    row that much later, and the pool learns its weights from their scores, which are
+    those that predictions were made of. Without it, members that live on the latest
+    labels (transitions, neighbours, window_forest) get more weight than they deserve.
+    `n_seen_`, `member_errors_` and everything else count labelled rows as they come.
 
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
     smaller than any number, and to all others it is the mean of the feature. Infinities
@@ -150,78 +172,39 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         *,
         n_projections: int = 512,
         window: int | None = None,
+        delay: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.members = members
         self.n_projections = n_projections
         self.window = window
+        self.delay = delay
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     # Learning
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        shuffle: bool = True,
-    ) -> Self:
-        """Forget everything and learn from the rows of X once, in random order.
-
-        Tables often come sorted by class, which a learner of streams would take for
-        the way the world is. All classes in `y` take part from the first row on.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Observations.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            A row of weight w counts as w equal rows in all sums and counts, and as one
-            row where rows are picked: as a neighbour, and where trees choose splits.
-            Rows of weight 0 are left out.
-        shuffle : bool, default=True
-            Whether the order of the rows is drawn from `random_state`; otherwise they
-            are learnt in the order given.
-
-        Returns
-        -------
-        self
-        """
-        if not shuffle:
-            return super().fit(X, y, sample_weight)
-        labelled = check_labelled_rows(self, X, y, sample_weight, sparse=True)
-        accept_rows(self, X, first=True)
-        n = labelled.labels.shape[0]
-        order = np.random.default_rng([draw_seed(self.random_state), 1]).permutation(n)
-        weight = None if sample_weight is None else labelled.weight[order]
-        labels = labelled.labels[order]
-        self._learn_batch(labelled.rows[order], labels, labels, weight, first=True)
-        accept_rows(self, X, first=True)
-        return self
 
     def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray
     ) -> PooledModel:
         active = np.zeros(classes.shape[0], np.bool_)
         active[declared] = True
-        names, D, window = self._settings()
-        return new_model(names, p, D, window, active, draw_seed(self.random_state))
+        names, D, window, delay = self._settings()
+        seed = draw_seed(self.random_state)
+        return new_model(names, p, D, window, active, seed, delay)
 
-    def _settings(self) -> tuple[tuple[str, ...], int, int]:
-        """Check the parameters; return the members, D, and the window, 0 for None."""
+    def _settings(self) -> tuple[tuple[str, ...], int, int, int]:
+        """Check the parameters; return members, D, the window (0: none), the delay."""
         D = check_integer("n_projections", self.n_projections, 16, _MOST_PROJECTIONS)
         if D % 16 != 0:
             raise ValueError(f"n_projections must be a multiple of 16, got {D!r}")
         window = 0
         if self.window is not None:
             window = check_integer("window", self.window, 16)
+        delay = check_integer("delay", self.delay, 0)
         check_jobs(self.n_jobs)
-        return self._member_names(), D, window
+        return self._member_names(), D, window, delay
 
     def _member_names(self) -> tuple[str, ...]:
         if isinstance(self.members, str):
@@ -348,6 +331,26 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         errors = state.pool.mistakes / max(state.pool.weight[0], 1e-300)
         return dict(zip([*state.outputs, "pool"], errors.tolist(), strict=True))
 
+    @property
+    def member_history_(self) -> MemberHistory:
+        """The weights and errors of the members along the stream."""
+        state = self._fitted_state("member_history_")
+        pool, names = state.pool, state.outputs
+        K = len(names)
+        past = pool.history[: pool.clock[0]]
+        if pool.clock[0] == 0 or past[-1, 0] < pool.seen[0]:
+            now = np.concatenate(
+                [pool.seen[:1], pool.weight, pool.mistakes, pool.weights]
+            )
+            past = np.vstack([past, now])
+        parts = np.diff(past[:, 1 : K + 3], axis=0, prepend=0.0)
+        errors = parts[:, 1:] / np.maximum(parts[:, :1], 1e-300)
+        return MemberHistory(
+            past[:, 0].astype(np.int64),
+            dict(zip(names, past[:, K + 3 :].T, strict=True)),
+            dict(zip([*names, "pool"], errors.T, strict=True)),
+        )
+
     def _row_counts(self, state: PooledModel) -> tuple[int, int]:
         seen = int(state.pool.seen[0])
         return seen, seen
@@ -365,7 +368,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
         (neighbours), the better trees of both (window_forest), what both have left
-        (fading_covariance), weights by curvature (the pool).
+        (fading_covariance), weights by curvature (the pool). Models with a `delay`
+        cannot be merged.
 
         Parameters
         ----------
@@ -402,6 +406,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         if not model.__sklearn_is_fitted__():
             raise ValueError(f"{name} has not seen any data yet")
         mine, its = self._state, model._state
+        if its.late is not None:
+            raise ValueError(
+                f"{name} has delay={its.shape.delay}: only models without a delay can "
+                "be merged"
+            )
         if (mine.names, mine.shape, mine.seed) != (its.names, its.shape, its.seed):
             raise ValueError(
                 f"{name} has other members or projections: only copies of one model "
@@ -459,6 +468,15 @@ def _arrays(state: PooledModel) -> list[tuple[str, NDArray[Any]]]:
     """Return all arrays that hold what was learnt, with their names in files."""
     parts: dict[str, Any] = {"scale": state.scale, "pool": state.pool}
     parts |= dict(zip(state.names, state.states, strict=True))
+    if state.late is not None:
+        behind = state.late.behind
+        parts |= {
+            "late.pending": state.late.pending,
+            "late.scale": behind.scale,
+            "late.pool": behind.pool,
+        }
+        for name, record in zip(behind.names, behind.states, strict=True):
+            parts[f"late.{name}"] = record
     return [
         (f"{part}.{field}", array)
         for part, record in parts.items()

@@ -41,7 +41,7 @@ def test_files_are_flushed_after_their_last_byte_and_so_are_their_names(
     words = [word for key, name in outputs.items() for word in (key, folder / name)]
     words += ["--target", "y", "--n-estimators", "3", "--quiet"]
     assert main(["run", str(data), *map(str, words)]) == 0
-    expected = []
+    expected: list[tuple[str, Any]] = []
     for name in ("p.csv", "m.rpnb", "r.html"):
         status = (folder / name).stat()
         whole = status.st_ino, status.st_size

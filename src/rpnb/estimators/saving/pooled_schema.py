@@ -6,13 +6,21 @@ counter of rows learnt. A member without an entry cannot be loaded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.pooled.blocks import padded
-from rpnb.core.pooled.engine import MEMBERS, PooledModel, assemble, model_shape
+from rpnb.core.pooled.engine import (
+    MEMBERS,
+    LateLabels,
+    PooledModel,
+    assemble,
+    model_shape,
+)
+from rpnb.core.pooled.late import Pending, block_rows
 from rpnb.core.pooled.member import Shape
 from rpnb.core.pooled.members import (
     binned_bayes,
@@ -24,6 +32,7 @@ from rpnb.core.pooled.members import (
 )
 from rpnb.core.pooled.members.forest import state as forest
 from rpnb.core.pooled.pool import (
+    HISTORY,
     LEAST_NOISE,
     LEAST_POWER,
     MOST_NOISE,
@@ -64,19 +73,20 @@ class MemberSchema(NamedTuple):
 
 
 def pooled_schema(
-    names: Sequence[str], D: int, window: int, p: int, M: int, shapes: Shapes
+    names: Sequence[str],
+    D: int,
+    window: int,
+    delay: int,
+    p: int,
+    M: int,
+    shapes: Shapes,
 ) -> StateSchema:
     """Return what a file of these members, p features and M classes must hold."""
-    shape = model_shape(p, D, window)
-    K = sum(len(MEMBERS[name].OUTPUTS) for name in names)
-    parts = {"scale": _scale_fields(shape.p, M), "pool": _pool_fields(K, M)}
-    for name in names:
-        own = {
-            key.removeprefix(f"{name}."): value
-            for key, value in shapes.items()
-            if key.startswith(f"{name}.")
-        }
-        parts[name] = MEMBER_SCHEMAS[name].fields(shape, M, own)
+    shape = model_shape(p, D, window, delay)
+    parts = _parts("", names, shape, M, shapes)
+    if delay > 0:
+        parts["late.pending"] = _pending_fields(delay, shape.p, M)
+        parts |= _parts("late.", names, shape, M, shapes)
     arrays = {
         f"{part}.{field}": rule
         for part, fields in parts.items()
@@ -85,10 +95,31 @@ def pooled_schema(
     return StateSchema(arrays, {"seed": SEED, "fingerprint": CHECKSUM})
 
 
+def _parts(
+    prefix: str, names: Sequence[str], shape: Shape, M: int, shapes: Shapes
+) -> dict[str, Fields]:
+    """Return the schemas of scale, pool and members, whose names begin alike."""
+    K = sum(len(MEMBERS[name].OUTPUTS) for name in names)
+    parts = {
+        f"{prefix}scale": _scale_fields(shape.p, M),
+        f"{prefix}pool": _pool_fields(K, M),
+    }
+    for name in names:
+        part = f"{prefix}{name}"
+        own = {
+            key.removeprefix(f"{part}."): value
+            for key, value in shapes.items()
+            if key.startswith(f"{part}.")
+        }
+        parts[part] = MEMBER_SCHEMAS[name].fields(shape, M, own)
+    return parts
+
+
 def pooled_from_arrays(
     names: Sequence[str],
     D: int,
     window: int,
+    delay: int,
     p: int,
     seed: int,
     arrays: Mapping[str, NDArray[Any]],
@@ -97,22 +128,44 @@ def pooled_from_arrays(
 
     The projections are drawn anew from the seed.
     """
-
-    def record(part: str, kind: type[Any]) -> Any:
-        return kind(**{name: arrays[f"{part}.{name}"] for name in kind._fields})
-
-    states = [record(name, MEMBER_SCHEMAS[name].record) for name in names]
-    for name, state in zip(names, states, strict=True):
-        MEMBER_SCHEMAS[name].check(state)
-    scale, pool = record("scale", FeatureScale), record("pool", Pool)
-    model = assemble(names, p, D, window, seed, scale, states, pool)
-    if "window_forest" in names:
-        _require(int(states[names.index("window_forest")].seed[0]) == seed, "seed")
-    if "fading_covariance" in names:
-        columns = states[names.index("fading_covariance")].columns
-        expected = fading_covariance.chosen_columns(model.shape)
-        _require(np.array_equal(columns, expected), "fading_covariance.columns")
+    shape = model_shape(p, D, window, delay)
+    parts = _records("", names, shape, seed, arrays)
+    model = assemble(names, p, shape, seed, *parts)
+    if delay > 0:
+        scale, states, pool = _records("late.", names, shape, seed, arrays)
+        nothing = np.zeros(0, np.int64)
+        behind = replace(model, places=nothing, scale=scale, states=states, pool=pool)
+        model.late = LateLabels(behind, _record("late.pending", Pending, arrays))
     return model
+
+
+def _record(part: str, kind: type[Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+    return kind(**{name: arrays[f"{part}.{name}"] for name in kind._fields})
+
+
+def _records(
+    prefix: str,
+    names: Sequence[str],
+    shape: Shape,
+    seed: int,
+    arrays: Mapping[str, NDArray[Any]],
+) -> tuple[FeatureScale, list[Any], Pool]:
+    """Return scale, states of the members and pool, whose arrays fit together."""
+    states = []
+    for name in names:
+        schema = MEMBER_SCHEMAS[name]
+        state = _record(f"{prefix}{name}", schema.record, arrays)
+        schema.check(state)
+        states.append(state)
+        if name == "window_forest":
+            _require(int(state.seed[0]) == seed, "seed")
+        if name == "fading_covariance":
+            expected = fading_covariance.chosen_columns(shape)
+            fits = np.array_equal(state.columns, expected)
+            _require(fits, "fading_covariance.columns")
+    pool: Pool = _record(f"{prefix}pool", Pool, arrays)
+    _require(pool.clock[0] < HISTORY and pool.clock[1] > 0, "pool.clock")
+    return _record(f"{prefix}scale", FeatureScale, arrays), states, pool
 
 
 def _require(holds: bool | np.bool_, what: str) -> None:
@@ -146,6 +199,18 @@ def _pool_fields(K: int, M: int) -> Fields:
         "mistakes": reals(K + 1, low=0.0),
         "weight": reals(1, low=0.0),
         "seen": counts(2),
+        "history": reals(HISTORY, 2 * K + 3, low=0.0),
+        "clock": ArraySchema(np.int64, (2,), 0, MOST_COUNTED >> 1),
+    }
+
+
+def _pending_fields(delay: int, p: int, M: int) -> Fields:
+    kept = delay + block_rows(delay)
+    return {
+        "rows": reals(kept, p, nan=True),  # missing values
+        "labels": indices(kept, below=M),
+        "weight": reals(kept, low=0.0),
+        "seen": counts(1),
     }
 
 
@@ -263,12 +328,12 @@ def _check_fading_covariance(state: fading_covariance.FadingCovariance) -> None:
     _require(state.pending[0] <= state.seen[0], "fading_covariance.pending")
 
 
-def _transitions(_shape: Shape, M: int, _shapes: Shapes) -> Fields:
+def _transitions(shape: Shape, M: int, _shapes: Shapes) -> Fields:
     return {
         "active": flags(M),
         "class_weight": reals(M, low=0.0),
         "pairs": reals(M, M, low=0.0),
-        "last": indices(1, low=-1, below=M),
+        "last": indices(shape.delay + 1, low=-1, below=M),
     }
 
 
