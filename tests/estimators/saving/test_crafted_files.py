@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from estimators.saving.crafting import (
     Parts,
@@ -352,3 +353,22 @@ def test_json_that_is_none_is_refused(folder: Path) -> None:
     text = b'{"format": "rpnb-model", "format_version": 2, "x": %b}'
     for value in (b"NaN", b"Infinity", b"[" * 100_000, b"1" * 5000, b"\xff", b""):
         refused("PA", parts | {"metadata.json": text % value}, folder)
+
+
+# What is saved can be loaded
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "FrozenRPNB"])
+def test_whatever_was_learnt_passes_its_own_checks(name: str, folder: Path) -> None:
+    """At any time: members of the pool keep their first 256 rows otherwise."""
+    model = clone(fitted(name))
+    known = fitted(name).classes_
+    labels = known[np.arange(400) % known.shape[0]]
+    path, start = folder / "whole.rpnb", 0
+    for stop in (1, 2, 3, 7, 64, 100, 255, 256, 257, 320, 400):
+        model.partial_fit(X[start:stop], labels[start:stop], classes=known)
+        model.save(path)
+        content = path.read_bytes()
+        type(model).load(path).save(path)
+        assert path.read_bytes() == content
+        start = stop

@@ -90,7 +90,7 @@ def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
         model = class_of(name).load(path)
     except (ModelFileError, OSError) as error:
         raise CommandError(f"{path} cannot be loaded: {error}") from error
-    if state is None:
+    if not isinstance(state, dict):
         raise CommandError(
             f"{path} does not say how labels and categories were read: it was not "
             "written by rpnb run --save"
@@ -118,7 +118,17 @@ def _open(
         max_classes=arguments.max_classes,
         max_categories=arguments.max_categories,
     )
-    return LabelledFile(path, options, arguments.format, state)
+    if state is None:
+        return LabelledFile(path, options, arguments.format)
+    try:
+        return LabelledFile(path, options, arguments.format, state)
+    except FileError:
+        raise
+    except (LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"{arguments.load} is damaged: it does not say how labels and categories "
+            f"were read ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
