@@ -86,21 +86,25 @@ def _run_neighbours(
     X: FloatArray, y: IntArray, M: int, seed: int
 ) -> tuple[IntArray, float]:
     rows = standardised(X)
-    _neighbours(rows[:2], y[:2], M)
+    neighbours(rows[:2], y[:2], M, 0)
     start = time.thread_time()
-    labels = _neighbours(rows, y, M)
+    labels = neighbours(rows, y, M, 0)
     return labels, time.thread_time() - start
 
 
 @compiled
-def _neighbours(X: FloatArray, y: IntArray, M: int) -> IntArray:
-    """Predict the class that most of the 3 nearest of the last 1,000 rows have."""
+def neighbours(X: FloatArray, y: IntArray, M: int, between: int) -> IntArray:
+    """Predict the class that most of the 3 nearest of the last 1,000 rows have.
+
+    Of those whose labels are known: `between` rows lie between a row and its label.
+    """
     n, p = X.shape
     labels = np.zeros(n, np.int64)
     for i in range(n):
         near = np.full(_NEAREST, np.inf)
         classes = np.zeros(_NEAREST, np.int64)
-        for j in range(max(0, i - _WINDOW), i):
+        known = max(i - between, 0)
+        for j in range(max(0, known - _WINDOW), known):
             distance = 0.0
             for k in range(p):
                 gap = X[i, k] - X[j, k]
@@ -115,7 +119,7 @@ def _neighbours(X: FloatArray, y: IntArray, M: int) -> IntArray:
             near[at] = distance
             classes[at] = y[j]
         votes = np.zeros(M)
-        for r in range(min(i, _NEAREST)):
+        for r in range(min(known, _NEAREST)):
             votes[classes[r]] += 1.0
         labels[i] = np.argmax(votes)
     return labels

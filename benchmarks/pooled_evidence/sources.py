@@ -89,8 +89,10 @@ def sources(data: Path | None, streams: Path | None, keel: Path | None) -> list[
             load = _Loader(_read_keel, keel / f"{name}.dat")
             found.append(Source("aside", name, load, shuffled=True))
         found.append(Source("aside", "phishing", _read_phishing, shuffled=False))
-        for name in DRIFTING:
-            found.append(Source("aside", name, _Loader(_draw, name), shuffled=False))
+        found += [
+            Source("aside", name, _Loader(_draw, name), shuffled=False)
+            for name in DRIFTING
+        ]
     return found
 
 
@@ -153,15 +155,16 @@ def _draw(name: str) -> Rows:
     from river.datasets import synth
 
     parts = []
+    make: dict[str, Callable[[int], Any]] = {
+        "sine": lambda i: synth.Sine(classification_function=i, seed=i),
+        "stagger": lambda i: synth.STAGGER(classification_function=i % 3, seed=i),
+        "mixed": lambda i: synth.Mixed(classification_function=i % 2, seed=i),
+        "random_tree": lambda i: synth.RandomTree(
+            seed_tree=i, seed_sample=i, n_classes=3
+        ),
+    }
     for i in range(4):
-        generator: Any = {
-            "sine": lambda i: synth.Sine(classification_function=i, seed=i),
-            "stagger": lambda i: synth.STAGGER(classification_function=i % 3, seed=i),
-            "mixed": lambda i: synth.Mixed(classification_function=i % 2, seed=i),
-            "random_tree": lambda i: synth.RandomTree(
-                seed_tree=i, seed_sample=i, n_classes=3
-            ),
-        }[name](i)
+        generator = make[name](i)
         parts.append(_collect(islice(generator, _DRIFT_ROWS // 4)))
     return (
         np.concatenate([X for X, _ in parts]),

@@ -76,10 +76,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         Rows that window_forest keeps at most. None is min(4000, max(256, 2¹⁹/p)) for p
         features.
     delay : int, default=0
-        How late labels come: the number of rows that are predicted between the
-        prediction of a row and the moment at which its label is learnt. Predictions
-        then trust members that live on the latest labels as much as they deserve. With
-        a delay time and memory are about twice as large.
+        How late labels come, in rows and as in `rpnb.evaluate.prequential`: that of a
+        row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
+        no delay. Predictions then trust members that live on the latest labels as much
+        as they deserve. With a delay time and memory are about twice as large.
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -195,10 +195,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         window = 0
         if self.window is not None:
             window = check_integer("window", self.window, 16)
-        delay = check_integer("delay", self.delay, 0)
+        # Rows that are predicted between a row and the arrival of its label.
+        between = max(check_integer("delay", self.delay, 0) - 1, 0)
         check_jobs(self.n_jobs)
         names = self._member_names()
-        return new_model(names, p, D, window, active, seed, delay)
+        return new_model(names, p, D, window, active, seed, between)
 
     def _member_names(self) -> tuple[str, ...]:
         if isinstance(self.members, str):
@@ -402,8 +403,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         mine, its = self._state, model._state
         if its.late is not None:
             raise ValueError(
-                f"{name} has delay={its.shape.delay}: only models without a delay can "
-                "be merged"
+                f"{name} has delay={its.shape.delay + 1}: only models without a delay "
+                "can be merged"
             )
         if (mine.names, mine.shape, mine.seed) != (its.names, its.shape, its.seed):
             raise ValueError(
