@@ -55,6 +55,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
       rectified random projections of the row;
     - ``binned_bayes``: naive Bayes on features cut into 16 bins;
     - ``neighbours``: the 10 nearest of the last 500 rows;
+    - ``selected_neighbours``, where rows have more than 32 features: the 10 nearest of
+      the last 1,000 rows by the features that say most about the class;
     - ``fading_covariance``: linear discriminants that remember about 300 rows;
     - ``window_forest``: 16 trees grown from recent rows, of which the worst is replaced
       again and again; with slow and with fast counts in the leaves;
@@ -133,7 +135,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     Where labels come late, say so by `delay`: a second set of members then learns each
     row that much later, and the pool learns its weights from their scores, which are
     those that predictions were made of. Without it, members that live on the latest
-    labels (transitions, neighbours, window_forest) get more weight than they deserve.
+    labels (transitions, both neighbours, window_forest) get more weight than they deserve.
     `n_seen_`, `member_errors_` and everything else count labelled rows as they come.
 
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
@@ -362,7 +364,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         scale rows alike. Of members whose statistics are sums, the result is that of
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
-        (neighbours), the better trees of both (window_forest), what both have left
+        (both kinds of neighbours), the better trees of both (window_forest), what both have left
         (fading_covariance), weights by curvature (the pool). Models with a `delay`
         cannot be merged.
 
