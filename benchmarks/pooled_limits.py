@@ -11,6 +11,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ CASES = (
     Case("100,000 sparse features", lambda: words(5000, 100_000, 10, 50), rpnb=False),
     Case("4,096 features", lambda: blobs(2000, 4096, 5)),
     *(
-        Case(f"columns: {kind}", lambda kind=kind: odd_columns(10_000, kind))
+        Case(f"columns: {kind}", partial(odd_columns, 10_000, kind))
         for kind in (
             "none", "constant", "duplicated", "huge", "heavy tails", "huge good ones"
         )

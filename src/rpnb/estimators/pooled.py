@@ -135,8 +135,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     Where labels come late, say so by `delay`: a second set of members then learns each
     row that much later, and the pool learns its weights from their scores, which are
     those that predictions were made of. Without it, members that live on the latest
-    labels (transitions, both neighbours, window_forest) get more weight than they deserve.
-    `n_seen_`, `member_errors_` and everything else count labelled rows as they come.
+    labels (transitions, window_forest, neighbours of both kinds) get more weight than
+    they deserve. `n_seen_`, `member_errors_` and everything else count labelled rows as
+    they come.
 
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
     smaller than any number, and to all others it is the mean of the feature. Infinities
@@ -364,9 +365,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         scale rows alike. Of members whose statistics are sums, the result is that of
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
-        (both kinds of neighbours), the better trees of both (window_forest), what both have left
-        (fading_covariance), weights by curvature (the pool). Models with a `delay`
-        cannot be merged.
+        (neighbours of both kinds), the better trees of both (window_forest), what both
+        have left (fading_covariance), weights by curvature (the pool). Models with a
+        `delay` cannot be merged.
 
         Parameters
         ----------
