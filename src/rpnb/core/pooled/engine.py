@@ -44,6 +44,7 @@ from rpnb.core.pooled.members import (
     class_covariance,
     fading_covariance,
     neighbours,
+    selected_neighbours,
     shared_covariance,
     transitions,
     window_forest,
@@ -57,12 +58,13 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "shared_covariance": shared_covariance,
     "binned_bayes": binned_bayes,
     "neighbours": neighbours,
+    "selected_neighbours": selected_neighbours,
     "fading_covariance": fading_covariance,
     "window_forest": window_forest,
     "transitions": transitions,
 }
 # Members whose weight is 0 until they prove useful.
-_LATE_STARTERS = ("transitions",)
+_LATE_STARTERS = ("transitions", "selected_neighbours")
 # Rows handled at once.
 _CHUNK = 256
 
@@ -134,6 +136,7 @@ def new_model(
     Labels arrive `delay` rows after the prediction of their row.
     """
     shape = model_shape(p, D, window, delay)
+    names = members_for(names, shape)
     states = [MEMBERS[name].begin(shape, active, seed) for name in names]
     outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
     waiting = np.array([output in _LATE_STARTERS for output in outputs])
@@ -147,6 +150,14 @@ def new_model(
         behind = replace(copy_model(model), places=np.zeros(0, np.int64))
         model.late = LateLabels(behind, late.begin(delay, shape.p))
     return model
+
+
+def members_for(names: Sequence[str], shape: Shape) -> Sequence[str]:
+    """Return the members that rows of this shape have, of those that are wanted."""
+    if shape.p <= selected_neighbours.MANY_FEATURES and len(names) > 1:
+        # Of so few features none has to be selected.
+        return [name for name in names if name != "selected_neighbours"]
+    return names
 
 
 def model_shape(p: int, D: int, window: int, delay: int) -> Shape:

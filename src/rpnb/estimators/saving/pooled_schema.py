@@ -18,6 +18,7 @@ from rpnb.core.pooled.engine import (
     LateLabels,
     PooledModel,
     assemble,
+    members_for,
     model_shape,
 )
 from rpnb.core.pooled.late import Pending, block_rows
@@ -27,6 +28,7 @@ from rpnb.core.pooled.members import (
     class_covariance,
     fading_covariance,
     neighbours,
+    selected_neighbours,
     shared_covariance,
     transitions,
 )
@@ -83,6 +85,7 @@ def pooled_schema(
 ) -> StateSchema:
     """Return what a file of these members, p features and M classes must hold."""
     shape = model_shape(p, D, window, delay)
+    names = members_for(names, shape)
     parts = _parts("", names, shape, M, shapes)
     if delay > 0:
         parts["late.pending"] = _pending_fields(delay, shape.p, M)
@@ -129,6 +132,7 @@ def pooled_from_arrays(
     The projections are drawn anew from the seed.
     """
     shape = model_shape(p, D, window, delay)
+    names = members_for(names, shape)
     parts = _records("", names, shape, seed, arrays)
     model = assemble(names, p, shape, seed, *parts)
     if delay > 0:
@@ -303,6 +307,25 @@ def _neighbours(shape: Shape, M: int, _shapes: Shapes) -> Fields:
     }
 
 
+def _selected_neighbours(shape: Shape, M: int, shapes: Shapes) -> Fields:
+    member = selected_neighbours
+    # Without counts and rows, where there are too many pairs of feature and class.
+    p = 0 if shapes.get("counts", (shape.p,))[:1] == (0,) else shape.p
+    kept, most = member.rows_kept(shape.p), member.MOST
+    return {
+        "active": flags(M),
+        "class_weight": reals(M, low=0.0),
+        "counts": reals(p, member.BINS, M, low=0.0),
+        "rows": singles(kept, p),
+        "labels": indices(kept, below=M),
+        "weight": reals(kept, low=0.0),
+        "chosen": indices(most, low=-1, below=shape.p),
+        "relevance": singles(most),
+        "near": singles(most, padded(member.ROWS, 32)),
+        "clock": counts(2),
+    }
+
+
 def _fading_covariance(shape: Shape, M: int, _shapes: Shapes) -> Fields:
     columns = fading_covariance.chosen_columns(shape).shape[0]
     E, C, kept = padded(columns), padded(max(M, 1), 8), fading_covariance.GROUP
@@ -438,6 +461,9 @@ MEMBER_SCHEMAS: Final[Mapping[str, MemberSchema]] = {
     ),
     "binned_bayes": MemberSchema(binned_bayes.BinnedBayes, _binned_bayes),
     "neighbours": MemberSchema(neighbours.Neighbours, _neighbours),
+    "selected_neighbours": MemberSchema(
+        selected_neighbours.SelectedNeighbours, _selected_neighbours
+    ),
     "fading_covariance": MemberSchema(
         fading_covariance.FadingCovariance, _fading_covariance, _check_fading_covariance
     ),
