@@ -8,9 +8,14 @@ import are imported there.
 import argparse
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from types import FrameType
+from typing import NoReturn
 
 from rpnb._version import __version__
 
@@ -34,11 +39,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         The arguments; by default those of the process.
     """
+    if argv is None:
+        # A process of its own: until there is something to lose, Ctrl-C ends it at
+        # once. Raised as an exception it might be lost in the middle of an import.
+        signal.signal(signal.SIGINT, _leave)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Characters that a terminal lacks, such as arrows, become question marks.
             stream.reconfigure(errors="replace")
     return execute(_parser(), argv)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End the process: what Ctrl-C does."""
+    with suppress(OSError):
+        start = b"\n" if os.isatty(2) else b""
+        os.write(2, start + b"rpnb: stopped by Ctrl-C\n")
+    os._exit(INTERRUPTED)
+
+
+def interrupts_raise() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt: for commands that have files to close."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
@@ -54,16 +77,35 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return BAD_INPUT
+        return _failed(f"{name}: {error}")
     except KeyboardInterrupt:
-        sys.stderr.write("\n")
+        _failed(f"{name}: stopped by Ctrl-C")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 1
+    except MemoryError as error:
+        return _failed(f"{name}: there is not enough memory: {error}")
+    except OSError as error:
+        _discard_output()
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{name}: {where}{error.strerror or error}")
     return code
+
+
+def _failed(message: str) -> int:
+    """Write a line on what went wrong; return the exit code."""
+    with suppress(OSError):
+        start = "\n" if message.endswith("Ctrl-C") and sys.stderr.isatty() else ""
+        sys.stderr.write(f"{start}{message}\n")
+    return BAD_INPUT
+
+
+def _discard_output() -> None:
+    """Let what is still to be written to the standard output go nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

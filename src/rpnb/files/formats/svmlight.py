@@ -7,6 +7,7 @@ known before the first row: it is given, or found by a first pass over the file.
 import re
 from collections.abc import Iterator, Mapping
 from io import BytesIO
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.targets import Targets
-from rpnb.files.formats.lines import ByteSource, closed_on_error, head_of
+from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
 
 _ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
+_INDEX = re.compile(rb"(\d+):")
 _LARGEST = 1e150
+#: More features than this must be asked for: learners hold numbers for each of them.
+MOST_FEATURES = 10_000_000
 
 
 class SparseBatch(NamedTuple):
@@ -48,13 +52,12 @@ class SvmLight(TextFile):
     declared: list[Any] | None = None
 
     def __init__(self, path: str, options: ReadOptions) -> None:
-        super().__init__(path)
+        super().__init__(path, options.encoding, lambda head: b"\n" in head)
         with closed_on_error(self._source):
             if options.target is not None:
                 raise FileError(
                     f"{self.name}: SVMlight has no names of columns; leave --target out"
                 )
-            self._first = head_of(self._source)
             self.p, self._zero = options.features, bool(options.zero_based)
             if self.p is None:
                 if not self.again:
@@ -65,18 +68,26 @@ class SvmLight(TextFile):
                 low, high = self._survey()
                 self._zero = low == 0 if options.zero_based is None else self._zero
                 self.p = high + 1 if self._zero else high
-                self._source = ByteSource(path)
-                self._first = head_of(self._source)
+                super().__init__(path, options.encoding, lambda head: b"\n" in head)
             if self.p < 1:
                 raise FileError(f"{self.name}: there are no features")
 
     def _survey(self) -> tuple[int, int]:
         """Return the smallest and the largest index of a feature."""
-        low, high = np.iinfo(np.int64).max, 0
+        low, high, row = np.iinfo(np.int64).max, 0, 1
         for batch in self._read(self._parse):
             if batch.X.nnz:
                 low = min(low, int(batch.X.indices.min()))
                 high = max(high, int(batch.X.indices.max()))
+            if high > MOST_FEATURES:
+                beyond = np.flatnonzero(batch.X.indices > MOST_FEATURES)[0]
+                at = int(np.searchsorted(batch.X.indptr, beyond, side="right")) - 1
+                raise FileError(
+                    f"{self.name}, row {row + at}: feature {batch.X.indices[beyond]}, "
+                    f"where {MOST_FEATURES:,} are the most that are taken without "
+                    "asking; --features N allows more, in memory in proportion"
+                )
+            row += batch.num_rows
         self.close()
         return int(low), high
 
@@ -123,6 +134,17 @@ class SvmLight(TextFile):
             if not _ROW.match(line) or not _are_numbers(line):
                 shown = line.decode(errors="replace").strip()
                 return f"{self.name}, row {row}: not a row of SVMlight: {shown!r:.60}"
+            indices = [int(index[:20]) for index in _INDEX.findall(line)]
+            if max(indices, default=0) > np.iinfo(np.int32).max:
+                return (
+                    f"{self.name}, row {row}: feature {max(indices)}, where "
+                    f"{np.iinfo(np.int32).max} is the last that can be"
+                )
+            if any(a >= b for a, b in pairwise(indices)):
+                return (
+                    f"{self.name}, row {row}: features must be in ascending order, "
+                    "each once"
+                )
             row += 1
         return f"{self.name}, row {row} or before: {reason}"
 
@@ -161,6 +183,10 @@ class SparseEncoder:
             )
         y, codes = self.targets.encode_array(batch.y, rows)
         return LabelledChunk(batch.X, y, codes, rows, len(self.targets.labels))
+
+    def category_counts(self, _position: int) -> dict[str, int]:
+        """Return nothing: sparse columns are numbers."""
+        return {}
 
     def to_json(self, position: int) -> dict[str, Any]:
         """Return the state of the encoder at a position, as JSON values."""
