@@ -6,7 +6,7 @@ from rpnb.evaluate.evaluation import Evaluation
 from rpnb.evaluate.result import RunFacts
 
 # Names of columns that are shown, at most.
-_SHOWN = 8
+_SHOWN, _LONGEST = 8, 60
 # Fewer rows than this for each class are few.
 _FEW = 30
 # Where fewer rows than this have another label than the one before, they are sorted.
@@ -28,9 +28,10 @@ def column_lines(facts: RunFacts) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    if len(names) <= _SHOWN:
-        return ", ".join(names)
-    return ", ".join(names[:_SHOWN]) + f", … ({len(names)} in all)"
+    shown = [n if len(n) <= _LONGEST else n[:_LONGEST] + "…" for n in names[:_SHOWN]]
+    if len(names) > _SHOWN:
+        shown.append(f"… ({len(names):,} in all)")
+    return ", ".join(shown)
 
 
 def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:

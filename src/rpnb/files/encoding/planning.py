@@ -208,9 +208,9 @@ def _index_columns(
         values = first[column]
         there = len(values) - values.null_count
         if there == 0:
-            found[column] = "without a name, and empty"
+            found[column] = "empty, without a name"
         elif j == 0 and len(values.unique()) == len(values):
-            found[column] = "without a name, and different in each row: an index"
+            found[column] = "an index without a name"
         elif column == UNNAMED.format(j):
             raise FileError(f"{name}, header: column {j + 1} has no name")
     return found

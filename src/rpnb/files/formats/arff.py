@@ -115,7 +115,7 @@ class Arff(TextFile):
                     at = int(np.argmax(np.from_dlpack(codes) == listed.index(strange)))
                     raise FileError(
                         f"{self.name}, row {row + at}, column {field.name}: "
-                        f"{strange!r} is none of the values that the header allows"
+                        f"{strange!r:.60} is none of the values that the header allows"
                     )
             indices = column.indices
             if "?" in listed:  # blanks around it hid it from the reader

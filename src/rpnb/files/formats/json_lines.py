@@ -86,8 +86,15 @@ class JsonLines(TextFile):
             )
         except pa.ArrowException as error:
             fault = self._fault(block, row)
-            reason = fault or f"{self.name}, row {row} or after: {one_line(error)}"
-            raise FileError(reason) from error
+            raise FileError(fault or self._reason(error, row)) from error
+
+    def _reason(self, error: BaseException, row: int) -> str:
+        """Return what pyarrow says of a block, with the row in the file."""
+        text = one_line(error).removeprefix("JSON parse error: ")
+        said = re.fullmatch(r"(.*?)\.? in row (\d+)", text)
+        if said is None:
+            return f"{self.name}, row {row} or after: {text}"
+        return f"{self.name}, row {row + int(said[2])}: {said[1]}"
 
     def _check(self, block: bytes, row: int) -> None:
         """Refuse what pyarrow would not survive, or would pass on unseen."""
