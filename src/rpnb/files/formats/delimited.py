@@ -154,7 +154,8 @@ class BlockReader:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        if block.count(self._quote.encode()) % 2:
+        quote = self._quote.encode()
+        if quote in block and block.count(quote) % 2:
             self._refuse_open_quote(block, row)
         try:
             return arrow_csv.read_csv(

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # Values nested deeper are refused; pyarrow has no limit but the stack.
 _DEEPEST = 100
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-# An object ends, and the next begins.
-_BETWEEN = (b"}\n{", b"}\r\n{")
 
 
 class JsonLines(TextFile):
@@ -99,16 +97,22 @@ class JsonLines(TextFile):
     def _check(self, block: bytes, row: int) -> None:
         """Refuse what pyarrow would not survive, or would pass on unseen."""
         try:
-            block.decode()
+            if not block.isascii():
+                block.decode()
         except UnicodeDecodeError as error:
             row += block.count(b"\n", 0, error.start)
             raise FileError(
                 f"{self.name}, row {row}: not UTF-8 text; --encoding names another, "
                 "such as cp1252"
             ) from error
-        nested = block.count(b"{") + block.count(b"[")
+        signs = np.frombuffer(block, np.uint8)
+        nested = np.count_nonzero(signs == ord("{"))
+        nested += np.count_nonzero(signs == ord("["))
         # Where an object ends before the next begins, nothing is open.
-        nested -= sum(block.count(each) for each in _BETWEEN)
+        ends = np.flatnonzero(signs[1:-1] == ord("\n"))
+        ends = ends[signs[ends + 2] == ord("{")]
+        before = np.where(signs[ends] == ord("\r"), np.maximum(ends - 1, 0), ends)
+        nested -= np.count_nonzero(signs[before] == ord("}"))
         if nested <= _DEEPEST:
             return
         # Texts may hold brackets, but not end lines.

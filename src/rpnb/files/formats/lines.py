@@ -70,7 +70,8 @@ def whole_lines(
 def _last_end(block: bytes, quote: bytes) -> int:
     """Return where the last whole line ends, 0 if none does."""
     cut = block.rfind(b"\n") + 1
-    if not quote or not cut:
+    # Looking for one is much faster than counting them.
+    if not quote or not cut or quote not in block:
         return cut
     open_quote = block.count(quote, 0, cut) % 2 == 1
     while open_quote and cut:
