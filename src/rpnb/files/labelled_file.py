@@ -131,7 +131,9 @@ class LabelledFile:
         """Return the encoder for the reader's batches."""
         reader = self._reader
         if isinstance(reader, SvmLight):
-            return SparseEncoder(reader.name, int(reader.p or 0), options)
+            return SparseEncoder(
+                reader.name, int(reader.p or 0), options, zero_based=reader.zero_based
+            )
         options = reader.plan.options
         categories: Mapping[str, list[str]] = {}
         if options.categorical == "one-hot" and state is None:

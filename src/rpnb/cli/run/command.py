@@ -12,6 +12,14 @@ _ABOUT = """\
 Read a file once, row by row: predict each label with what was known before the row,
 then learn the row. The error of these predictions is that of a model in use.
 """
+_EXAMPLES = """\
+examples:
+  rpnb run rows.csv --target label
+  rpnb run sales.csv --target -1 --delimiter tab --decimal , --drop note
+  rpnb run rows.parquet --target label --compare RPNB AROW --report rows.html
+  rpnb run monday.csv --target label --save model.rpnb
+  rpnb run tuesday.csv --target label --load model.rpnb
+"""
 
 
 def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -19,12 +27,15 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = commands.add_parser(
         "run",
         help="learn from a file, predicting each row before learning it",
+        usage="rpnb run FILE --target COLUMN [options]",
         description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the learner: RPNB, or one of rpnb.baselines (default: RPNB)",
+        help="the learner; `rpnb learners` lists them (default: RPNB)",
     )
     parser.add_argument(
         "--compare",
@@ -89,7 +100,7 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
         action="extend",
         default=[],
         metavar="COLUMN",
-        help="columns whose numbers are categories",
+        help="columns whose numbers, or many texts, are categories",
     )
     group.add_argument(
         "--categorical",

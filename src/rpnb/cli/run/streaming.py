@@ -77,10 +77,10 @@ def _learners(
             "--load resumes the learner of the file with its parameters; it takes no "
             "--model, --compare or parameters besides"
         )
-    return _load(arguments.load)
+    return load_model(arguments.load)
 
 
-def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Return the encoder's state and the learner, by name, of a saved model."""
     from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
 

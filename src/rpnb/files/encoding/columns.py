@@ -150,12 +150,14 @@ class ColumnEncoder:
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Put the mean of the values so far in place of each that is missing."""
         there = ~np.isnan(numbers)
+        if not self._options.labelled:  # nothing is learnt from these rows
+            mean = self._sums[j] / max(self._counts[j], 1)
+            return np.where(there, numbers, mean)
         # `accumulate` adds one by one, so the sums do not depend on the chunking.
         terms = np.concatenate(([self._sums[j]], np.where(there, numbers, 0.0)))
         sums = np.add.accumulate(terms)
         counts = self._counts[j] + np.concatenate(([0], np.cumsum(there)))
-        if self._options.labelled:
-            self._sums[j], self._counts[j] = sums[-1], counts[-1]
+        self._sums[j], self._counts[j] = sums[-1], counts[-1]
         if there.all():
             return numbers
         means = sums[:-1] / np.maximum(counts[:-1], 1)
@@ -279,6 +281,8 @@ class ColumnEncoder:
             ("categorical", self._options.categorical),
             ("missing", self._options.missing),
         ):
+            if name == "target" and not self._options.labelled:
+                continue
             if state[name] != ours or (
                 name == "columns" and list(state[name]) != list(self._kinds)
             ):

@@ -18,6 +18,7 @@ from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.labels import NO_LABEL
 
 _ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
 _INDEX = re.compile(rb"(\d+):")
@@ -58,7 +59,7 @@ class SvmLight(TextFile):
                 raise FileError(
                     f"{self.name}: SVMlight has no names of columns; leave --target out"
                 )
-            self.p, self._zero = options.features, bool(options.zero_based)
+            self.p, self.zero_based = options.features, bool(options.zero_based)
             if self.p is None:
                 if not self.again:
                     raise FileError(
@@ -66,8 +67,10 @@ class SvmLight(TextFile):
                         "the file cannot be read twice"
                     )
                 low, high = self._survey()
-                self._zero = low == 0 if options.zero_based is None else self._zero
-                self.p = high + 1 if self._zero else high
+                self.zero_based = (
+                    low == 0 if options.zero_based is None else self.zero_based
+                )
+                self.p = high + 1 if self.zero_based else high
                 super().__init__(path, options.encoding, lambda head: b"\n" in head)
             if self.p < 1:
                 raise FileError(f"{self.name}: there are no features")
@@ -107,7 +110,7 @@ class SvmLight(TextFile):
         p = self.p
         if p is None:  # while surveyed
             return SparseBatch(X, y)
-        if not self._zero:
+        if not self.zero_based:
             below = np.flatnonzero(X.indices == 0)
             if below.shape[0]:
                 at = int(np.searchsorted(X.indptr, below[0], side="right")) - 1
@@ -119,7 +122,7 @@ class SvmLight(TextFile):
         beyond = np.flatnonzero(X.indices >= p)
         if beyond.shape[0]:
             at = int(np.searchsorted(X.indptr, beyond[0], side="right")) - 1
-            index = int(X.indices[beyond[0]]) + (not self._zero)
+            index = int(X.indices[beyond[0]]) + (not self.zero_based)
             raise FileError(
                 f"{self.name}, row {row + at}: feature {index}, but there are {p}"
             )
@@ -164,8 +167,11 @@ def _are_numbers(line: bytes) -> bool:
 class SparseEncoder:
     """Turns sparse batches into chunks for a learner; see `Encoder`."""
 
-    def __init__(self, name: str, p: int, options: ReadOptions) -> None:
-        self.name, self._p = name, p
+    def __init__(
+        self, name: str, p: int, options: ReadOptions, *, zero_based: bool = False
+    ) -> None:
+        self.name, self._p, self._zero_based = name, p, zero_based
+        self._labelled = options.labelled
         self.targets = Targets(name, "label", options.max_classes)
 
     def feature_names(self) -> None:
@@ -181,7 +187,10 @@ class SparseEncoder:
                 f"{self.name}, row {rows[at]}: a feature is {values[bad[0]]!r}; it "
                 f"must be a finite number within ±{_LARGEST:.0e}"
             )
-        y, codes = self.targets.encode_array(batch.y, rows)
+        if self._labelled:
+            y, codes = self.targets.encode_array(batch.y, rows)
+        else:
+            y, codes = batch.y, np.full(len(rows), NO_LABEL)
         return LabelledChunk(batch.X, y, codes, rows, len(self.targets.labels))
 
     def category_counts(self, _position: int) -> dict[str, int]:
@@ -190,7 +199,11 @@ class SparseEncoder:
 
     def to_json(self, position: int) -> dict[str, Any]:
         """Return the state of the encoder at a position, as JSON values."""
-        return {"features": self._p, "labels": self.targets.to_json(position)}
+        return {
+            "features": self._p,
+            "zero_based": self._zero_based,
+            "labels": self.targets.to_json(position),
+        }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Start with what an earlier encoder had seen."""
