@@ -116,8 +116,8 @@ def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
         )
     if state.get("features", model.n_features_in_) != model.n_features_in_:
         raise CommandError(
-            f"{path} is damaged: it is of rows with {state['features']!r} features, and "
-            f"its model of rows with {model.n_features_in_}"
+            f"{path} is damaged: it is of rows with {state['features']!r} features, "
+            f"and its model of rows with {model.n_features_in_}"
         )
     return state, {ALIASES.get(name, name): model}
 
