@@ -291,9 +291,10 @@ class ColumnEncoder:
                     f"it was saved with {state[name]!r}, now it is {ours!r}"
                 )
         self.targets.resume(state["labels"])
-        self._indexes = {
-            name: LabelIndex(state["categories"][name]) for name in self._indexes
-        }
+        categories = state["categories"]
+        if type(categories) is not dict or set(categories) != set(self._indexes):
+            raise ValueError("categories are not those of the columns")
+        self._indexes = {name: LabelIndex(categories[name]) for name in self._indexes}
         counts = np.array(state["counts"], np.int64)
         sums = np.array(state["sums"], np.float64)
         sizes = self._counts.shape, self._sums.shape
