@@ -52,7 +52,7 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         errors |= {name: {**earlier[name], **whole[name]} for name in whole}
         names = (FIRST, "RPNB", "ARF100", "SRP100", "SAMkNN", "KNN")
         _print_tests(errors, names)
-    if again:
+    if any(record["learner"] in JAVA for record in again):
         _heading("CapyMOA's learners run again, 5,000 rows")
         charts["pooled_speed"] = _print_speed(again)
         _print_last_label(again)
