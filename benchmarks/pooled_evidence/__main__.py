@@ -26,6 +26,8 @@ from rpnb import __version__
 PERMUTATIONS = 10
 #: Features beyond which OnlineBayes is run on one permutation only.
 WIDE = 100
+#: Rows beyond which CapyMOA's learners, which take long, are not run on what is aside.
+JAVA_ROWS = 2500
 
 
 def main() -> None:
@@ -82,6 +84,8 @@ def _run_source(
     if not wanted:
         return
     X, y = source.rows(permutation)
+    if source.part == "aside" and len(y) > JAVA_ROWS:
+        wanted = [name for name in wanted if name in own_learners()]
     if permutation > 0 and X.shape[1] > WIDE:
         # Its time grows with the cube of the features.
         wanted = [name for name in wanted if name != "OnlineBayes"]
