@@ -61,8 +61,10 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         _heading("Kept aside")
         errors = _errors(aside)
         _print_errors(errors, (*OWN, *JAVA, "NoChange"))
-        whole_rows = _complete(errors, (*OWN, *JAVA))
-        charts["pooled_aside"] = _print_tests(whole_rows, (*OWN, *JAVA))
+        charts["pooled_aside"] = _print_tests(errors, OWN)
+        names = (*OWN, *JAVA)
+        if len(_complete(errors, names)) > 1:
+            charts["pooled_aside"] = _print_tests(errors, names)
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, drawing in charts.items():
