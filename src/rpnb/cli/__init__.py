@@ -14,7 +14,7 @@ from importlib import import_module
 
 from rpnb._version import __version__
 
-COMMANDS = ("run.command", "run.compare", "paper", "datasets")
+COMMANDS = ("run.command", "run.compare", "paper", "datasets", "serve")
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
