@@ -71,7 +71,8 @@ class Prediction:
     labels : list
         Predicted labels; None where the model knows no class yet.
     confidence : list of float or None
-        Probability of each predicted label, where the learner has one.
+        Probability of each predicted label, where the learner has one; for rows that
+        wait, or with `probabilities`.
     ids : list of str or None
         Ids of the rows, if they wait for their labels.
     probabilities : array of shape (n, M) or None
@@ -255,7 +256,11 @@ def _error(response: Any, request: _Request) -> ServeError:
 
 def _join_predictions(answers: list[Any]) -> Prediction:
     labels = [label for each in answers for label in each["labels"]]
-    confidence = [value for each in answers for value in each["confidence"]]
+    confidence = [
+        value
+        for each in answers
+        for value in each.get("confidence", [None] * len(each["labels"]))
+    ]
     ids = None
     if answers and "ids" in answers[0]:
         ids = [i for each in answers for i in each["ids"]]

@@ -190,10 +190,10 @@ class Api:
             raise unavailable(model.broken or "the model has no state")
         found: Predictions
         if model.warm and X.size < _INLINE_VALUES and not model.lock.locked():
-            found = model.predict(X, probabilities=probabilities)
+            found = model.predict(X, confidence=remember, probabilities=probabilities)
         else:
             found = await asyncio.to_thread(
-                model.predict, X, probabilities=probabilities
+                model.predict, X, confidence=remember, probabilities=probabilities
             )
         answer: dict[str, Any]
         if remember:
@@ -202,9 +202,10 @@ class Api:
             )
             answer = await self._writer.submit(command)
         else:
-            answer = {"labels": found.labels, "confidence": found.confidence}
+            answer = {"labels": found.labels}
             if found.probabilities is not None:
                 answer |= {
+                    "confidence": found.confidence,
                     "probabilities": found.probabilities,
                     "classes": found.classes,
                 }
@@ -212,7 +213,7 @@ class Api:
             {
                 "time": time.time(),
                 "label": answer["labels"][-1],
-                "confidence": answer["confidence"][-1],
+                "confidence": found.confidence[-1],
                 "rows": X.shape[0],
                 "id": answer["ids"][-1] if remember else None,
             }

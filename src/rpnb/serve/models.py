@@ -290,15 +290,17 @@ class ServedModel:
 
     # Predicting
 
-    def predict(self, X: FloatArray, *, probabilities: bool) -> Predictions:
-        """Predict rows; with probabilities of all classes, where there are any."""
+    def predict(
+        self, X: FloatArray, *, confidence: bool, probabilities: bool
+    ) -> Predictions:
+        """Predict rows; with probabilities, if wanted, where there are any."""
         with self.lock:
-            found = self._predict(X, probabilities=probabilities)
+            found = self._predict(X, confidence or probabilities, probabilities)
             self.predicted += X.shape[0]
         self.warm = True
         return found
 
-    def _predict(self, X: FloatArray, *, probabilities: bool) -> Predictions:
+    def _predict(self, X: FloatArray, confident: bool, whole: bool) -> Predictions:
         learner, n = self.learner, X.shape[0]
         if not learner.__sklearn_is_fitted__():
             return Predictions([None] * n, [None] * n, None, [])
@@ -306,13 +308,13 @@ class ServedModel:
         classes = learner.classes_
         confidence: list[float | None] = [None] * n
         table = None
-        if hasattr(learner, "predict_proba"):
+        if confident and hasattr(learner, "predict_proba"):
             with np.errstate(invalid="ignore"):
                 P = learner.predict_proba(X)
             if np.isfinite(P).all():
                 places = np.searchsorted(classes, labels)
                 confidence = P[np.arange(n), places].tolist()
-                table = P.tolist() if probabilities else None
+                table = P.tolist() if whole else None
         return Predictions(labels.tolist(), confidence, table, classes.tolist())
 
     # Learning

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 
-from rpnb.serve.app import make_app
+from rpnb.serve.app import Api, make_app
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError
@@ -23,7 +23,7 @@ from rpnb.serve.tokens import Tokens
 from rpnb.serve.writer import Schedule, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 log = logging.getLogger("rpnb.serve")
 
@@ -42,6 +42,7 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     schedule: Schedule = Schedule()
     log_requests: bool = False
+    make_app: "Callable[[Writer, Metrics], tuple[Any, Api]]" = make_app
 
 
 class JsonFormatter(logging.Formatter):
@@ -122,7 +123,7 @@ def run(options: Options) -> int:
         for note in writer.health.notes:
             log.warning("damage", extra={"note": note})
         metrics = Metrics(writer)
-        app, api = make_app(writer, metrics)
+        app, api = options.make_app(writer, metrics)
         guard = Guard(
             app,
             options.limits,
