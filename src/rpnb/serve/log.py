@@ -171,9 +171,14 @@ def read_events(
     events: list[LabelledEvent] = []
     rows = 0
     for number, kind, when, n, body, checksum in cursor:
-        if zlib.crc32(body) != checksum:
-            raise LogError(f"event {number} is damaged: its checksum is another")
-        events.append(_event(connection, number, kind, when, body))
+        try:
+            if zlib.crc32(body) != checksum:
+                raise LogError(f"event {number} is damaged: its checksum is another")
+            events.append(_event(connection, number, kind, when, body))
+        except LogError:
+            if events:
+                yield events
+            raise
         rows += n
         if rows >= chunk:
             yield events
