@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +83,16 @@ def serve_bare(folder: Path) -> None:
     server.run(server.Options(folder, port=0, make_app=make_bare_app))
 
 
+class Server(NamedTuple):
+    """A server that runs."""
+
+    address: str
+    pid: int
+
+
 @contextmanager
-def started(folder: Path, *, bare: bool = False) -> Iterator[str]:
-    """Start a server; yield its address."""
+def started(folder: Path, *, bare: bool = False) -> Iterator[Server]:
+    """Start a server, and stop it in the end."""
     code = "import sys; from rpnb.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "serve", str(folder), "--port", "0"]
     if bare:
@@ -101,7 +108,7 @@ def started(folder: Path, *, bare: bool = False) -> Iterator[str]:
         for line in process.stderr:
             found = json.loads(line) if line.startswith("{") else {}
             if "address" in found:
-                yield found["address"]
+                yield Server(found["address"], process.pid)
                 break
         else:
             raise RuntimeError("the server did not start")
@@ -217,10 +224,12 @@ def measure(X: NDArray[Any], y: list[Any], seconds: float) -> None:
         bare_folder, own = Path(folder, "bare"), Path(folder, "own")
         bare_folder.mkdir()
         for n in CONNECTIONS:
-            with started(bare_folder, bare=True) as address:
+            with started(bare_folder, bare=True) as server:
+                address = server.address
                 load(address, one_row(X, f"{one}/store"), n, 0.5)
                 bare = load(address, one_row(X, f"{one}/store"), n, seconds)
-            with started(own) as address, Client(address) as client:
+            with started(own) as server, Client(server.address) as client:
+                address = server.address
                 if not client.models():
                     client.create(
                         "letters",
@@ -259,8 +268,8 @@ def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int = 3) -> None:
     ratios, rates, own_rates = [], [], []
     with (
         tempfile.TemporaryDirectory() as folder,
-        started(Path(folder)) as address,
-        Client(address) as client,
+        started(Path(folder)) as server,
+        Client(server.address) as client,
     ):
         labels = np.array(y)
         for turn in range(rounds + 1):

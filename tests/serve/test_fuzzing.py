@@ -73,6 +73,6 @@ def test_no_request_is_answered_with_500(
             with suppress(Unsatisfiable):  # no wrong request can be made of it
                 send_examples(shared.address, operation, cases, answers)
     assert answers.errors == []
-    assert answers.counts[200] > 100
-    assert answers.counts[422] > 50
+    assert answers.counts[200] > 20
+    assert answers.counts[422] > 20
     assert httpx.get(f"{shared.address}/healthz").json()["status"] == "ok"

@@ -81,6 +81,7 @@ def test_models_at_a_glance(page: Any, shared: ServerProcess, model: str) -> Non
     link = page.get_by_role("link", name="garden")
     link.wait_for()
     assert page.get_by_role("status").inner_text() == "Live"
+    assert not page.get_by_label("Access token").is_visible()
     text = page.locator("#models").inner_text()
     assert "GaussianNB" in text
     assert "1,400" in text

@@ -208,5 +208,8 @@ def test_too_many_classes_and_models_are_refused() -> None:
     X = np.zeros((3, 1))
     with pytest.raises(ApiError, match="max_classes is 2"):
         group.run(Learn(name="a", X=X, labels=["x", "y", "z"], observe=False))
+    # A model of the same name that was made since the request was checked.
+    with pytest.raises(ApiError, match="no model"):
+        group.run(Learn(name="a", number=99, X=X[:1], labels=["x"], observe=False))
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (0,)
     connection.close()

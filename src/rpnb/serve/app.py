@@ -198,7 +198,12 @@ class Api:
         answer: dict[str, Any]
         if remember:
             command = Remember(
-                name=name, key=_key(request), X=X, found=found, ids=table.ids
+                name=name,
+                number=model.id,
+                key=_key(request),
+                X=X,
+                found=found,
+                ids=table.ids,
             )
             answer = await self._writer.submit(command)
         else:
@@ -225,7 +230,11 @@ class Api:
         model = self._model(name)
         table = await self._table(request, model, ("ids", "labels"))
         command = LabelRows(
-            name=name, key=_key(request), ids=table.ids or [], labels=table.labels
+            name=name,
+            number=model.id,
+            key=_key(request),
+            ids=table.ids or [],
+            labels=table.labels,
         )
         return _answer(request, await self._writer.submit(command))
 
@@ -242,6 +251,7 @@ class Api:
         table = await self._table(request, model, ("rows", "labels"))
         command = Learn(
             name=name,
+            number=model.id,
             key=_key(request),
             X=table.X,
             labels=table.labels,

@@ -118,10 +118,18 @@ class Group:
         value: dict[str, Any] = json.loads(answer)
         return value
 
-    def model(self, name: str, *, changing: bool = True) -> ServedModel:
-        """Return a model that accepts changes."""
+    def model(
+        self, name: str, number: int | None, *, changing: bool = True
+    ) -> ServedModel:
+        """Return a model that accepts changes.
+
+        With its number, it must be the very model that a request was checked against,
+        not a later one of the same name.
+        """
         model = self.created.get(name) or self.models.get(name)
         if model is None or name in self.deleted:
+            raise no_model()
+        if number is not None and model.id != number:
             raise no_model()
         if changing and model.broken is not None:
             raise unavailable(model.broken)
@@ -207,6 +215,8 @@ class Command(ABC):
 
     name: str
     """of the model"""
+    number: int | None = None
+    """of the model that the request was checked against"""
     key: str | None = None
     """of the client, for safe retries"""
     event: int | None = None
@@ -226,7 +236,7 @@ class Command(ABC):
 
     def namespace(self, group: Group) -> int:
         """Return the id of the model that the key belongs to."""
-        return group.model(self.name, changing=False).id
+        return group.model(self.name, self.number, changing=False).id
 
     @abstractmethod
     def write(self, group: Group) -> dict[str, Any] | None:
@@ -277,7 +287,7 @@ class Learn(Command):
 
     def write(self, group: Group) -> dict[str, Any] | None:
         """Append the event."""
-        model = group.model(self.name)
+        model = group.model(self.name, self.number)
         group.check_new_labels(model, self.labels)
         kind = "observe" if self.observe else "learn"
         n = len(self.labels)
@@ -309,7 +319,7 @@ class Remember(Command):
 
     def write(self, group: Group) -> dict[str, Any]:
         """Insert the rows; those that are there already keep their predictions."""
-        model = group.model(self.name)
+        model = group.model(self.name, self.number)
         labels, confidence = list(self.found.labels), list(self.found.confidence)
         table = self.found.probabilities
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
@@ -378,7 +388,7 @@ class LabelRows(Command):
 
     def write(self, group: Group) -> dict[str, Any]:
         """Append an event of those rows that were waiting."""
-        model = group.model(self.name)
+        model = group.model(self.name, self.number)
         results: list[str] = []
         rows: dict[int, tuple[Label, bytes, str, float | None]] = {}
         for each, label in zip(self.ids, self.labels, strict=True):
@@ -486,7 +496,7 @@ class Delete(Command):
 
     def write(self, group: Group) -> dict[str, Any]:
         """Delete it from all tables."""
-        model = group.model(self.name, changing=False)
+        model = group.model(self.name, self.number, changing=False)
         for table in ("events", "rows", "keys", "snapshots"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words

@@ -262,6 +262,7 @@ def check(folder: Path) -> Iterator[tuple[bool, str]]:
     """Verify the log and the snapshots in a folder: yield (sound, what was checked)."""
     connection = open_log(folder, read_only=True)
     try:
+        connection.execute("BEGIN")  # one view of it all, while a service may run
         found = connection.execute("PRAGMA integrity_check(5)").fetchall()
         for (line,) in found:
             yield line == "ok", f"database: {line}"

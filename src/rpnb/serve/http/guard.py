@@ -77,6 +77,7 @@ class Guard:
         self._app, self._limits, self._tokens = app, limits, tokens
         self._metrics, self._log_requests = metrics, log_requests
         self.in_flight = 0
+        metrics.in_flight.set_function(lambda: self.in_flight)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

@@ -130,7 +130,7 @@ function showOverview(value) {
     link.textContent = model.name;
     name.append(link);
     if (model.problem) name.append(" ", cell("span", "(problem)", "bad"));
-    return row(
+    const line = row(
       name, cell("td", model.learner), cell("td", percent(model.error), "number"),
       cell("td", percent(model.window_error), "number"),
       cell("td", percent(model.references.majority), "number"),
@@ -138,6 +138,10 @@ function showOverview(value) {
       cell("td", whole(Math.round(rate(model, value.time))), "number"),
       cell("td", whole(model.waiting), "number"), cell("td", whole(model.alarms), "number"),
     );
+    // On a narrow screen each figure stands below its name.
+    const heads = $("overview").querySelectorAll("thead th");
+    [...line.children].forEach((each, i) => { each.dataset.name = heads[i].textContent; });
+    return line;
   }));
   if (focused) {
     const link = $("models").querySelector(`a[href="${focused}"]`);
