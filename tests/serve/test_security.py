@@ -18,7 +18,7 @@ Start = Callable[..., ServerProcess]
 
 
 def test_other_machines_are_served_only_with_tokens(tmp_path: Path) -> None:
-    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):  # noqa: S104
+    for host in ("0.0.0.0", "example.org"):  # noqa: S104
         done = run_command("serve", tmp_path, "--host", host, "--port", "0")
         assert done.returncode == 2
         assert "a token file is needed" in done.stderr

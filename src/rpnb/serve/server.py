@@ -98,6 +98,8 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Begin to stop."""
         super().handle_exit(sig, frame)
+        # It would end the process by the same signal, after a stop that was graceful.
+        self._captured_signals.clear()
         self.loop.call_soon_threadsafe(self.stopping.set)
 
     async def startup(self, sockets: Any = None) -> None:
