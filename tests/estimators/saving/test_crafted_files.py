@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from estimators.saving.crafting import (
     Parts,
@@ -29,7 +28,7 @@ from rpnb.estimators.saving.schema import MOST_FEATURES
 rng = np.random.default_rng(3)
 X = rng.normal(size=(400, 3))
 y = np.array(["a", "b", "c"])[(X[:, 0] * X[:, 1] > 0) + 1 * (X[:, 2] > 1)]
-NAMES = (*learners(), "FrozenRPNB", "late", "wide")
+NAMES = (*learners(), "FrozenRPNB", "late")
 TREES: dict[str, Any] = {"n_estimators": 2, "grace_period": 20.0, "tie_threshold": 0.5}
 
 
@@ -39,9 +38,6 @@ def fitted(name: str) -> Any:
         return fitted("RPNB").compile()
     if name == "RPNB":
         return RPNBClassifier(3, random_state=0).fit(X, y)
-    if name == "wide":
-        model = PooledClassifier(n_projections=16, window=64, random_state=0)
-        return model.partial_fit(np.tile(X[:100], 11), y[:100])
     if name in ("Pooled", "late"):
         model = PooledClassifier(n_projections=16, window=64, random_state=0)
         model.set_params(delay=9 if name == "late" else 0)
@@ -162,9 +158,8 @@ def test_arrays_that_are_missing_or_too_many_are_refused(
 def test_every_member_of_the_pool_has_a_schema() -> None:
     """Another member takes an entry in rpnb.estimators.saving.pooled_schema."""
     assert list(MEMBER_SCHEMAS) == list(MEMBERS)
-    state = fitted("wide")._state
-    assert state.names == tuple(MEMBERS)
-    for name, record in zip(MEMBERS, state.states, strict=True):
+    state = fitted("Pooled")._state
+    for name, record in zip(state.names, state.states, strict=True):
         assert MEMBER_SCHEMAS[name].record is type(record)
 
 
@@ -360,24 +355,3 @@ def test_json_that_is_none_is_refused(folder: Path) -> None:
     text = b'{"format": "rpnb-model", "format_version": 2, "x": %b}'
     for value in (b"NaN", b"Infinity", b"[" * 100_000, b"1" * 5000, b"\xff", b""):
         refused("PA", parts | {"metadata.json": text % value}, folder)
-
-
-# What is saved can be loaded
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("FrozenRPNB", "wide")]
-)
-def test_whatever_was_learnt_passes_its_own_checks(name: str, folder: Path) -> None:
-    """At any time: members of the pool keep their first 256 rows otherwise."""
-    model = clone(fitted(name))
-    known = fitted(name).classes_
-    labels = known[np.arange(400) % known.shape[0]]
-    path, start = folder / "whole.rpnb", 0
-    for stop in (1, 2, 3, 7, 64, 100, 255, 256, 257, 320, 400):
-        model.partial_fit(X[start:stop], labels[start:stop], classes=known)
-        model.save(path)
-        content = path.read_bytes()
-        type(model).load(path).save(path)
-        assert path.read_bytes() == content
-        start = stop
