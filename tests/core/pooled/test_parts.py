@@ -16,7 +16,6 @@ from rpnb.core.pooled.blocks import (
     add_products,
     blank_matrix,
     cholesky,
-    multiply_rows,
     pack_row,
     padded,
     place,
@@ -25,6 +24,7 @@ from rpnb.core.pooled.blocks import (
 )
 from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+from rpnb.core.pooled.row_products import multiply_rows
 
 
 def packed(matrix: FloatArray) -> FloatArray:
