@@ -185,7 +185,8 @@ def grow_nodes(
                     slow_class, slow_count, slow_total, k, leaf, y, window_weight[at]
                 )
                 add_fast(fast_class, fast_count, fast_total, k, leaf, y)
-                remember(recent, k, leaf, number_of(at, last, R))
+            for i in range(max(0, m - RECENT_ROWS), m):
+                remember(recent, k, leaf, number_of(rows[i], last, R))
 
 
 @compiled
