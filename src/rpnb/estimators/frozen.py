@@ -14,6 +14,7 @@ from rpnb.core.bayes.polynomials import (
     make_polynomials,
 )
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.onnx_graph import write_onnx
@@ -26,6 +27,7 @@ from rpnb.estimators.saving.estimator import (
 )
 from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.scaling import apply_scale, scale_from_arrays, scale_to_arrays
 
 
 @final
@@ -73,6 +75,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
+    _scale: RunningScale | None = None
     _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -120,13 +123,23 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
-        write_onnx(path, self._state, self.classes_, self.temperature_, dtype)
+        if self._scale is not None and not self._scale.centred[0]:
+            raise ValueError(
+                "a model that has learnt sparse rows, scaled without centring, cannot "
+                "be written as an ONNX graph"
+            )
+        write_onnx(
+            path, self._state, self._scale, self.classes_, self.temperature_, dtype
+        )
 
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
-        return evaluate_polynomials(self._state, np.asarray(rows, dtype=np.float64))
+        dense = np.asarray(rows, dtype=np.float64)
+        if self._scale is not None:
+            dense = apply_scale(self._scale, dense)
+        return evaluate_polynomials(self._state, dense)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
@@ -146,10 +159,13 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             {"temperature": self.temperature_},
-            self._state._asdict(),
+            {**self._state._asdict(), **self._scale_arrays()},
             self._state_version,
         )
         write_estimator(path, saved)
+
+    def _scale_arrays(self) -> dict[str, Any]:
+        return {} if self._scale is None else scale_to_arrays(self._scale)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -179,6 +195,8 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     for name, shape in shapes.items()
                 )
             )
+            if "scale.mean" in saved.arrays:
+                frozen._scale = scale_from_arrays(saved.arrays, p)
         return frozen
 
 
@@ -211,4 +229,6 @@ def freeze(
         frozen.feature_names_in_ = names
     frozen.temperature_ = temperature
     frozen._state = forms
+    if model.scale is not None:
+        frozen._scale = copy_scale(model.scale)
     return frozen

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
 from rpnb.core.projection.record import fingerprint, make_projection
 from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.scaling import scale_from_arrays, scale_to_arrays
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -26,6 +27,8 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "eligible": state.classes.eligible,
         "seen": state.classes.seen,
     }
+    if state.scale is not None:
+        arrays |= scale_to_arrays(state.scale)
     return metadata, arrays
 
 
@@ -55,5 +58,7 @@ def model_from_arrays(
             "with: the file is damaged, or from a version of rpnb that draws them "
             "otherwise"
         )
+    if state.scale is not None:
+        state.scale = scale_from_arrays(arrays, recipe.features.shape[0])
     refresh_all(state)
     return state

@@ -1,0 +1,6 @@
+"""Scaling along a stream: each row by the rows before it."""
+
+from rpnb.preprocessing.pipeline import StreamPipeline, make_stream_pipeline
+from rpnb.preprocessing.scaler import RunningScaler
+
+__all__ = ["RunningScaler", "StreamPipeline", "make_stream_pipeline"]
