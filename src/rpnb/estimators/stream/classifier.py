@@ -230,6 +230,19 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             self._set_classes(classes)
         self._state = state
 
+    # For adapters to other libraries
+
+    def _initialise(self, p: int, classes: LabelArray) -> None:
+        """Make the state for p features and these classes, all active, before any row.
+
+        For libraries that may ask for a prediction before the first row is learnt.
+        """
+        state = self._new_state(p, classes, np.arange(classes.shape[0]))
+        self._record_parameters()
+        self._set_classes(classes)
+        self.n_features_in_ = p
+        self._state = state
+
     # Predicting
 
     def predict(self, X: Any) -> LabelArray:

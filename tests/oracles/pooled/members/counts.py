@@ -58,18 +58,19 @@ class Neighbours:
 
 
 class Transitions:
-    """T: which class follows which."""
+    """T: which class follows which, `delay` + 1 rows later."""
 
-    def __init__(self, M: int) -> None:
-        self.n, self.pairs, self.last = np.zeros(M), np.zeros((M, M)), -1
+    def __init__(self, M: int, delay: int = 0) -> None:
+        self.n, self.pairs, self.delay = np.zeros(M), np.zeros((M, M)), delay
+        self.labels: list[int] = []
 
     def score(self, active: FloatArray) -> FloatArray:
         frequency = (self.n + 0.5) / (self.n.sum() + active.sum() / 2)
-        after = self.pairs[self.last] if self.last >= 0 else 0.0
+        after = self.pairs[self.labels[-1]] if self.labels else 0.0
         return np.log(after + 2 * frequency)
 
     def learn(self, y: int, weight: float) -> None:
-        if self.last >= 0:
-            self.pairs[self.last, y] += weight
+        if len(self.labels) > self.delay:
+            self.pairs[self.labels[-1 - self.delay], y] += weight
         self.n[y] += weight
-        self.last = y
+        self.labels.append(y)
