@@ -185,8 +185,8 @@ class PooledClassifier(_SchemaClassifier):
         Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
         for p attributes.
     delay : int, default=0
-        How late labels come: rows predicted between the prediction of a row and the
-        moment at which its label is learnt.
+        How late labels come, in rows: that of a row is learnt before the row `delay`
+        rows later is predicted.
     random_seed : int, default=1
         Seed of the projections and trees.
 

@@ -265,8 +265,8 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
         Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
         for p features.
     delay : int, default=0
-        How late labels come: rows predicted between the prediction of a row and the
-        moment at which its label is learnt.
+        How late labels come, in rows: that of a row is learnt before the row `delay`
+        rows later is predicted.
     seed : int or None, default=None
         Seed of the projections and trees.
 

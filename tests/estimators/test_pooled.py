@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.member import same_state
 from rpnb.estimators.pooled import _arrays
 from rpnb.estimators.saving.files import ModelFileError
@@ -318,6 +319,19 @@ def test_a_feature_that_moves_or_changes_units_is_followed() -> None:
     for moved in (shifted, units, shrunk):
         error = np.mean(small().predict_then_learn(moved, y)[2400:] != y[2400:])
         assert error < still + 0.03
+
+
+def test_features_that_say_something_are_found_among_many() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1500, 200))
+    # No two of these features separate the classes by a line.
+    y = ((X[:, 7] > 0.3) ^ (X[:, 50] > 0.3)).astype(np.int64)
+    whole = small().partial_fit(X, y)
+    without = [name for name in MEMBERS if name != "selected_neighbours"]
+    rest = small(members=without).partial_fit(X, y)
+    errors = whole.member_errors_
+    assert errors["pool"] < 0.8 * rest.member_errors_["pool"]
+    assert min(errors, key=lambda name: errors[name]) in ("selected_neighbours", "pool")
 
 
 def test_weights_and_errors_have_names() -> None:

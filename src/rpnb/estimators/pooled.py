@@ -55,6 +55,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
       rectified random projections of the row;
     - ``binned_bayes``: naive Bayes on features cut into 16 bins;
     - ``neighbours``: the 10 nearest of the last 500 rows;
+    - ``selected_neighbours``, where rows have more than 32 features: the 10 nearest of
+      the last 1,000 rows by the features that say most about the class;
     - ``fading_covariance``: linear discriminants that remember about 300 rows;
     - ``window_forest``: 16 trees grown from recent rows, of which the worst is replaced
       again and again; with slow and with fast counts in the leaves;
@@ -76,10 +78,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         Rows that window_forest keeps at most. None is min(4000, max(256, 2¹⁹/p)) for p
         features.
     delay : int, default=0
-        How late labels come: the number of rows that are predicted between the
-        prediction of a row and the moment at which its label is learnt. Predictions
-        then trust members that live on the latest labels as much as they deserve. With
-        a delay time and memory are about twice as large.
+        How late labels come, in rows and as in `rpnb.evaluate.prequential`: that of a
+        row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
+        no delay. Predictions then trust members that live on the latest labels as much
+        as they deserve. With a delay time and memory are about twice as large.
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -133,8 +135,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     Where labels come late, say so by `delay`: a second set of members then learns each
     row that much later, and the pool learns its weights from their scores, which are
     those that predictions were made of. Without it, members that live on the latest
-    labels (transitions, neighbours, window_forest) get more weight than they deserve.
-    `n_seen_`, `member_errors_` and everything else count labelled rows as they come.
+    labels (transitions, window_forest, neighbours of both kinds) get more weight than
+    they deserve. `n_seen_`, `member_errors_` and everything else count labelled rows as
+    they come.
 
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
     smaller than any number, and to all others it is the mean of the feature. Infinities
@@ -195,10 +198,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         window = 0
         if self.window is not None:
             window = check_integer("window", self.window, 16)
-        delay = check_integer("delay", self.delay, 0)
+        # Rows that are predicted between a row and the arrival of its label.
+        between = max(check_integer("delay", self.delay, 0) - 1, 0)
         check_jobs(self.n_jobs)
         names = self._member_names()
-        return new_model(names, p, D, window, active, seed, delay)
+        return new_model(names, p, D, window, active, seed, between)
 
     def _member_names(self) -> tuple[str, ...]:
         if isinstance(self.members, str):
@@ -361,9 +365,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         scale rows alike. Of members whose statistics are sums, the result is that of
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
-        (neighbours), the better trees of both (window_forest), what both have left
-        (fading_covariance), weights by curvature (the pool). Models with a `delay`
-        cannot be merged.
+        (neighbours of both kinds), the better trees of both (window_forest), what both
+        have left (fading_covariance), weights by curvature (the pool). Models with a
+        `delay` cannot be merged.
 
         Parameters
         ----------
@@ -402,8 +406,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         mine, its = self._state, model._state
         if its.late is not None:
             raise ValueError(
-                f"{name} has delay={its.shape.delay}: only models without a delay can "
-                "be merged"
+                f"{name} has delay={its.shape.delay + 1}: only models without a delay "
+                "can be merged"
             )
         if (mine.names, mine.shape, mine.seed) != (its.names, its.shape, its.seed):
             raise ValueError(

@@ -44,6 +44,7 @@ from rpnb.core.pooled.members import (
     class_covariance,
     fading_covariance,
     neighbours,
+    selected_neighbours,
     shared_covariance,
     transitions,
     window_forest,
@@ -57,12 +58,13 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "shared_covariance": shared_covariance,
     "binned_bayes": binned_bayes,
     "neighbours": neighbours,
+    "selected_neighbours": selected_neighbours,
     "fading_covariance": fading_covariance,
     "window_forest": window_forest,
     "transitions": transitions,
 }
 # Members whose weight is 0 until they prove useful.
-_LATE_STARTERS = ("transitions",)
+_LATE_STARTERS = ("transitions", "selected_neighbours")
 # Rows handled at once.
 _CHUNK = 256
 
@@ -144,6 +146,9 @@ def new_model(
         window=window,
         delay=delay,
     )
+    if p <= selected_neighbours.MANY_FEATURES and len(names) > 1:
+        # Of so few features none has to be selected.
+        names = [name for name in names if name != "selected_neighbours"]
     states = [MEMBERS[name].begin(shape, active, seed) for name in names]
     outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
     waiting = np.array([output in _LATE_STARTERS for output in outputs])
