@@ -14,7 +14,26 @@ from importlib import import_module
 
 from rpnb._version import __version__
 
-COMMANDS = ("run.command", "run.compare", "paper", "datasets")
+#: By name: the module, and what the list of commands says. A command's module is
+#: imported when the command is called, so that the others, and --help, take no time.
+COMMANDS = {
+    "run": (
+        "run.command",
+        "learn from a file, predicting each row before learning it",
+    ),
+    "compare": (
+        "run.compare",
+        "compare learners on a file or dataset, in one pass",
+    ),
+    "paper": (
+        "paper",
+        "run the paper's evaluation and compare it with the printed values",
+    ),
+    "datasets": (
+        "datasets",
+        "list the paper's datasets, and where their rows come from",
+    ),
+}
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
@@ -38,7 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             # Characters that a terminal lacks, such as arrows, become question marks.
             stream.reconfigure(errors="replace")
-    return execute(_parser(), argv)
+    words = sys.argv[1:] if argv is None else argv
+    return execute(_parser(words), argv)
 
 
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
@@ -66,13 +86,18 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of these arguments, or of all that there may be."""
     parser = argparse.ArgumentParser(
         prog="rpnb",
         description="Online classification by random projections and naive Bayes.",
     )
     parser.add_argument("--version", action="version", version=f"rpnb {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        import_module(f"{__name__}.{name}").add_parser(commands)
+    called = None if words is None else next((w for w in words if w[:1] != "-"), "")
+    for name, (module, summary) in COMMANDS.items():
+        if called in (None, name):
+            import_module(f"{__name__}.{module}").add_parser(commands)
+        else:
+            commands.add_parser(name, help=summary)
     return parser

@@ -165,6 +165,11 @@ default="log_sum"
     """
 
     _accepts_sparse = True
+
+    @property
+    def _sensitive_to_scale(self) -> bool:  # type: ignore[override]
+        return self.scale is None
+
     _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     def __init__(

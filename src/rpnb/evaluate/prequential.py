@@ -19,6 +19,7 @@ from rpnb.evaluate.drivers.selection import (
     has_probabilities,
     is_native,
     is_river,
+    learner_of,
     named,
 )
 from rpnb.evaluate.evaluation import Evaluation, Participant
@@ -68,7 +69,8 @@ def prequential(
     Parameters
     ----------
     models : learner, or mapping from name to learner
-        Learners of rpnb, scikit-learn estimators with `partial_fit`, River classifiers.
+        Learners of rpnb, scikit-learn estimators with `partial_fit`, its pipelines of
+        steps that all have it, River classifiers.
         They are not changed: copies are evaluated, and returned in
         `result.models`. A learner that has seen data resumes from there.
     stream : array-like of shape (n, p), or iterable
@@ -193,7 +195,7 @@ def prequential(
     )
     return PrequentialResult(
         courses={each.name: learner_result(each) for each in participants},
-        models={name: drivers[name].model for name in given},
+        models={name: learner_of(drivers[name]) for name in given},
         rows=evaluation.rows,
         classes=labels.labels,
         metrics=names,

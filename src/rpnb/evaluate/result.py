@@ -273,6 +273,10 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+    scaled: tuple[str, ...] = ()
+    """learners whose rows are scaled along the stream"""
+    advice: tuple[str, ...] = ()
+    """what may be wrong, and what to try"""
 
 
 def _pyplot() -> Any:

@@ -104,6 +104,12 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         "before; missing categories are one more category (default: refuse)",
     )
     group.add_argument(
+        "--scale",
+        action="store_true",
+        help="scale each row by the mean and deviation of the rows before it, for all "
+        "learners but Pooled, which does so itself",
+    )
+    group.add_argument(
         "--shuffle",
         type=natural,
         metavar="SEED",
