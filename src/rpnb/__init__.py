@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__"]
 
-# Imported when they are first used: `rpnb --version` needs neither Numba nor
-# scikit-learn.
+# Imported on first use: the command line starts without them.
 _MODULES = {
     "FrozenRPNB": "rpnb.estimators.frozen",
     "PooledClassifier": "rpnb.estimators.pooled",
@@ -24,7 +23,8 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    value = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
     return value
 
 

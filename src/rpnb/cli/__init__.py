@@ -8,9 +8,14 @@ import are imported there.
 import argparse
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from types import FrameType
+from typing import NoReturn
 
 from rpnb._version import __version__
 
@@ -25,6 +30,14 @@ COMMANDS = {
         "run.compare",
         "compare learners on a file or dataset, in one pass",
     ),
+    "predict": (
+        "predict",
+        "predict the labels of a file's rows by a saved model",
+    ),
+    "learners": (
+        "catalogue",
+        "list the learners, their parameters, and when to take which",
+    ),
     "paper": (
         "paper",
         "run the paper's evaluation and compare it with the printed values",
@@ -32,6 +45,18 @@ COMMANDS = {
     "datasets": (
         "datasets",
         "list the paper's datasets, and where their rows come from",
+    ),
+    "serve": (
+        "serve",
+        "answer predictions over HTTP, and learn when labels come",
+    ),
+    "warmup": (
+        "warmup",
+        "compile the learners' code, so that the first run does not wait",
+    ),
+    "completion": (
+        "completion",
+        "print a script for the completion of commands by bash, zsh or fish",
     ),
 }
 
@@ -53,12 +78,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         The arguments; by default those of the process.
     """
+    if argv is None:
+        # A process of its own: until there is something to lose, Ctrl-C ends it at
+        # once. Raised as an exception it might be lost in the middle of an import.
+        signal.signal(signal.SIGINT, _leave)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Characters that a terminal lacks, such as arrows, become question marks.
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if argv is None else argv
     return execute(_parser(words), argv)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End the process: what Ctrl-C does."""
+    with suppress(OSError):
+        start = b"\n" if os.isatty(2) else b""
+        os.write(2, start + b"rpnb: stopped by Ctrl-C\n")
+    os._exit(INTERRUPTED)
+
+
+def interrupts_raise() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt: for commands that have files to close."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
@@ -74,16 +117,35 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return BAD_INPUT
+        return _failed(f"{name}: {error}")
     except KeyboardInterrupt:
-        sys.stderr.write("\n")
+        _failed(f"{name}: stopped by Ctrl-C")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 1
+    except MemoryError as error:
+        return _failed(f"{name}: there is not enough memory: {error}")
+    except OSError as error:
+        _discard_output()
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{name}: {where}{error.strerror or error}")
     return code
+
+
+def _failed(message: str) -> int:
+    """Write a line on what went wrong; return the exit code."""
+    with suppress(OSError):
+        start = "\n" if message.endswith("Ctrl-C") and sys.stderr.isatty() else ""
+        sys.stderr.write(f"{start}{message}\n")
+    return BAD_INPUT
+
+
+def _discard_output() -> None:
+    """Let what is still to be written to the standard output go nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:

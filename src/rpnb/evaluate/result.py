@@ -277,6 +277,14 @@ class RunFacts:
     """learners whose rows are scaled along the stream"""
     advice: tuple[str, ...] = ()
     """what may be wrong, and what to try"""
+    numbers: tuple[str, ...] = ()
+    """columns taken as numbers"""
+    categories: Mapping[str, int] = field(default_factory=dict)
+    """columns taken as categories, and how many values each has"""
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """columns left out, and why"""
+    notes: tuple[str, ...] = ()
+    """what a user should know of how the rows were read"""
 
 
 def _pyplot() -> Any:
