@@ -22,9 +22,10 @@ def readiness(kernel: Any) -> Readiness:
 
     A kernel that is compiled, or on disk, for some types is taken to be so for all.
     """
-    if not is_jitted(kernel) or kernel.signatures:
+    dispatcher: Any = kernel
+    if not is_jitted(kernel) or dispatcher.signatures:
         return "ready"
-    files = getattr(kernel._cache, "_cache_file", None)
+    files = getattr(dispatcher._cache, "_cache_file", None)
     if files is not None and files._load_index():
         return "on disk"
     return "to be compiled"
