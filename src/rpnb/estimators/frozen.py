@@ -1,5 +1,6 @@
 """FrozenRPNB: a learnt model as one polynomial of degree two per class."""
 
+from collections.abc import Collection
 from os import PathLike
 from typing import Any, Literal, Self, final
 
@@ -25,9 +26,20 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
-from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.saving.migrations import migrate
-from rpnb.estimators.scaling import apply_scale, scale_from_arrays, scale_to_arrays
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    ValueSchema,
+    check_arrays,
+    check_values,
+    reals,
+)
+from rpnb.estimators.scaling import (
+    apply_scale,
+    scale_from_arrays,
+    scale_schema,
+    scale_to_arrays,
+)
 
 
 @final
@@ -146,8 +158,11 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the classifier to a file of arrays and JSON, whole or not at all."""
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the classifier to a file of arrays and JSON, whole or not at all.
+
+        With a key, a secret of at least 16 bytes, the file is signed.
+        """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 "This FrozenRPNB instance has nothing to save: it is not fitted yet."
@@ -158,19 +173,25 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            {"temperature": self.temperature_},
+            {
+                "temperature": self.temperature_,
+                **({} if self._scale is None else {"scaled": True}),
+            },
             {**self._state._asdict(), **self._scale_arrays()},
             self._state_version,
         )
-        write_estimator(path, saved)
+        write_estimator(path, saved, key=key)
 
     def _scale_arrays(self) -> dict[str, Any]:
         return {} if self._scale is None else scale_to_arrays(self._scale)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a classifier that `save` wrote; it behaves as the saved one."""
-        saved = read_estimator(path, cls.__name__)
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
+        """Read a classifier that `save` wrote; it behaves as the saved one.
+
+        With a key, files that were not signed with it are refused.
+        """
+        saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
             frozen = cls(**saved.parameters)
@@ -178,26 +199,39 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             frozen.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 frozen.feature_names_in_ = saved.feature_names
+            schema = cls._state_schema(saved)
+            check_values(saved.state, schema)
             frozen.temperature_ = float(saved.state["temperature"])
-            if not frozen.temperature_ > 0.0:
-                raise ModelFileError(
-                    "the model file is damaged: its temperature is not above 0"
-                )
-            M, p = saved.classes.shape[0], saved.n_features
-            shapes = {
-                "origin": (p,),
-                "factors": (M, p * (p + 3) // 2),
-                "constant": (M,),
-            }
-            frozen._state = ClassPolynomials(
-                *(
-                    checked_array(saved.arrays, name, np.float64, shape)
-                    for name, shape in shapes.items()
-                )
-            )
-            if "scale.mean" in saved.arrays:
-                frozen._scale = scale_from_arrays(saved.arrays, p)
+            arrays = check_arrays(saved.arrays, schema)
+            names = ClassPolynomials._fields
+            frozen._state = ClassPolynomials(*(arrays[name] for name in names))
+            if "scaled" in saved.state:
+                frozen._scale = scale_from_arrays(arrays)
         return frozen
+
+    @classmethod
+    def _state_schema(cls, saved: SavedEstimator) -> StateSchema:
+        """Return what a model file of as many classes and features must hold."""
+        M, p = saved.classes.shape[0], saved.n_features
+        arrays = {
+            "origin": reals(p),
+            "factors": reals(M, p * (p + 3) // 2),
+            "constant": reals(M),
+        }
+        smallest = np.finfo(np.float64).tiny
+        temperature = ValueSchema(float, smallest, np.finfo(np.float64).max)
+        values = {"temperature": temperature}
+        if "scaled" in saved.state:
+            arrays |= scale_schema(p)
+            values["scaled"] = ValueSchema(bool)
+        return StateSchema(arrays, values)
+
+    @classmethod
+    def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
+        """Return the arrays that a file of this version must have."""
+        if saved.state_version < cls._state_version:
+            return None
+        return cls._state_schema(migrate(saved, cls._state_version)).arrays.keys()
 
 
 def freeze(

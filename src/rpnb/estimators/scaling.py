@@ -11,11 +11,10 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import as_rows
 from rpnb.core.kernels.running_scale import (
     RunningScale,
-    new_scale,
     scale_rows,
     scale_sparse_rows,
 )
-from rpnb.estimators.saving.files import checked_array
+from rpnb.estimators.saving.schema import ArraySchema, counts, flags, reals
 
 #: Deviations beyond which scaled values are clipped, where nothing else is said.
 CLIP: Final = 3.0
@@ -62,11 +61,25 @@ def scale_to_arrays(scale: RunningScale) -> dict[str, NDArray[Any]]:
     return {f"scale.{name}": array for name, array in scale._asdict().items()}
 
 
-def scale_from_arrays(arrays: Mapping[str, NDArray[Any]], p: int) -> RunningScale:
-    """Return the scale that `scale_to_arrays` made arrays of."""
-    template = new_scale(p, centred=True)
-    held = {
-        name: checked_array(arrays, f"scale.{name}", array.dtype.type, array.shape)
-        for name, array in template._asdict().items()
+def scale_schema(p: int) -> dict[str, ArraySchema]:
+    """Return what the arrays of a scale of p features must be."""
+    return {
+        "scale.mean": reals(p),
+        # Squares of large values, times large weights, are beyond double precision.
+        "scale.scatter": reals(p, low=0.0, infinite=True),
+        "scale.missing": reals(p, low=0.0),
+        "scale.weight": reals(1, low=0.0),
+        "scale.seen": counts(1),
+        "scale.centred": flags(1),
     }
-    return template._replace(**held)
+
+
+def scale_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunningScale:
+    """Return the scale that `scale_to_arrays` made arrays of."""
+    start = "scale."
+    held: dict[str, Any] = {
+        name.removeprefix(start): array
+        for name, array in arrays.items()
+        if name.startswith(start)
+    }
+    return RunningScale(**held)

@@ -1,6 +1,6 @@
 """StreamPipeline: rows are scaled along the stream, then learnt."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
@@ -19,15 +19,23 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.registry import find_learner
-from rpnb.estimators.saving.estimator import SavedEstimator
-from rpnb.estimators.saving.migrations import migrate
-from rpnb.estimators.scaling import apply_scale, scale_from_arrays, scale_to_arrays
+from rpnb.estimators.saving.schema import StateSchema, ValueSchema
+from rpnb.estimators.scaling import (
+    apply_scale,
+    scale_from_arrays,
+    scale_schema,
+    scale_to_arrays,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
 
 # Rows that are scaled at once.
 _BLOCK_ROWS = 4096
+# Names in model files: of what belongs to the learner, and of its state's version.
+_PREFIX = "learner."
+_VERSION = "learner_state_version"
 
 
 @dataclass(slots=True)
@@ -315,49 +323,59 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         found = find_learner(given["estimator"])
         if found is None:
             raise ValueError(f"there is no learner {given['estimator']!r}")
-        held = found.estimator._parameters_from_json(given["parameters"])
         return {
-            "scaler": RunningScaler(**parameters["scaler"]),
-            "learner": found.estimator(**held),
+            "scaler": RunningScaler.from_json(parameters["scaler"]),
+            "learner": found.estimator._from_saved_parameters(given["parameters"]),
         }
 
     def _export_state(
         self, state: PipelineState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, arrays = state.learner._export_state(state.inner)
-        held = {f"learner.{name}": array for name, array in arrays.items()}
-        version = state.learner._state_version
         return (
-            {"learner": metadata, "learner_state_version": version},
-            {**scale_to_arrays(state.scale), **held},
+            {
+                _VERSION: state.learner._state_version,
+                **{_PREFIX + name: value for name, value in metadata.items()},
+            },
+            {
+                **scale_to_arrays(state.scale),
+                **{_PREFIX + name: array for name, array in arrays.items()},
+            },
+        )
+
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        # A learner whose state gets another version is migrated with the pipeline's.
+        version = self.learner._state_version
+        inner = self.learner._state_schema(
+            _of_learner(state), _of_learner(shapes), M, p
+        )
+        values = {_PREFIX + name: rule for name, rule in inner.values.items()}
+        arrays = {_PREFIX + name: rule for name, rule in inner.arrays.items()}
+        return StateSchema(
+            {**scale_schema(p), **arrays},
+            {_VERSION: ValueSchema(int, version, version), **values},
         )
 
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PipelineState:
         learner: StreamClassifier[Any] = clone(self.learner)
-        start = "learner."
-        saved = migrate(
-            SavedEstimator(
-                type(learner).__name__,
-                {},
-                self.classes_,
-                p,
-                None,
-                metadata["learner"],
-                {
-                    name.removeprefix(start): array
-                    for name, array in arrays.items()
-                    if name.startswith(start)
-                },
-                int(metadata["learner_state_version"]),
-            ),
-            learner._state_version,
-        )
         learner._set_classes(self.classes_)
-        inner = learner._import_state(saved.state, dict(saved.arrays), M, p)
-        scale = scale_from_arrays(arrays, p)
+        learner.n_features_in_ = p
+        inner = learner._import_state(_of_learner(metadata), _of_learner(arrays), M, p)
+        scale = scale_from_arrays(arrays)
         return PipelineState(clone(self.scaler), clone(learner), scale, inner)
+
+
+def _of_learner(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what belongs to the learner, by the names that it has there."""
+    return {
+        name.removeprefix(_PREFIX): value
+        for name, value in held.items()
+        if name.startswith(_PREFIX)
+    }
 
 
 def make_stream_pipeline(scaler: Any, learner: Any) -> StreamPipeline:

@@ -1,5 +1,6 @@
 """RunningScaler: mean and deviation of the features, kept along a stream."""
 
+from collections.abc import Collection
 from os import PathLike
 from typing import Any, Self, final
 
@@ -21,16 +22,19 @@ from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
+    check_parameters,
     read_estimator,
     report_damage,
     write_estimator,
 )
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
 from rpnb.estimators.scaling import (
     CLIP,
     apply_scale,
     learn_scale,
     scale_from_arrays,
+    scale_schema,
     scale_to_arrays,
 )
 
@@ -248,8 +252,11 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the scaler to a file of arrays and JSON, whole or not at all."""
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the scaler to a file of arrays and JSON, whole or not at all.
+
+        With a key of at least 16 bytes, the file is signed.
+        """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("This RunningScaler instance has nothing to save.")
         saved = SavedEstimator(
@@ -262,7 +269,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             scale_to_arrays(self._state),
             self._state_version,
         )
-        write_estimator(path, saved)
+        write_estimator(path, saved, key=key)
 
     def parameters_to_json(self) -> dict[str, Any]:
         """Return the parameters as JSON has them."""
@@ -270,16 +277,33 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         return {"center": bool(self.center), "clip": clip}
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a scaler that `save` wrote; it behaves as the saved one, to the bit."""
-        saved = read_estimator(path, cls.__name__)
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
+        """Read a scaler that `save` wrote; it behaves as the saved one, to the bit.
+
+        With a key, files that were not signed with it are refused.
+        """
+        saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
-            scaler = cls(**saved.parameters)
+            scaler = cls.from_json(saved.parameters)
             scaler.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 scaler.feature_names_in_ = saved.feature_names
-            scaler._state = scale_from_arrays(saved.arrays, saved.n_features)
+            schema = StateSchema(scale_schema(saved.n_features))
+            check_values(saved.state, schema)
+            scaler._state = scale_from_arrays(check_arrays(saved.arrays, schema))
+        return scaler
+
+    @classmethod
+    def _array_names(cls, saved: SavedEstimator) -> Collection[str]:
+        return scale_schema(saved.n_features).keys()
+
+    @classmethod
+    def from_json(cls, parameters: dict[str, Any]) -> Self:
+        """Return a scaler that has seen nothing, with the parameters of a file."""
+        check_parameters(parameters, cls._get_param_names())
+        scaler = cls(**parameters)
+        scaler._clip()
         return scaler
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
