@@ -262,7 +262,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         saved = SavedEstimator(
             type(self).__name__,
             self.parameters_to_json(),
-            np.zeros(0, np.int64),
+            np.zeros(1, np.int64),  # files have classes, of which a scaler has none
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             {},
