@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 120.0
+TIMEOUT = 300.0
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RPNB_JOURNEYS") or os.name != "posix",
@@ -177,7 +177,7 @@ def test_the_index_of_pandas(rpnb: Run, tmp_path: Path) -> None:
 
 def test_text_columns(rpnb: Run, tmp_path: Path) -> None:
     lines = [f"{a},{b},note no. {i},{c}" for i, (a, b, c) in enumerate(rows())]
-    (tmp_path / "notes.csv").write_text("\n".join(["size,word,note,label", *lines]))
+    (tmp_path / "notes.csv").write_text("\n".join(["size,word,note,label", *lines, ""]))
     refused = rpnb("run", "notes.csv", "--target", "label", *PA, code=2)
     assert "column note: 120 different values" in refused.stderr
     words = ("run", "notes.csv", "--target", "label", "--model", "PA", "--drop", "note")
