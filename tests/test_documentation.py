@@ -65,7 +65,8 @@ def resolve(name: str) -> Any:
             break
     else:
         raise AssertionError(name)
-    if parts[:2] == ["rpnb", "capymoa"]:  # it cannot be imported without CapyMOA
+    # They cannot be imported without the packages of an extra.
+    if parts[:2] in (["rpnb", "capymoa"], ["rpnb", "client"]):
         source = path.with_suffix(".py").read_text()
         assert all(re.search(rf"^class {each}\b", source, re.M) for each in parts[end:])
         return source

@@ -46,6 +46,10 @@ COMMANDS = {
         "datasets",
         "list the paper's datasets, and where their rows come from",
     ),
+    "serve": (
+        "serve",
+        "answer predictions over HTTP, and learn when labels come",
+    ),
     "warmup": (
         "warmup",
         "compile the learners' code, so that the first run does not wait",
