@@ -27,11 +27,18 @@ from rpnb.estimators.empty_model import (
     UPDATES,
     check_changeable_parameters,
     empty_model,
+    ensemble_size,
 )
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions, log_posteriors
-from rpnb.estimators.saving.model_parts import model_from_arrays, model_to_arrays
+from rpnb.estimators.saving.model_parts import (
+    model_from_arrays,
+    model_schema,
+    model_to_arrays,
+)
+from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _ONE = np.ones(1)
@@ -422,10 +429,16 @@ default="log_sum"
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return model_to_arrays(state)
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        return model_schema(*ensemble_size(self, p), M)
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> Model:
-        state = model_from_arrays(empty_model(self, p), metadata, arrays, M)
+        template = empty_model(self, p, metadata["seed"])
+        state = model_from_arrays(template, metadata, arrays, M)
         set_class_prior(state, self.class_prior, self.classes_)
         return state
 

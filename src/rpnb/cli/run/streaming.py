@@ -5,7 +5,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -80,20 +81,43 @@ def _learners(
     return load_model(arguments.load)
 
 
+@contextmanager
+def resuming(path: Path) -> Iterator[None]:
+    """Turn errors that a damaged state of an encoder leads to into a message."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"{path} is damaged: it does not say how labels and categories were read "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
 def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Return the encoder's state and the learner, by name, of a saved model."""
-    from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
+    from rpnb.estimators.saving.files import (
+        ModelFileError,
+        read_attached,
+        read_metadata,
+    )
 
     try:
-        name = str(read_model(path)[0].get("estimator"))
+        name = str(read_metadata(path).get("estimator"))
         state = read_attached(path, _ENCODER)
         model = class_of(name).load(path)
     except (ModelFileError, OSError) as error:
         raise CommandError(f"{path} cannot be loaded: {error}") from error
-    if state is None:
+    if not isinstance(state, dict):
         raise CommandError(
             f"{path} does not say how labels and categories were read: it was not "
             "written by rpnb run --save"
+        )
+    if state.get("features", model.n_features_in_) != model.n_features_in_:
+        raise CommandError(
+            f"{path} is damaged: it is of rows with {state['features']!r} features, "
+            f"and its model of rows with {model.n_features_in_}"
         )
     return state, {ALIASES.get(name, name): model}
 
@@ -121,7 +145,10 @@ def _open(
         max_categories=arguments.max_categories,
         **file_options(arguments),
     )
-    return LabelledFile(path, options, arguments.format, state)
+    if state is None:
+        return LabelledFile(path, options, arguments.format)
+    with resuming(arguments.load):
+        return LabelledFile(path, options, arguments.format, state)
 
 
 def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -352,15 +379,15 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
-            from rpnb.estimators.saving.files import attach_json
+            from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
-            path = self._outputs.reserve(self._arguments.save)
+            file = self._outputs.open_bytes(self._arguments.save)
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
+            attached = {_ENCODER: encoder.to_json(self._position)}
             with writing(self._arguments.save):
-                model.save(path)
-                attach_json(path, _ENCODER, encoder.to_json(self._position))
+                write_estimator(file, model._as_saved(), attached=attached)
         if self._arguments.report:
             from rpnb.report.stream import stream_page
 
