@@ -363,6 +363,12 @@ class ServedModel:
                 self.kind = type(event.labels[0])
         return answers
 
+    def become(self, other: "ServedModel") -> None:
+        """Take over the state of another model, which is not used any more."""
+        with self.lock:
+            self.learner, self.scores = other.learner, other.scores
+            self.applied, self.known, self.kind = other.applied, other.known, other.kind
+
     # Files
 
     def to_bytes(self, *, names: bool = False) -> bytes | None:
