@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("pooled_evidence.jsonl"))
     parser.add_argument("--figures", type=Path, help="where charts are written")
     parser.add_argument("--parts", nargs="*", help="only these")
+    parser.add_argument("--names", nargs="*", help="only these datasets and streams")
     parser.add_argument("--learners", nargs="*", help="only these")
     parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
     options = parser.parse_args()
@@ -58,6 +59,8 @@ def run(options: argparse.Namespace) -> None:
     for permutation in range(options.permutations):
         for source in found:
             if options.parts and source.part not in options.parts:
+                continue
+            if options.names and source.name not in options.names:
                 continue
             if permutation > 0 and source.part != "permutations":
                 continue

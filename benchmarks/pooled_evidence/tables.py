@@ -62,9 +62,9 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         errors = _errors(aside)
         _print_errors(errors, (*OWN, *JAVA, "NoChange"))
         charts["pooled_aside"] = _print_tests(errors, OWN)
-        names = (*OWN, *JAVA)
-        if len(_complete(errors, names)) > 1:
-            charts["pooled_aside"] = _print_tests(errors, names)
+        everyone = (*OWN, *JAVA)
+        if len(_complete(errors, everyone)) > 1:
+            charts["pooled_aside"] = _print_tests(errors, everyone)
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, drawing in charts.items():

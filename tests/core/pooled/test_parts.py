@@ -127,6 +127,8 @@ def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     V[:] = 7.0
     discriminants(np.zeros(1), B, A, 16, V, offset)
     assert (V == 7.0).all()  # of no rows nothing is made
+    discriminants(count, B, np.full_like(A, np.nan), 16, V, offset)
+    assert (V == 7.0).all()  # and nothing of what no ridge can mend
 
 
 # Features
