@@ -16,7 +16,6 @@ from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.class_prior import (
     prior_from_json,
@@ -30,9 +29,14 @@ from rpnb.estimators.empty_model import (
 )
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
-from rpnb.estimators.posteriors import decisions, log_posteriors
+from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.saving.model_parts import model_from_arrays, model_to_arrays
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.probabilities import (
+    fixed_temperature,
+    log_probabilities,
+    start_calibration,
+)
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
@@ -88,10 +92,15 @@ default="log_sum"
         sorted classes, fixes it; a class without a probability is then refused.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    temperature : float or None, default=None
-        What scores are divided by before `predict_proba` normalises them, for
-        "log_sum" and "product". None is K: the members see the same observation, so
-        their evidence is averaged, not added up. No label depends on it.
+    temperature : "auto", float or None, default="auto"
+        How scores become probabilities, for "log_sum" and "product"; no label depends
+        on it. "auto" learns it along the stream: `predict_proba` is a mixture of
+        temperatures, weighted by how well each has predicted the rows so far. The first
+        1024 rows and then one in four are used, each with the model before it was
+        learnt; row weights do not matter. A number divides scores before they are
+        normalised. None is K: the members see the same observation, so their evidence
+        is averaged, not added up. Changing it from "auto" ends and forgets what was
+        learnt about probabilities, with the next rows learnt.
     n_jobs : int or None, default=None
         Threads for many rows at once. `predict`, `predict_proba`, `predict_log_proba`
         and `decision_function` share out the rows; learning, which is sequential, has
@@ -154,6 +163,7 @@ default="log_sum"
     """
 
     _accepts_sparse = True
+    _state_version = 2
     _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     def __init__(
@@ -171,7 +181,7 @@ default="log_sum"
         forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
-        temperature: float | None = None,
+        temperature: float | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -216,19 +226,16 @@ default="log_sum"
         """Return the logarithm of `predict_proba` (n, M)."""
         rows = self._rows_to_predict(X)
         values = self._scores(rows)
-        if self._state.rule == "vote":
-            with np.errstate(divide="ignore"):
-                return np.log(values)
-        if self._state.rule in ("log_sum", "product"):
-            values = values / self._temperature()
-        return log_posteriors(values)
+        if self._state.calibration is not None:
+            values[:, ~self._state.classes.eligible] = -np.inf
+        return log_probabilities(self._state, values, self.temperature)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M).
 
-        For "log_sum" and "product" the geometric mean of the members' posteriors, or
-        what `temperature` makes of it; for "vote" the share of the votes; for the other
-        rules the combined posteriors. Rows sum to one.
+        For "log_sum" and "product" what `temperature` makes of the members' posteriors;
+        for "vote" the share of the votes; for the other rules the combined posteriors.
+        Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -269,6 +276,7 @@ default="log_sum"
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
         learn = UPDATES[self.update]
+        start_calibration(self._state, self.temperature)
         run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
 
     # A small predictor
@@ -286,7 +294,9 @@ default="log_sum"
         """
         self._require_fitted()
         names = getattr(self, "feature_names_in_", None)
-        return freeze(self._state, self.classes_, names, self._temperature())
+        start_calibration(self._state, self.temperature)
+        temperature = fixed_temperature(self._state, self.temperature)
+        return freeze(self._state, self.classes_, names, temperature)
 
     # Models of parts of a stream
 
@@ -359,8 +369,9 @@ default="log_sum"
     ) -> None:
         learn = UPDATES[self.update]
         n = X.shape[0]
+        start_calibration(state, self.temperature)
         if labels is None:
-            if learn == LEARN_ALL and self.batch_size == 1:
+            if learn == LEARN_ALL and self.batch_size == 1 and not state.calibration:
                 learn_all(state, X, y, weight)
                 return
             labels = np.empty(n, np.int64)
@@ -390,12 +401,6 @@ default="log_sum"
 
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return values
-
-    def _temperature(self) -> float:
-        """Return what scores are divided by to become log posteriors."""
-        if self.temperature is None:
-            return float(self._state.projection.K)
-        return check_real("temperature", self.temperature, 0.0, above=True)
 
     def _row_counts(self, state: Model) -> tuple[int, int]:
         return state.n_seen, state.n_updates

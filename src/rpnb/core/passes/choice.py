@@ -12,6 +12,7 @@ from rpnb.core.bayes.model import Model
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
+from rpnb.core.passes.calibrated import learn_cells, with_cells
 from rpnb.core.passes.costs import (
     column_cost,
     exact_score_cost,
@@ -92,8 +93,11 @@ class QuadraticPass:
     ) -> None:
         """Pass over rows of X; see `rpnb.core.passes.exact.pass_exact`."""
         rebuild_stale(self._quadratic, self.stale, self._model.gaussians)
+        learner = self._learner
+        if learn:
+            learner = with_cells(self._model, learner, y)
         updates, built, undecided = pass_quadratic(
-            self._learner,
+            learner,
             self._quadratic,
             as_block(X),
             y,
@@ -107,6 +111,7 @@ class QuadraticPass:
         self.upkeep += built * self._rebuild + undecided * self._undecided
         self.upkeep += updates * update_cost(self._model.projection.p)
         if learn:
+            learn_cells(self._model, learner, y)
             self._model.n_seen += count_labelled(y)
             self._model.n_updates += updates
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
+from rpnb.core.calibration.mixture import Calibration, new_calibration
 from rpnb.core.projection.record import fingerprint, make_projection
 from rpnb.estimators.saving.files import ModelFileError, checked_array
 
@@ -26,6 +27,12 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "eligible": state.classes.eligible,
         "seen": state.classes.seen,
     }
+    calibration = state.calibration
+    metadata["calibrated_rows"] = None
+    if calibration is not None:
+        metadata["calibrated_rows"] = int(calibration.rows[0])
+        arrays["expert_weights"] = calibration.weights
+        arrays["set_thresholds"] = calibration.thresholds
     return metadata, arrays
 
 
@@ -56,4 +63,31 @@ def model_from_arrays(
             "otherwise"
         )
     refresh_all(state)
+    state.calibration = _calibration_from_arrays(metadata["calibrated_rows"], arrays)
     return state
+
+
+def _calibration_from_arrays(
+    rows: int | None, arrays: dict[str, NDArray[Any]]
+) -> Calibration | None:
+    """Return what a file holds of calibration; None if the model has none."""
+    if rows is None:
+        return None
+    like = new_calibration()
+    weights = checked_array(
+        arrays, "expert_weights", np.float64, like.weights.shape
+    ).copy()
+    thresholds = checked_array(
+        arrays, "set_thresholds", np.float64, like.thresholds.shape
+    ).copy()
+    if not ((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9):
+        raise ModelFileError(
+            "the model file is damaged: its expert weights must be above 0 and add up "
+            "to 1"
+        )
+    if not np.isfinite(thresholds).all():
+        raise ModelFileError(
+            "the model file is damaged: the thresholds of its prediction sets must be "
+            "finite"
+        )
+    return Calibration(weights, thresholds, np.array([int(rows)]))
