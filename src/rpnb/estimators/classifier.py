@@ -109,8 +109,8 @@ default="log_sum"
         −1 is all cores. While there is more than one, BLAS is kept to one thread.
         Nothing depends on it but time, and files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the projections. With an int, member k is the same matrix in every run,
-        whatever the number of members.
+        Seed of the projections, and of the order in which `fit` presents rows. With an
+        int, member k is the same matrix in every run, whatever the number of members.
 
     Attributes
     ----------

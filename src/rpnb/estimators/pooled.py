@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
@@ -22,9 +22,8 @@ from rpnb.core.pooled.engine import (
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
-from rpnb.estimators.checks.rows import accept_rows, as_table_of_one, check_row
+from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.saving.files import ModelFileError, checked_array
-from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
@@ -106,6 +105,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     are learnt likewise. The formulas of the members, and where they come
     from, are in `rpnb.core.pooled`, one file a member.
 
+    A row of weight w counts as w equal rows in all sums and counts, and as one row
+    where rows are picked: as a neighbour, and where trees choose splits.
+
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
     the number of threads. Memory does not grow with the rows.
 
@@ -155,49 +157,6 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self.random_state = random_state
 
     # Learning
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        shuffle: bool = True,
-    ) -> Self:
-        """Forget everything and learn from the rows of X once, in random order.
-
-        Tables often come sorted by class, which a learner of streams would take for
-        the way the world is. All classes in `y` take part from the first row on.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Observations.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            A row of weight w counts as w equal rows in all sums and counts, and as one
-            row where rows are picked: as a neighbour, and where trees choose splits.
-            Rows of weight 0 are left out.
-        shuffle : bool, default=True
-            Whether the order of the rows is drawn from `random_state`; otherwise they
-            are learnt in the order given.
-
-        Returns
-        -------
-        self
-        """
-        if not shuffle:
-            return super().fit(X, y, sample_weight)
-        labelled = check_labelled_rows(self, X, y, sample_weight, sparse=True)
-        accept_rows(self, X, first=True)
-        n = labelled.labels.shape[0]
-        order = np.random.default_rng([draw_seed(self.random_state), 1]).permutation(n)
-        weight = None if sample_weight is None else labelled.weight[order]
-        labels = labelled.labels[order]
-        self._learn_batch(labelled.rows[order], labels, labels, weight, first=True)
-        accept_rows(self, X, first=True)
-        return self
 
     def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray

@@ -18,17 +18,8 @@ from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable, as_rows
-from rpnb.core.pooled import (
-    binned_bayes,
-    class_covariance,
-    fading_covariance,
-    neighbours,
-    scale,
-    shared_covariance,
-    transitions,
-    window_forest,
-)
 from rpnb.core.pooled import pool as pooling
+from rpnb.core.pooled import scale
 from rpnb.core.pooled.features import (
     Features,
     columns_of,
@@ -45,6 +36,15 @@ from rpnb.core.pooled.hashing import (
     hash_rows,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, State, copy_state
+from rpnb.core.pooled.members import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    shared_covariance,
+    transitions,
+    window_forest,
+)
 from rpnb.core.pooled.pool import Pool
 from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 

@@ -8,21 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oracles.pooled.counts import BinnedBayes, Neighbours, Transitions
-from oracles.pooled.covariances import (
+from oracles.pooled.members.counts import BinnedBayes, Neighbours, Transitions
+from oracles.pooled.members.covariances import (
     ClassCovariances,
     Discriminants,
     FadingDiscriminants,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled import (
-    binned_bayes,
-    class_covariance,
-    fading_covariance,
-    neighbours,
-    shared_covariance,
-    transitions,
-)
 from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.features import (
     columns_of,
@@ -32,6 +24,14 @@ from rpnb.core.pooled.features import (
     raw_columns,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.members import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    shared_covariance,
+    transitions,
+)
 
 # 1,500 rows pass all schedules: the first 256, groups of 64 and of 128. Where kernels
 # are not compiled, fewer must do: after 448 a group ends that makes nothing anew.
