@@ -69,11 +69,20 @@ def learn_threshold(thresholds: FloatArray, n: int, p: float) -> None:
         thresholds[c] += step * (missed - (1.0 - COVERAGES[c]))
 
 
-def threshold_of(thresholds: FloatArray, coverage: float) -> float:
-    """Return the threshold of a coverage, between those of tracked ones."""
-    ordered = np.maximum.accumulate(thresholds)
-    at = np.log(COVERAGES / (1.0 - COVERAGES))
-    return float(np.interp(log(coverage / (1.0 - coverage)), at, ordered))
+def thresholds_of(thresholds: FloatArray, coverage: float) -> FloatArray:
+    """Return the thresholds (n,) of a coverage, from tracked ones (n, coverages).
+
+    Between two tracked coverages the threshold is linear in log(coverage odds).
+    """
+    right = int(np.searchsorted(COVERAGES, coverage))
+    ordered = np.maximum.accumulate(thresholds, axis=1)
+    if COVERAGES[right] == coverage:
+        return np.ascontiguousarray(ordered[:, right])
+    odds = np.log(COVERAGES / (1.0 - COVERAGES))
+    share = (log(coverage / (1.0 - coverage)) - odds[right - 1]) / (
+        odds[right] - odds[right - 1]
+    )
+    return (1.0 - share) * ordered[:, right - 1] + share * ordered[:, right]
 
 
 @compiled

@@ -9,13 +9,21 @@ from numpy.typing import ArrayLike, NDArray
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
-from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
+from rpnb.core.passes.calibrated import empty_thresholds
+from rpnb.core.passes.engine import (
+    classify,
+    learn_all,
+    run,
+    run_batches,
+    run_scored,
+    scores,
+)
 from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
-from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.class_prior import (
     prior_from_json,
@@ -34,8 +42,15 @@ from rpnb.estimators.saving.model_parts import model_from_arrays, model_to_array
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
+    is_calibrated,
     log_probabilities,
     start_calibration,
+)
+from rpnb.estimators.trust.sets import (
+    NO_SETS,
+    check_coverage,
+    past_sets,
+    prediction_sets,
 )
 
 _ONE = np.ones(1)
@@ -238,6 +253,105 @@ default="log_sum"
         Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def _predict_proba_then_learn(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray]:
+        labels, P, _ = self._scored_then_learnt(X, y, classes)
+        return labels, P
+
+    def _scored_then_learnt(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray, FloatArray]:
+        """Predict rows, then learn them; return what was known before each.
+
+        Labels (n,), probabilities (n, M) and thresholds of prediction sets.
+        """
+        found: list[FloatArray] = []
+
+        def learn(
+            state: Model, X: Any, y: IntArray, weight: FloatArray, labels: Any
+        ) -> None:
+            start_calibration(state, self.temperature)
+            out, thresholds = np.empty((X.shape[0], state.M)), empty_thresholds(len(y))
+            code = UPDATES[self.update]
+            if self.batch_size == 1:
+                run_scored(state, X, y, weight, code, labels, out, thresholds)
+            else:
+                size = X.shape[0] if self.batch_size is None else int(self.batch_size)
+                run_batches(
+                    state, X, y, weight, code, size, labels, "auto", out, thresholds
+                )
+            if state.calibration is None:
+                out = np.exp(log_probabilities(state, out, self.temperature))
+            found[:] = out, thresholds
+
+        first = not self.__sklearn_is_fitted__()
+        numbers = self._learn_batch(
+            X, y, classes, first=first, predict=True, learn=learn
+        )
+        return decode(numbers, self.classes_), found[0], found[1]
+
+    # Prediction sets
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
+        """Return a set of classes for each row that holds the true one so often.
+
+        Adaptive conformal inference: the probability that a class needs to be in a set
+        rises with each row whose class was in its set and falls with each other one, so
+        that in the long run the share of rows whose class is in the set is `coverage`,
+        whatever the stream and however it drifts. A set may be empty, where the model
+        is right more often than that, and may hold all classes. Needs
+        temperature="auto" and the combiner "log_sum" or "product".
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        coverage : float, default=0.9
+            From 0.5 to 0.99.
+
+        Returns
+        -------
+        array of bool of shape (n, M)
+            Whether each of `classes_` is in the set of each row.
+
+        References
+        ----------
+        I. Gibbs and E. Candès, "Adaptive conformal inference under distribution shift",
+        NeurIPS 2021.
+
+        A. N. Angelopoulos, E. J. Candès and R. J. Tibshirani, "Conformal PID control
+        for time series prediction", NeurIPS 2023.
+        """
+        wished = check_coverage(coverage)
+        P = self.predict_proba(X)
+        return prediction_sets(self._state, P, wished)
+
+    def predict_set_then_learn(
+        self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
+    ) -> tuple[LabelArray, BoolArray]:
+        """Predict the label and the set of each row before it is learnt, then learn it.
+
+        Parameters
+        ----------
+        X, y, classes
+            Those of `predict_then_learn`.
+        coverage : float, default=0.9
+            That of `predict_set`.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels that `predict_then_learn` returns.
+        array of bool of shape (n, M)
+            Whether each of `classes_`, as they are afterwards, is in the row's set.
+        """
+        wished = check_coverage(coverage)
+        if not is_calibrated(self.temperature, self.combiner):
+            raise ValueError(NO_SETS)
+        labels, P, thresholds = self._scored_then_learnt(X, y, classes)
+        return labels, past_sets(P, thresholds, wished)
 
     # One row at a time
 

@@ -13,6 +13,8 @@ from rpnb.core.bayes.polynomials import (
     evaluate_polynomials,
     make_polynomials,
 )
+from rpnb.core.calibration.cells import smallest_temperature
+from rpnb.core.calibration.mixture import mix_rows
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
@@ -26,6 +28,7 @@ from rpnb.estimators.saving.estimator import (
 )
 from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.saving.model_parts import expert_weights_from_arrays
 
 
 @final
@@ -48,7 +51,8 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : array of shape (p,)
         Names of the features, if the model knew them.
     temperature_ : float
-        What scores are divided by before `predict_proba` normalises them.
+        What scores are divided by before `predict_proba` normalises them; where the
+        model had learnt a mixture of temperatures, that in the middle of its grid.
 
     References
     ----------
@@ -73,7 +77,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
-    _state_version = 1
+    _weights: FloatArray | None
+    """weights of the mixture; None where there is a single temperature"""
+    _state_version = 2
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -91,7 +97,12 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
-        return log_posteriors(self._scores(X) / self.temperature_)
+        scores = self._scores(X)
+        if self._weights is None:
+            return log_posteriors(scores / self.temperature_)
+        P = np.empty_like(scores)
+        mix_rows(self._weights, scores, smallest_temperature(self.temperature_), P)
+        return np.log(P)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M)."""
@@ -120,7 +131,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
-        write_onnx(path, self._state, self.classes_, self.temperature_, dtype)
+        write_onnx(
+            path, self._state, self.classes_, self.temperature_, self._weights, dtype
+        )
 
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""
@@ -139,14 +152,17 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(
                 "This FrozenRPNB instance has nothing to save: it is not fitted yet."
             )
+        arrays = self._state._asdict()
+        if self._weights is not None:
+            arrays["expert_weights"] = self._weights
         saved = SavedEstimator(
             type(self).__name__,
             {},
             self.classes_,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            {"temperature": self.temperature_},
-            self._state._asdict(),
+            {"temperature": self.temperature_, "mixture": self._weights is not None},
+            arrays,
             self._state_version,
         )
         write_estimator(path, saved)
@@ -167,6 +183,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ModelFileError(
                     "the model file is damaged: its temperature is not above 0"
                 )
+            frozen._weights = None
+            if saved.state["mixture"]:
+                frozen._weights = expert_weights_from_arrays(saved.arrays)
             M, p = saved.classes.shape[0], saved.n_features
             shapes = {
                 "origin": (p,),
@@ -210,5 +229,8 @@ def freeze(
     if names is not None:
         frozen.feature_names_in_ = names
     frozen.temperature_ = temperature
+    frozen._weights = None
+    if model.calibration is not None:
+        frozen._weights = model.calibration.weights.copy()
     frozen._state = forms
     return frozen

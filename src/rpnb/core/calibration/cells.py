@@ -7,9 +7,9 @@ cell a difference is in. Where its bounds leave two cells possible, it computes 
 scores in double precision, which define the cell. Every pass therefore gives the same
 cells, and calibration does not depend on how rows are cut into calls.
 
-With u the difference in units of the smallest temperature, the cells are [i, i + 1) for
-u below 16, and eight of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative width of at
-most an eighth.
+With u the difference in units of four times the smallest temperature, the cells are
+[i, i + 1) for u below 8, and four of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative
+width of at most a quarter.
 """
 
 from functools import cache
@@ -24,9 +24,14 @@ from rpnb.core.kernels.compiled import compiled, compiled_inline
 LOWEST: Final = -7
 N_TEMPERATURES: Final = 18
 
-# Rows that calibration learns from: the first ones, then one in so many.
+# Rows that calibration learns from: the first ones, then one stretch in four, since
+# consecutive rows are cheaper than as many single ones. A stretch has 256 rows, far
+# from the beginning 1024.
 FIRST_ROWS: Final = 1024
-EVERY: Final = 4
+_STRETCH = 256
+_FAR = 16384
+_FAR_STRETCH = 1024
+_STRETCHES = 4
 
 # Code of the class with the largest score; a cell's code is its number plus one.
 BEST: Final = 0
@@ -35,23 +40,39 @@ INACTIVE: Final = -1
 #: Code of a class whose cell a pass is not certain of.
 UNCERTAIN: Final = -2
 
-_LINEAR = 16
-_PER_OCTAVE = 8
+# Width of the first cells in units of the smallest temperature.
+_WIDTH = 4.0
+_LINEAR = 8
+_PER_OCTAVE = 4
 # At this difference the largest temperature gives a factor of exp(−512), not yet zero.
-_LIMIT = 512.0 * 2.0 ** (N_TEMPERATURES - 1)
-_LAST = 191
+_LIMIT = 512.0 * 2.0 ** (N_TEMPERATURES - 1) / _WIDTH
+_LAST = 91
 
 
 @compiled_inline
 def is_calibration_row(number: int) -> bool:
     """Whether calibration learns from the row of this number, counted from 0."""
-    return number < FIRST_ROWS or number % EVERY == 0
+    if number < FIRST_ROWS:
+        return True
+    stretch = _STRETCH if number < _FAR else _FAR_STRETCH
+    return number // stretch % _STRETCHES == 0
+
+
+def rows_of_a_kind(number: int) -> int:
+    """Return how many rows from this one on are all used by calibration, or none is."""
+    stretch = _STRETCH if number < _FAR else _FAR_STRETCH
+    cycle = number // stretch % _STRETCHES
+    rest = stretch - number % stretch
+    if number < FIRST_ROWS:
+        return FIRST_ROWS + _STRETCH - number
+    return rest if cycle == 0 else rest + (_STRETCHES - 1 - cycle) * stretch
 
 
 def calibration_rows(seen: int, n: int) -> BoolArray:
     """Return for n rows, of which the first is number `seen`, whether each is used."""
-    numbers = np.arange(seen, seen + n)
-    return (numbers < FIRST_ROWS) | (numbers % EVERY == 0)
+    number = np.arange(seen, seen + n)
+    stretch = np.where(number < _FAR, _STRETCH, _FAR_STRETCH)
+    return (number < FIRST_ROWS) | (number // stretch % _STRETCHES == 0)
 
 
 class ScoreCells(NamedTuple):
@@ -62,7 +83,7 @@ class ScoreCells(NamedTuple):
     place: IntArray
     """(2,) how many rows were seen, and how many rows of codes written, so far"""
     scale: float
-    """one over the smallest temperature"""
+    """one over the width of the first cells"""
 
 
 @cache
@@ -79,12 +100,13 @@ def new_cells(M: int, seen: int, n: int, base: float) -> ScoreCells:
     """
     rows = int(np.count_nonzero(calibration_rows(seen, n)))
     codes = np.empty((rows, M), np.int16)
-    return ScoreCells(codes, np.array([seen, 0]), cell_scale(base))
+    scale = 1.0 / (_WIDTH * smallest_temperature(base))
+    return ScoreCells(codes, np.array([seen, 0]), scale)
 
 
-def cell_scale(base: float) -> float:
-    """Return one over the smallest temperature."""
-    return 2.0**-LOWEST / base
+def smallest_temperature(base: float) -> float:
+    """Return the smallest temperature of the grid around `base`."""
+    return base * 2.0**LOWEST
 
 
 @compiled_inline
@@ -124,8 +146,11 @@ _EDGES = _edges()
 
 
 def middles() -> FloatArray:
-    """Return the difference that each code stands for: 0, then the cells' middles."""
-    return np.concatenate([[0.0], 0.5 * (_EDGES[1:] + _EDGES[:-1])])
+    """Return the difference that each code stands for: 0, then the cells' middles.
+
+    In units of the smallest temperature.
+    """
+    return np.concatenate([[0.0], 0.5 * _WIDTH * (_EDGES[1:] + _EDGES[:-1])])
 
 
 @compiled_inline

@@ -47,7 +47,7 @@ _LIMIT = 512.0
 
 
 class Calibration(NamedTuple):
-    """What has been learnt about probabilities; apart from what the model has learnt."""
+    """What has been learnt about probabilities, apart from the model itself."""
 
     weights: FloatArray
     """(temperatures, odds) weights of the experts, adding up to 1"""
@@ -65,7 +65,8 @@ def new_calibration() -> Calibration:
 
 def copy_calibration(calibration: Calibration) -> Calibration:
     """Return an independent copy."""
-    return Calibration(*(part.copy() for part in calibration))
+    weights, thresholds, rows = calibration
+    return Calibration(weights.copy(), thresholds.copy(), rows.copy())
 
 
 def merge_calibrations(
@@ -139,12 +140,12 @@ def learn_all_codes(calibration: Calibration, codes: CodeArray, y: IntArray) -> 
 
 @compiled
 def mix(
-    weights: FloatArray, scores: FloatArray, scale: float, out: FloatArray
+    weights: FloatArray, scores: FloatArray, smallest: float, out: FloatArray
 ) -> None:
     """Write the probabilities (M,) of classes with these scores (M,).
 
     A class that is not active has the score −∞ and gets 0, as do all if none is active.
-    `scale` is one over the smallest temperature. Each temperature is half of the next,
+    `smallest` is the smallest temperature. Each temperature is half of the next,
     so one exponential per class suffices, which is squared again and again.
     """
     M = scores.shape[0]
@@ -158,8 +159,7 @@ def mix(
         return
     for m in range(M):
         if m != best and scores[m] > -np.inf:
-            # In this order, since the difference may be near the largest number.
-            below = (scores[best] - scores[m]) / _TOP * scale
+            below = (scores[best] - scores[m]) / (_TOP * smallest)
             factor[m] = exp(-min(below, _LIMIT))
     for g in range(N_TEMPERATURES - 1, -1, -1):
         others = 0.0
@@ -177,18 +177,18 @@ def mix(
 
 @compiled
 def mix_rows(
-    weights: FloatArray, scores: FloatArray, scale: float, out: FloatArray
+    weights: FloatArray, scores: FloatArray, smallest: float, out: FloatArray
 ) -> None:
     """Write the probabilities (n, M) of rows with these scores (n, M)."""
     for i in range(scores.shape[0]):
-        mix(weights, scores[i], scale, out[i])
+        mix(weights, scores[i], smallest, out[i])
 
 
 @compiled
 def mix_then_learn(
     calibration: Calibration,
     scores: FloatArray,
-    scale: float,
+    smallest: float,
     codes: CodeArray,
     seen: int,
     y: IntArray,
@@ -203,8 +203,8 @@ def mix_then_learn(
         What is learnt into.
     scores : (n, M)
         Scores of the rows before each was learnt, −∞ where a class is not active.
-    scale
-        One over the smallest temperature.
+    smallest
+        The smallest temperature.
     codes : (r, M)
         Cells of the rows that calibration learns from.
     seen
@@ -219,7 +219,7 @@ def mix_then_learn(
     j = 0
     number = seen
     for i in range(y.shape[0]):
-        mix(calibration.weights, scores[i], scale, P[i])
+        mix(calibration.weights, scores[i], smallest, P[i])
         thresholds[i] = calibration.thresholds
         if y[i] >= 0:
             if is_calibration_row(number):

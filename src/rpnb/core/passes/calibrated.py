@@ -6,9 +6,9 @@ from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import KernelState
 from rpnb.core.calibration.cells import (
     calibration_rows,
-    cell_scale,
     is_calibration_row,
     new_cells,
+    smallest_temperature,
     write_codes,
 )
 from rpnb.core.calibration.mixture import learn_all_codes, mix_rows, mix_then_learn
@@ -62,7 +62,7 @@ def mix_then_learn_cells(
     mix_then_learn(
         model.calibration,
         scores,
-        cell_scale(base_temperature(model)),
+        smallest_temperature(base_temperature(model)),
         learner.cells.codes,
         model.n_seen,
         y,
@@ -91,8 +91,8 @@ def mixed(model: Model, scores: FloatArray) -> FloatArray:
     """Return the probabilities (n, M) of rows with these scores (n, M)."""
     assert model.calibration is not None  # noqa: S101 - the caller has asked
     P = np.empty_like(scores)
-    scale = cell_scale(base_temperature(model))
-    mix_rows(model.calibration.weights, scores, scale, P)
+    smallest = smallest_temperature(base_temperature(model))
+    mix_rows(model.calibration.weights, scores, smallest, P)
     return P
 
 

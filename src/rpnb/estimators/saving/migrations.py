@@ -14,7 +14,6 @@ from rpnb.estimators.saving.files import ModelFileError
 Migration = Callable[[SavedEstimator], SavedEstimator]
 
 
-
 def _add_no_calibration(saved: SavedEstimator) -> SavedEstimator:
     """RPNBClassifier, 1 to 2: probabilities were not learnt; the temperature stays."""
     return saved._replace(state={**saved.state, "calibrated_rows": None})

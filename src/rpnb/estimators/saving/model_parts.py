@@ -1,5 +1,6 @@
 """What a file holds of an RPNB model: the seed and the statistics, no projection."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,14 @@ from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
 from rpnb.core.calibration.mixture import Calibration, new_calibration
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.record import fingerprint, make_projection
 from rpnb.estimators.saving.files import ModelFileError, checked_array
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a model's state as JSON values and arrays."""
-    metadata = {
+    metadata: dict[str, Any] = {
         "seed": state.projection.seed,
         "q": state.projection.q,
         "fingerprint": fingerprint(state.projection),
@@ -73,21 +75,24 @@ def _calibration_from_arrays(
     """Return what a file holds of calibration; None if the model has none."""
     if rows is None:
         return None
-    like = new_calibration()
-    weights = checked_array(
-        arrays, "expert_weights", np.float64, like.weights.shape
-    ).copy()
-    thresholds = checked_array(
-        arrays, "set_thresholds", np.float64, like.thresholds.shape
-    ).copy()
-    if not ((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9):
-        raise ModelFileError(
-            "the model file is damaged: its expert weights must be above 0 and add up "
-            "to 1"
-        )
+    weights = expert_weights_from_arrays(arrays)
+    shape = new_calibration().thresholds.shape
+    thresholds = checked_array(arrays, "set_thresholds", np.float64, shape).copy()
     if not np.isfinite(thresholds).all():
         raise ModelFileError(
             "the model file is damaged: the thresholds of its prediction sets must be "
             "finite"
         )
     return Calibration(weights, thresholds, np.array([int(rows)]))
+
+
+def expert_weights_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> FloatArray:
+    """Return the weights of a mixture of temperatures, which must add up to 1."""
+    shape = new_calibration().weights.shape
+    weights = checked_array(arrays, "expert_weights", np.float64, shape).copy()
+    if not ((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9):
+        raise ModelFileError(
+            "the model file is damaged: its expert weights must be above 0 and add up "
+            "to 1"
+        )
+    return weights

@@ -49,9 +49,7 @@ def fixed_temperature(state: Model, temperature: Any) -> float:
     return check_real("temperature", temperature, 0.0, above=True)
 
 
-def log_probabilities(
-    state: Model, scores: FloatArray, temperature: Any
-) -> FloatArray:
+def log_probabilities(state: Model, scores: FloatArray, temperature: Any) -> FloatArray:
     """Return the log probabilities of rows with these scores (n, M).
 
     A class whose score is −∞ gets −∞, and so do all where none has a score.
