@@ -5,9 +5,9 @@ from typing import Any
 
 from rpnb.core.conformal import COVERAGES
 
-TEMPERATURES = [2.0**g for g in range(-7, 11)]
+TEMPERATURES = [2.0**g for g in range(-9, 11)]
 # Cells: the width of the first, how many each octave has, and the last one.
-UNIT, PARTS, LAST = 4.0, 4, 91
+UNIT, PARTS, LAST = 16.0, 4, 91
 ODDS = [1.0, 2.0, 4.0, 8.0]
 SHARE = 0.002
 
@@ -45,7 +45,7 @@ class Calibration:
 
     def __init__(self, K: float) -> None:
         self.K = K
-        self.weights = [[1.0 / 72.0] * 4 for _ in range(18)]
+        self.weights = [[1.0 / 80.0] * 4 for _ in range(20)]
         self.thresholds = [4.6] * len(COVERAGES)
         self.rows = 0
 
@@ -68,7 +68,7 @@ class Calibration:
         given = self._experts(below, best)
         return [
             sum(
-                self.weights[g][b] * given[g][b][m] for g in range(18) for b in range(4)
+                self.weights[g][b] * given[g][b][m] for g in range(20) for b in range(4)
             )
             for m in range(len(scores))
         ]
@@ -79,7 +79,7 @@ class Calibration:
             return
         top = max(s for s, there in zip(scores, active, strict=True) if there)
         best = next(m for m, s in enumerate(scores) if active[m] and s == top)
-        unit = self.K / 128.0
+        unit = self.K / 512.0
         below = [
             None
             if not there
@@ -90,11 +90,11 @@ class Calibration:
         ]
         given = self._experts(below, best)
         new = [
-            [self.weights[g][b] * given[g][b][y] for b in range(4)] for g in range(18)
+            [self.weights[g][b] * given[g][b][y] for b in range(4)] for g in range(20)
         ]
         p = sum(map(sum, new))
         self.weights = [
-            [w / p * (1.0 - SHARE) + SHARE / 72.0 for w in line] for line in new
+            [w / p * (1.0 - SHARE) + SHARE / 80.0 for w in line] for line in new
         ]
         strange = 12.0 if p <= 0.0 else -12.0
         if 0.0 < p < 1.0:

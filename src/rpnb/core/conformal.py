@@ -64,7 +64,7 @@ def learn_threshold(thresholds: FloatArray, n: int, p: float) -> None:
     """
     s = strangeness(p)
     step = max(_FIRST_STEP / np.sqrt(n + 1.0), _STEP)
-    for c in range(thresholds.shape[0]):
+    for c in range(COVERAGES.shape[0]):
         missed = 1.0 if s > thresholds[c] else 0.0
         thresholds[c] += step * (missed - (1.0 - COVERAGES[c]))
 

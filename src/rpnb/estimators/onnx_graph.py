@@ -42,7 +42,7 @@ def make_onnx(
     """Return the model as the onnx package holds it.
 
     Probabilities are a softmax of scores divided by the temperature or, with the
-    `weights` of a mixture (temperatures, odds), that mixture; see
+    `weights` of a mixture (odds, temperatures), that mixture; see
     `rpnb.core.calibration.mixture`.
     """
     try:
@@ -134,8 +134,8 @@ def _experts(
     powers = 2.0 ** np.arange(LOWEST, LOWEST + N_TEMPERATURES)
     e = weights.size
     return {
-        "temperatures": np.repeat(temperature * powers, N_ODDS).reshape(e, 1),
-        "log_odds": np.tile(np.log(ODDS), N_TEMPERATURES).reshape(e, 1),
+        "temperatures": np.tile(temperature * powers, N_ODDS).reshape(e, 1),
+        "log_odds": np.repeat(np.log(ODDS), N_TEMPERATURES).reshape(e, 1),
         "weights": weights.reshape(e, 1),
         "identity": np.eye(M),
         "axis": np.array([1]),

@@ -19,7 +19,7 @@ from rpnb.core.calibration.cells import (
     rows_of_a_kind,
 )
 from rpnb.core.calibration.mixture import merge_calibrations, new_calibration
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.choice import PassChoice, QuadraticPass
 from rpnb.core.passes.engine import active_scores, run, run_batches, run_scored
@@ -111,7 +111,7 @@ def test_mixture_and_thresholds_are_those_of_the_formulas(active: bool) -> None:
     labels = np.empty(40, np.int64)
     run_scored(model, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels, P, thresholds)
     assert model.calibration is not None
-    assert_allclose(model.calibration.weights, twin.weights, rtol=1e-9)
+    assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
     assert_allclose(model.calibration.thresholds, twin.thresholds, rtol=1e-9)
     assert model.calibration.rows[0] == twin.rows
     assert_allclose(P, expected, rtol=1e-9)
@@ -211,7 +211,7 @@ def test_a_mini_batch_is_scored_before_it_is_learnt(asked: bool, has: bool) -> N
         )
     if has:
         assert model.calibration is not None
-        assert_allclose(model.calibration.weights, twin.weights, rtol=1e-9)
+        assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
     if P is not None:
         assert_allclose(P, expected, rtol=1e-9)
 

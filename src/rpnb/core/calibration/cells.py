@@ -7,7 +7,7 @@ cell a difference is in. Where its bounds leave two cells possible, it computes 
 scores in double precision, which define the cell. Every pass therefore gives the same
 cells, and calibration does not depend on how rows are cut into calls.
 
-With u the difference in units of four times the smallest temperature, the cells are
+With u the difference in units of sixteen times the smallest temperature, the cells are
 [i, i + 1) for u below 8, and four of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative
 width of at most a quarter.
 """
@@ -21,8 +21,8 @@ from rpnb.core.kernels.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 
 # Temperatures are base·2^g for g from LOWEST on.
-LOWEST: Final = -7
-N_TEMPERATURES: Final = 18
+LOWEST: Final = -9
+N_TEMPERATURES: Final = 20
 
 # Rows that calibration learns from: the first ones, then one stretch in four, since
 # consecutive rows are cheaper than as many single ones. A stretch has 256 rows, far
@@ -41,7 +41,7 @@ INACTIVE: Final = -1
 UNCERTAIN: Final = -2
 
 # Width of the first cells in units of the smallest temperature.
-_WIDTH = 4.0
+_WIDTH = 16.0
 _LINEAR = 8
 _PER_OCTAVE = 4
 # At this difference the largest temperature gives a factor of exp(−512), not yet zero.
@@ -64,6 +64,7 @@ def rows_of_a_kind(number: int) -> int:
     cycle = number // stretch % _STRETCHES
     rest = stretch - number % stretch
     if number < FIRST_ROWS:
+        # The first stretch after the first rows is used, too.
         return FIRST_ROWS + _STRETCH - number
     return rest if cycle == 0 else rest + (_STRETCHES - 1 - cycle) * stretch
 

@@ -34,6 +34,13 @@ from rpnb.core.calibration.cells import (
 from rpnb.core.conformal import learn_threshold, new_thresholds
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import (
+    DOUBLES,
+    doubles,
+    load_doubles,
+    store_doubles,
+    sum_doubles,
+)
 
 #: o_b, the odds of the predicted class.
 ODDS: Final = np.array([1.0, 2.0, 4.0, 8.0])
@@ -50,7 +57,7 @@ class Calibration(NamedTuple):
     """What has been learnt about probabilities, apart from the model itself."""
 
     weights: FloatArray
-    """(temperatures, odds) weights of the experts, adding up to 1"""
+    """(odds, temperatures) weights of the experts, adding up to 1"""
     thresholds: FloatArray
     """(coverages,) see `rpnb.core.conformal`"""
     rows: IntArray
@@ -59,7 +66,7 @@ class Calibration(NamedTuple):
 
 def new_calibration() -> Calibration:
     """Return the state before the first row: all experts weigh the same."""
-    weights = np.full((N_TEMPERATURES, N_ODDS), 1.0 / (N_TEMPERATURES * N_ODDS))
+    weights = np.full((N_ODDS, N_TEMPERATURES), 1.0 / (N_TEMPERATURES * N_ODDS))
     return Calibration(weights, new_thresholds(), np.zeros(1, np.int64))
 
 
@@ -91,11 +98,10 @@ def merge_calibrations(
 
 
 def _factors() -> FloatArray:
-    """Return exp(−d/T) of each code and temperature: (codes, temperatures)."""
+    """Return exp(−d/T) of each code and temperature: (codes · temperatures,)."""
     # By the scalar function: that of arrays may differ in the last bit by processor.
     temperatures = 2.0 ** np.arange(N_TEMPERATURES)
-    values = [[exp(-d / T) for T in temperatures] for d in middles().tolist()]
-    return np.array(values)
+    return np.array([exp(-d / T) for d in middles().tolist() for T in temperatures])
 
 
 _FACTORS = _factors()
@@ -105,30 +111,36 @@ _FACTORS = _factors()
 def learn_codes(calibration: Calibration, codes: CodeArray, y: int) -> None:
     """Learn from a row of class y, whose classes have these codes (M,).
 
-    A class that is not active yet has no probability: nothing is learnt.
+    A class that is not active yet has no probability: nothing is learnt. Four
+    temperatures are handled at a time.
     """
     if codes[y] < 0:
         return
-    others = np.zeros(N_TEMPERATURES)
-    for m in range(codes.shape[0]):
-        if codes[m] > BEST:
-            factors = _FACTORS[codes[m]]
-            for g in range(N_TEMPERATURES):
-                others[g] += factors[g]
-    weights = calibration.weights
-    given = _FACTORS[codes[y]]
-    total = 0.0
-    for g in range(N_TEMPERATURES):
+    weights = calibration.weights.reshape(N_ODDS * N_TEMPERATURES)
+    hit = codes[y] == BEST
+    given = codes[y] * N_TEMPERATURES
+    sums = doubles(0.0)
+    for g in range(0, N_TEMPERATURES, DOUBLES):
+        others = doubles(0.0)
+        for m in range(codes.shape[0]):
+            if codes[m] > BEST:
+                others = others + load_doubles(_FACTORS, codes[m] * N_TEMPERATURES + g)
+        # The factor of the predicted class is 1 at every temperature.
+        factor = load_doubles(_FACTORS, given + g)
         for b in range(N_ODDS):
-            likelihood = ODDS[b] if codes[y] == BEST else given[g]
-            weights[g, b] *= likelihood / (ODDS[b] + others[g])
-            total += weights[g, b]
+            odds = ODDS[b]
+            likelihood = factor * (odds if hit else 1.0) / (others + odds)
+            at = b * N_TEMPERATURES + g
+            value = load_doubles(weights, at) * likelihood
+            store_doubles(weights, at, value)
+            sums = sums + value
+    total = sum_doubles(sums)
     learn_threshold(calibration.thresholds, calibration.rows[0], total)
     calibration.rows[0] += 1
     kept = (1.0 - SHARE) / total
-    for g in range(N_TEMPERATURES):
-        for b in range(N_ODDS):
-            weights[g, b] = weights[g, b] * kept + SHARE / (N_TEMPERATURES * N_ODDS)
+    given_to_all = doubles(SHARE / (N_TEMPERATURES * N_ODDS))
+    for at in range(0, N_ODDS * N_TEMPERATURES, DOUBLES):
+        store_doubles(weights, at, load_doubles(weights, at) * kept + given_to_all)
 
 
 @compiled
@@ -167,7 +179,7 @@ def mix(
             others += factor[m]
         share = 0.0
         for b in range(N_ODDS):
-            part = weights[g, b] / (ODDS[b] + others)
+            part = weights[b, g] / (ODDS[b] + others)
             share += part
             out[best] += part * ODDS[b]
         for m in range(M):
