@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
-from rpnb.core.bayes.model import Model, arrange_classes, copy_model
+from rpnb.core.bayes.model import Model, arrange_classes, copy_model, refresh_all
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
@@ -15,11 +15,13 @@ from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
     classify,
     learn_all,
+    moments_of,
     run,
     run_batches,
     run_scored,
     scores,
 )
+from rpnb.core.projection.apply import project_rows
 from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
@@ -46,19 +48,21 @@ from rpnb.estimators.trust.probabilities import (
     log_probabilities,
     start_calibration,
 )
+from rpnb.estimators.trust.reasons import Explained, QuadraticScores
 from rpnb.estimators.trust.sets import (
     NO_SETS,
     check_coverage,
     past_sets,
     prediction_sets,
 )
+from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
 
 
 @final
-class RPNBClassifier(WeightedStreamClassifier[Model]):
+class RPNBClassifier(Explained[Model], WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
     Each observation is projected K times to q dimensions. Each projection has a
@@ -445,6 +449,63 @@ default="log_sum"
         self._set_classes(classes)
         return self
 
+    def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Take learnt rows out of the statistics again: Theorem 1 read backwards.
+
+        With update="all" the statistics are then those of a model that has never seen
+        the rows, to rounding. With update="mistakes" the rows must be ones that changed
+        the model when they were learnt; the statistics are then those of the other rows
+        that did. A model that had never seen the rows might have made other mistakes
+        afterwards, and learnt from these: it is not what results here.
+
+        Classes stay known. What was learnt about probabilities (`temperature="auto"`)
+        stays as it is: 80 weights and 12 thresholds, of all rows together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Rows that were learnt.
+        y : array-like of shape (n,)
+            The labels with which they were learnt.
+        sample_weight : array-like of shape (n,), optional
+            Their weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot all have been learnt: the label is not known, or a
+            class's weight or variance would become negative. Not every such row can be
+            told. Also with `forgetting`, where it is not known what is left of a row.
+            Nothing is changed then.
+        """
+        labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
+        state = self._state
+        if state.keep < 1.0:
+            raise ValueError(
+                f"rows cannot be unlearnt with forgetting={self.forgetting!r}: what is "
+                "left of them is not known"
+            )
+        n = numbers.shape[0]
+        if n > state.n_updates:
+            raise ValueError(
+                f"{n} rows cannot be unlearnt: only {state.n_updates} were learnt"
+            )
+        part = moments_of(state, labelled.rows, numbers, labelled.weight)
+        left = moments_without(state.moments, part, self.classes_)
+        new = copy_model(state)
+        for mine, value in zip(new.moments, left, strict=True):
+            mine[:] = value
+        new.classes.seen[:] = np.maximum(new.classes.seen - part.weight, 0.0)
+        new.n_seen -= n
+        new.n_updates -= n
+        refresh_all(new)
+        self._state = new
+        return self
+
     # Functions of a StreamLearner
 
     @property
@@ -515,6 +576,26 @@ default="log_sum"
 
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return values
+
+    def _quadratic_scores(self) -> QuadraticScores:
+        state = self._state
+        if state.rule not in ("log_sum", "product"):
+            raise ValueError(
+                "only scores of the combiners 'log_sum' and 'product' are polynomials "
+                f"that can be explained; this model's combiner is {state.rule!r}"
+            )
+        learner = state.kernel_state()
+        return QuadraticScores(
+            learner.R.astype(np.float64) * learner.scale,
+            state.gaussians.mean,
+            state.gaussians.precision,
+            state.gaussians.constant + state.classes.bias,
+            state.classes.eligible,
+            state.classes.seen,
+        )
+
+    def _project_for_reasons(self, X: Any) -> FloatArray:
+        return project_rows(self._state.projection, X)
 
     def _row_counts(self, state: Model) -> tuple[int, int]:
         return state.n_seen, state.n_updates

@@ -248,6 +248,13 @@ def run_batches(
         model.n_updates += taken.shape[0]
 
 
+def moments_of(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> Moments:
+    """Return the moments (M, F) of rows of classes y, to be taken out of a model's."""
+    part = empty_moments(model.M, model.F)
+    _accumulate(model, X, np.arange(y.shape[0]), y, weight, 1.0, part)
+    return part
+
+
 def _score_batch(
     model: Model, X: RowTable, y: IntArray, labels: IntArray, out: FloatArray | None
 ) -> None:
