@@ -9,7 +9,8 @@ error (ten bins) of the probabilities that were given before each row was learnt
 the temperature K, with the best fixed one of K·2^g, g = −9 … 10 (by log-loss, in
 hindsight), and learnt along the stream; then coverage and mean size of the sets for a
 coverage of 0.9. `--peers` adds scikit-learn's GaussianNB and River's Hoeffding tree,
-which take much longer. `--speed` prints instead how much longer `predict_then_learn` takes.
+which take much longer. `--speed` prints instead how much longer `predict_then_learn`
+takes.
 """
 
 import argparse
@@ -120,8 +121,9 @@ def sources(data: Path | None, streams: Path | None, rows: int) -> Any:
             X, y = read_table(path)
             order = np.random.default_rng(0).permutation(len(y))[:rows]
             yield path.name.removesuffix(".csv.gz"), X[order], y[order]
-        X, y = gaussian_mixture(np.random.default_rng(0))
-        yield "gm", np.ascontiguousarray(X, np.float64), np.asarray(y, np.int64)
+        drawn, labels = gaussian_mixture(np.random.default_rng(0))
+        y = np.unique(labels, return_inverse=True)[1]
+        yield "gm", np.ascontiguousarray(drawn, np.float64), y
     if streams is not None:
         for path in sorted(streams.glob("*.npz")):
             X, y = read_stream(path)
@@ -130,9 +132,10 @@ def sources(data: Path | None, streams: Path | None, rows: int) -> Any:
 
 def print_speed(name: str, X: FloatArray, y: IntArray, repeats: int = 5) -> None:
     """Print µs a row of processor time without and with calibration."""
-    best = {}
-    for temperature in (None, "auto") * repeats:
-        model = RPNBClassifier(temperature=temperature, random_state=0)  # type: ignore[arg-type]
+    best: dict[Any, float] = {}
+    both: list[Any] = [None, "auto"]
+    for temperature in both * repeats:
+        model = RPNBClassifier(temperature=temperature, random_state=0)
         model._initialise(X.shape[1], np.unique(y))
         start = time.process_time()
         model.predict_then_learn(X, y)
