@@ -256,7 +256,7 @@ def test_merged_calibrations_are_averaged() -> None:
     assert merged.calibration is not None
     assert merged.calibration.rows[0] == 60
     assert_allclose(
-        merged.calibration.weights, average([(20 / 60, first), (40 / 60, second)])
+        merged.calibration.weights, average([(10 / 40, first), (30 / 40, second)])
     )
     empty = new_calibration()
     assert_array_equal(merge_calibrations(empty, empty, None).weights, empty.weights)

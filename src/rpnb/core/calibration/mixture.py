@@ -79,21 +79,19 @@ def copy_calibration(calibration: Calibration) -> Calibration:
 def merge_calibrations(
     mine: Calibration, other: Calibration, base: Calibration | None
 ) -> Calibration:
-    """Return the average of two, by the number of rows that each has learnt from.
+    """Return the average of two, by the rows that each has learnt from since the base.
 
-    Rows of a common base count half for each. The average of two is not what one would
-    have learnt from all rows: that depends on their order.
+    It is not what one would have learnt from all rows: that depends on their order.
     """
     shared = 0 if base is None else int(base.rows[0])
-    first, second = int(mine.rows[0]), int(other.rows[0])
-    total = first + second - shared
-    if total <= 0:
+    first, second = int(mine.rows[0]) - shared, int(other.rows[0]) - shared
+    if second <= 0:
         return copy_calibration(mine)
-    share = (second - 0.5 * shared) / total
+    share = second / (first + second)
     return Calibration(
         (1.0 - share) * mine.weights + share * other.weights,
         (1.0 - share) * mine.thresholds + share * other.thresholds,
-        np.array([total]),
+        np.array([first + second + shared]),
     )
 
 
