@@ -7,6 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rpnb.core.bayes.moments import Moments, add_observation, empty_moments
 from rpnb.core.bayes.unlearning import without
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.passes.engine import learn_all
+from rpnb.core.passes.engine import moments_of as moments_of_rows
+from strategies import WEIGHT, make_model, well_behaved
 
 _RNG = np.random.default_rng(0)
 Z, Y = _RNG.normal(size=(30, 4)) + 5.0, _RNG.integers(0, 2, 30)
@@ -46,3 +49,13 @@ def test_other_rows_are_found() -> None:
     some = moments_of(Z, ones)
     assert without(some, moments_of(Z[:9] + 9.0, ones[:9]))[2].tolist() == [1]
     assert without(some, moments_of(Z + 1.0, ones))[2].tolist() == [1]
+
+
+def test_rows_of_a_model_have_the_moments_that_it_learnt() -> None:
+    stream = well_behaved(2, 30)
+    model = make_model(6, 3)
+    learn_all(model, stream.X, stream.y, WEIGHT)
+    for mine, theirs in zip(
+        moments_of_rows(model, stream.X, stream.y, WEIGHT), model.moments, strict=True
+    ):
+        assert_array_equal(mine, theirs)

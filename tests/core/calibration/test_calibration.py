@@ -121,12 +121,19 @@ def test_mixture_and_thresholds_are_those_of_the_formulas(active: bool) -> None:
     assert_allclose(thresholds[0], 4.6)
 
 
-@given(streams(), st.sampled_from([LEARN_MISTAKES, LEARN_ALL]), st.booleans())
+@given(
+    streams(),
+    st.sampled_from([LEARN_MISTAKES, LEARN_ALL]),
+    st.booleans(),
+    st.sampled_from([0, 1018, 1275, 2043, 16380]),
+)
 def test_every_pass_leaves_the_same_calibration(
-    stream: Stream, learn: int, active: bool
+    stream: Stream, learn: int, active: bool, seen: int
 ) -> None:
     X, y = stream.X, stream.y
     models = [calibrated(stream, active=active) for _ in range(5)]
+    for model in models:
+        model.n_seen = seen
     labels = np.empty((5, y.shape[0]), np.int64)
     for i in range(y.shape[0]):
         one = slice(i, i + 1)
@@ -141,7 +148,10 @@ def test_every_pass_leaves_the_same_calibration(
     assert (labels == labels[0]).all()
 
 
-def test_scores_that_single_precision_cannot_tell_apart_are_computed_again() -> None:
+@pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
+def test_scores_that_single_precision_cannot_tell_apart_are_computed_again(
+    learn: int,
+) -> None:
     # Far from the origin the bounds of the fast passes are wide.
     stream = well_behaved(7, 60, M=4)
     X = 1e6 * stream.X
@@ -150,9 +160,9 @@ def test_scores_that_single_precision_cannot_tell_apart_are_computed_again() -> 
     y = stream.y
     for i in range(60):
         one = slice(i, i + 1)
-        run(models[0], X[one], y[one], WEIGHT, LEARN_ALL, labels[0, one])
-    ScreenedPass(models[1], X).run(X, y, WEIGHT, LEARN_ALL, labels[1])
-    QuadraticPass(models[2], X).run(X, y, WEIGHT, LEARN_ALL, labels[2])
+        run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
+    ScreenedPass(models[1], X).run(X, y, WEIGHT, learn, labels[1])
+    QuadraticPass(models[2], X).run(X, y, WEIGHT, learn, labels[2])
     for model in models[1:]:
         assert_same_calibration(models[0], model)
 
