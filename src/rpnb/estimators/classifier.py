@@ -36,11 +36,18 @@ from rpnb.estimators.empty_model import (
     UPDATES,
     check_changeable_parameters,
     empty_model,
+    ensemble_size,
 )
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions
-from rpnb.estimators.saving.model_parts import model_from_arrays, model_to_arrays
+from rpnb.estimators.saving.model_parts import (
+    model_from_arrays,
+    model_schema,
+    model_to_arrays,
+)
+from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
@@ -622,25 +629,21 @@ default="log_sum"
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return model_to_arrays(state)
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        calibrated = state.get("calibrated") is True
+        return model_schema(*ensemble_size(self, p), M, calibrated=calibrated)
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> Model:
-        state = model_from_arrays(empty_model(self, p), metadata, arrays, M)
+        template = empty_model(self, p, metadata["seed"])
+        state = model_from_arrays(template, metadata, arrays, M)
         set_class_prior(state, self.class_prior, self.classes_)
         return state
 
     # For adapters to other libraries
-
-    def _initialise(self, p: int, classes: LabelArray) -> None:
-        """Make the state for p features and these classes, all active, before any row.
-
-        For libraries that may ask for a prediction before the first row is learnt.
-        """
-        state = self._new_state(p, classes, np.arange(classes.shape[0]))
-        self._record_parameters()
-        self._set_classes(classes)
-        self.n_features_in_ = p
-        self._state = state
 
     def _set_projection(self, projection: Projection) -> None:
         """Accept rows of other features from now on.

@@ -1,5 +1,6 @@
 """FrozenRPNB: a learnt model as one polynomial of degree two per class."""
 
+from collections.abc import Collection
 from os import PathLike
 from typing import Any, Literal, Self, final
 
@@ -26,9 +27,15 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
-from rpnb.estimators.saving.files import ModelFileError, checked_array
 from rpnb.estimators.saving.migrations import migrate
-from rpnb.estimators.saving.model_parts import expert_weights_from_arrays
+from rpnb.estimators.saving.model_parts import check_weights, expert_weights
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    ValueSchema,
+    check_arrays,
+    check_values,
+    reals,
+)
 
 
 @final
@@ -146,8 +153,11 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the classifier to a file of arrays and JSON, whole or not at all."""
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the classifier to a file of arrays and JSON, whole or not at all.
+
+        With a key, a secret of at least 16 bytes, the file is signed.
+        """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 "This FrozenRPNB instance has nothing to save: it is not fitted yet."
@@ -165,12 +175,15 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             arrays,
             self._state_version,
         )
-        write_estimator(path, saved)
+        write_estimator(path, saved, key=key)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a classifier that `save` wrote; it behaves as the saved one."""
-        saved = read_estimator(path, cls.__name__)
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
+        """Read a classifier that `save` wrote; it behaves as the saved one.
+
+        With a key, files that were not signed with it are refused.
+        """
+        saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
             frozen = cls(**saved.parameters)
@@ -178,27 +191,38 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             frozen.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 frozen.feature_names_in_ = saved.feature_names
+            schema = cls._state_schema(saved)
+            check_values(saved.state, schema)
             frozen.temperature_ = float(saved.state["temperature"])
-            if not frozen.temperature_ > 0.0:
-                raise ModelFileError(
-                    "the model file is damaged: its temperature is not above 0"
-                )
-            frozen._weights = None
-            if saved.state["mixture"]:
-                frozen._weights = expert_weights_from_arrays(saved.arrays)
-            M, p = saved.classes.shape[0], saved.n_features
-            shapes = {
-                "origin": (p,),
-                "factors": (M, p * (p + 3) // 2),
-                "constant": (M,),
-            }
-            frozen._state = ClassPolynomials(
-                *(
-                    checked_array(saved.arrays, name, np.float64, shape)
-                    for name, shape in shapes.items()
-                )
-            )
+            arrays = check_arrays(saved.arrays, schema)
+            frozen._weights = arrays.pop("expert_weights", None)
+            if frozen._weights is not None:
+                check_weights(frozen._weights)
+            frozen._state = ClassPolynomials(**arrays)
         return frozen
+
+    @classmethod
+    def _state_schema(cls, saved: SavedEstimator) -> StateSchema:
+        """Return what a model file of as many classes and features must hold."""
+        M, p = saved.classes.shape[0], saved.n_features
+        arrays = {
+            "origin": reals(p),
+            "factors": reals(M, p * (p + 3) // 2),
+            "constant": reals(M),
+        }
+        if saved.state.get("mixture") is True:
+            arrays["expert_weights"] = expert_weights()
+        smallest = np.finfo(np.float64).tiny
+        temperature = ValueSchema(float, smallest, np.finfo(np.float64).max)
+        values = {"temperature": temperature, "mixture": ValueSchema(bool)}
+        return StateSchema(arrays, values)
+
+    @classmethod
+    def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
+        """Return the arrays that a file of this version must have."""
+        if saved.state_version < cls._state_version:
+            return None
+        return cls._state_schema(migrate(saved, cls._state_version)).arrays.keys()
 
 
 def freeze(

@@ -16,7 +16,8 @@ Migration = Callable[[SavedEstimator], SavedEstimator]
 
 def _add_no_calibration(saved: SavedEstimator) -> SavedEstimator:
     """RPNBClassifier, 1 to 2: probabilities were not learnt; the temperature stays."""
-    return saved._replace(state={**saved.state, "calibrated_rows": None})
+    state = {**saved.state, "calibrated": False, "calibrated_rows": 0}
+    return saved._replace(state=state)
 
 
 def _add_no_mixture(saved: SavedEstimator) -> SavedEstimator:

@@ -1,6 +1,5 @@
 """What a file holds of an RPNB model: the seed and the statistics, no projection."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,18 @@ from numpy.typing import NDArray
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
 from rpnb.core.calibration.mixture import Calibration, new_calibration
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.projection.record import fingerprint, make_projection
-from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.core.projection.record import fingerprint
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import (
+    CHECKSUM,
+    COUNT,
+    SEED,
+    ArraySchema,
+    StateSchema,
+    ValueSchema,
+    flags,
+    reals,
+)
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -30,7 +39,8 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "seen": state.classes.seen,
     }
     calibration = state.calibration
-    metadata["calibrated_rows"] = None
+    metadata["calibrated"] = calibration is not None
+    metadata["calibrated_rows"] = 0
     if calibration is not None:
         metadata["calibrated_rows"] = int(calibration.rows[0])
         arrays["expert_weights"] = calibration.weights
@@ -38,26 +48,46 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
     return metadata, arrays
 
 
+def model_schema(K: int, q: int, M: int, *, calibrated: bool) -> StateSchema:
+    """Return what a file of K members of dimension q and M classes must hold."""
+    values = {
+        "seed": SEED,
+        "q": ValueSchema(int, q, q),
+        "fingerprint": CHECKSUM,
+        "n_seen": COUNT,
+        "n_updates": COUNT,
+        "calibrated": ValueSchema(bool),
+        "calibrated_rows": COUNT,
+    }
+    arrays = {
+        "weight": reals(M, low=0.0),
+        "mean": reals(M, K * q),
+        # Squares of large values, times large weights, are beyond double precision.
+        "scatter": reals(M, K * q, low=0.0, infinite=True),
+        "eligible": flags(M),
+        "seen": reals(M, low=0.0),
+    }
+    if calibrated:
+        arrays["expert_weights"] = expert_weights()
+        arrays["set_thresholds"] = reals(new_calibration().thresholds.shape[0])
+    return StateSchema(arrays, values)
+
+
 def model_from_arrays(
     template: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
 ) -> Model:
     """Return the model of M classes that `model_to_arrays` made arrays of.
 
-    `template` has the parameters of the model and no class.
+    `template` has the parameters and the seed of the model and no class.
     """
-    recipe = template.projection
-    template.projection = make_projection(
-        recipe.distribution, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
-    )
     state = arrange_classes(template, np.full(M, -1))
-    F = state.F
-    state.moments.weight[:] = checked_array(arrays, "weight", np.float64, (M,))
-    state.moments.mean[:] = checked_array(arrays, "mean", np.float64, (M, F))
-    state.moments.scatter[:] = checked_array(arrays, "scatter", np.float64, (M, F))
-    state.classes.eligible[:] = checked_array(arrays, "eligible", np.bool_, (M,))
-    state.classes.seen[:] = checked_array(arrays, "seen", np.float64, (M,))
-    state.n_seen = int(metadata["n_seen"])
-    state.n_updates = int(metadata["n_updates"])
+    state.moments.weight[:] = arrays["weight"]
+    state.moments.mean[:] = arrays["mean"]
+    state.moments.scatter[:] = arrays["scatter"]
+    state.classes.eligible[:] = arrays["eligible"]
+    state.classes.seen[:] = arrays["seen"]
+    state.n_seen = metadata["n_seen"]
+    state.n_updates = metadata["n_updates"]
     if fingerprint(state.projection) != metadata["fingerprint"]:
         raise ModelFileError(
             "the projections drawn from the file's seed are not those it was saved "
@@ -65,34 +95,26 @@ def model_from_arrays(
             "otherwise"
         )
     refresh_all(state)
-    state.calibration = _calibration_from_arrays(metadata["calibrated_rows"], arrays)
+    state.calibration = None
+    if metadata["calibrated"]:
+        check_weights(arrays["expert_weights"])
+        state.calibration = Calibration(
+            arrays["expert_weights"].copy(),
+            arrays["set_thresholds"].copy(),
+            np.array([metadata["calibrated_rows"]]),
+        )
     return state
 
 
-def _calibration_from_arrays(
-    rows: int | None, arrays: dict[str, NDArray[Any]]
-) -> Calibration | None:
-    """Return what a file holds of calibration; None if the model has none."""
-    if rows is None:
-        return None
-    weights = expert_weights_from_arrays(arrays)
-    shape = new_calibration().thresholds.shape
-    thresholds = checked_array(arrays, "set_thresholds", np.float64, shape).copy()
-    if not np.isfinite(thresholds).all():
-        raise ModelFileError(
-            "the model file is damaged: the thresholds of its prediction sets must be "
-            "finite"
-        )
-    return Calibration(weights, thresholds, np.array([int(rows)]))
+def expert_weights() -> ArraySchema:
+    """Return the schema of the weights of a mixture of temperatures."""
+    smallest = float(np.finfo(np.float64).tiny)
+    return reals(*new_calibration().weights.shape, low=smallest, high=1.0)
 
 
-def expert_weights_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> FloatArray:
-    """Return the weights of a mixture of temperatures, which must add up to 1."""
-    shape = new_calibration().weights.shape
-    weights = checked_array(arrays, "expert_weights", np.float64, shape).copy()
-    if not ((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9):
+def check_weights(weights: FloatArray) -> None:
+    """Refuse weights of a mixture that do not add up to 1."""
+    if not abs(weights.sum() - 1.0) < 1e-9:
         raise ModelFileError(
-            "the model file is damaged: its expert weights must be above 0 and add up "
-            "to 1"
+            "the model file is damaged: its 'expert_weights' do not add up to 1"
         )
-    return weights

@@ -170,15 +170,20 @@ def test_equally_near_rows_count_in_the_order_of_their_slots() -> None:
     assert_allclose(votes[0], ranks[0] + ranks[3:].sum() + 0.5 * frequency[0])
 
 
-def test_transitions_are_their_twin() -> None:
+@pytest.mark.parametrize("delay", [0, 4])
+def test_transitions_are_their_twin(delay: int) -> None:
     rows, y, weight = stream(80)
-    twin, active = Transitions(3), np.ones(3)
+    twin, active = Transitions(3, delay), np.ones(3)
     expected = []
     for label, w in zip(y, weight, strict=True):
         expected.append(twin.score(active))
         twin.learn(label, w)
-    scores = scores_along(transitions, rows, y, weight, 3)
-    assert_allclose(scores, expected, rtol=1e-12)
+    state = transitions.begin(
+        shape_of(4)._replace(delay=delay), np.ones(3, np.bool_), 5
+    )
+    scores = np.zeros((80, 1, 3))
+    transitions.learn_rows(state, rows, y, weight, scores)
+    assert_allclose(scores[:, 0], expected, rtol=1e-12)
 
 
 # Rules that every member keeps
