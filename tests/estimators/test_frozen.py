@@ -225,7 +225,12 @@ def test_onnxruntime_gives_the_same_labels(
     model.fit(X, y)
     frozen = model.compile()
     graph = make_onnx(
-        frozen._state, frozen.classes_, frozen.temperature_, frozen._weights, dtype
+        frozen._state,
+        None,
+        frozen.classes_,
+        frozen.temperature_,
+        frozen._weights,
+        dtype,
     )
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), providers=["CPUExecutionProvider"]

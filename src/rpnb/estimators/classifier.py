@@ -10,6 +10,8 @@ from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model, refresh_all
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
@@ -27,6 +29,7 @@ from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
+from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.class_prior import (
     prior_from_json,
     prior_to_json,
@@ -47,6 +50,7 @@ from rpnb.estimators.saving.model_parts import (
     model_to_arrays,
 )
 from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
@@ -66,6 +70,8 @@ from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
+# Rows that are scaled at once.
+_BLOCK_ROWS = 4096
 
 
 @final
@@ -118,6 +124,11 @@ default="log_sum"
         sorted classes, fixes it; a class without a probability is then refused.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
+    scale : {"running"} or None, default=None
+        Whether features are scaled along the stream, for features on different scales:
+        each row by the mean and standard deviation of the rows learnt before it,
+        clipped at 3 deviations. Sparse rows are not centred. None takes rows as they
+        are, as in the paper. `rpnb.preprocessing` scales for other learners.
     temperature : "auto", float or None, default="auto"
         How scores become probabilities, for "log_sum" and "product"; no label depends
         on it. "auto" learns it along the stream: `predict_proba` is a mixture of
@@ -190,6 +201,11 @@ default="log_sum"
 
     _accepts_sparse = True
     _state_version = 2
+
+    @property
+    def _sensitive_to_scale(self) -> bool:  # type: ignore[override]
+        return self.scale is None
+
     _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     def __init__(
@@ -207,6 +223,7 @@ default="log_sum"
         forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
+        scale: Literal["running"] | None = None,
         temperature: float | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -223,6 +240,7 @@ default="log_sum"
         self.forgetting = forgetting
         self.class_prior = class_prior
         self.var_floor = var_floor
+        self.scale = scale
         self.temperature = temperature
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -286,6 +304,9 @@ default="log_sum"
             start_calibration(state, self.temperature)
             out, thresholds = np.empty((X.shape[0], state.M)), empty_thresholds(len(y))
             code = UPDATES[self.update]
+            if state.scale is not None:
+                size = len(y) if self.batch_size is None else int(self.batch_size)
+                X = learn_scale(state.scale, X, y, weight, size)
             if self.batch_size == 1:
                 run_scored(state, X, y, weight, code, labels, out, thresholds)
             else:
@@ -379,7 +400,8 @@ default="log_sum"
         """
         self._require_fitted()
         label = np.empty(1, np.int64)
-        run(self._state, check_row(self, x), _NOTHING, _ONE, LEARN_NOTHING, label)
+        row = _scaled(self._state, check_row(self, x))
+        run(self._state, row, _NOTHING, _ONE, LEARN_NOTHING, label)
         return self.classes_[label[0]]
 
     def learn_one(self, x: FloatArray, y: Any) -> None:
@@ -400,6 +422,8 @@ default="log_sum"
             return
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
+        if self._state.scale is not None:
+            row = learn_scale(self._state.scale, row, target, _ONE)
         learn = UPDATES[self.update]
         start_calibration(self._state, self.temperature)
         run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
@@ -496,6 +520,11 @@ default="log_sum"
                 f"rows cannot be unlearnt with forgetting={self.forgetting!r}: what is "
                 "left of them is not known"
             )
+        if state.scale is not None:
+            raise ValueError(
+                f"rows cannot be unlearnt with scale={self.scale!r}: by what they were "
+                "scaled when they were learnt is not known"
+            )
         n = numbers.shape[0]
         if n > state.n_updates:
             raise ValueError(
@@ -539,6 +568,8 @@ default="log_sum"
         source = np.full(classes.shape[0], -1)
         model = self._rearrange_classes(state, source, classes, declared)
         model.n_seen = model.n_updates = 0
+        if model.scale is not None:
+            model.scale = new_scale(p, centred=True)
         return model
 
     def _learn(
@@ -549,6 +580,27 @@ default="log_sum"
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
+        if state.scale is None:
+            self._learn_scaled(state, X, y, weight, labels)
+            return
+        n = X.shape[0]
+        size = n if self.batch_size is None else int(self.batch_size)
+        # Mini-batches are not cut.
+        for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
+            w = weight_of(weight, rows)
+            scaled = learn_scale(state.scale, X[rows], y[rows], w, size)
+            some = None if labels is None else labels[rows]
+            self._learn_scaled(state, scaled, y[rows], w, some)
+
+    def _learn_scaled(
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        """Learn from rows, which are scaled already if they are to be."""
         learn = UPDATES[self.update]
         n = X.shape[0]
         start_calibration(state, self.temperature)
@@ -568,7 +620,7 @@ default="log_sum"
         labels = np.empty(X.shape[0], np.int64)
 
         def work(rows: slice) -> None:
-            labels[rows] = classify(state, X[rows])
+            labels[rows] = classify(state, _scaled(state, X[rows]))
 
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return labels
@@ -579,7 +631,7 @@ default="log_sum"
         values = np.empty((X.shape[0], state.M))
 
         def work(rows: slice) -> None:
-            values[rows] = scores(state, X[rows])
+            values[rows] = scores(state, _scaled(state, X[rows]))
 
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return values
@@ -601,6 +653,9 @@ default="log_sum"
             state.classes.seen,
         )
 
+    def _scale_for_reasons(self, X: Any) -> Any:
+        return _scaled(self._state, X)
+
     def _project_for_reasons(self, X: Any) -> FloatArray:
         return project_rows(self._state.projection, X)
 
@@ -617,6 +672,8 @@ default="log_sum"
         parameters = super()._parameters_to_json()
         given = parameters["class_prior"]
         del parameters["n_jobs"]
+        if parameters["scale"] is None:
+            del parameters["scale"]  # as in files from before it existed
         return {**parameters, "class_prior": prior_to_json(given)}
 
     @classmethod
@@ -633,7 +690,10 @@ default="log_sum"
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
         calibrated = state.get("calibrated") is True
-        return model_schema(*ensemble_size(self, p), M, calibrated=calibrated)
+        schema = model_schema(*ensemble_size(self, p), M, calibrated=calibrated)
+        if self.scale is None:
+            return schema
+        return StateSchema({**schema.arrays, **scale_schema(p)}, schema.values)
 
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
@@ -654,6 +714,11 @@ default="log_sum"
         self._state.projection = projection
         self._state.memo = None
         self.n_features_in_ = projection.features.shape[0]
+
+
+def _scaled(state: Model, X: Any) -> Any:
+    """Return rows scaled by all rows that the model has learnt, if it scales."""
+    return X if state.scale is None else apply_scale(state.scale, X)
 
 
 def _merge_input(name: str, model: Any) -> MergeInput:

@@ -17,6 +17,7 @@ from rpnb.core.bayes.polynomials import (
 from rpnb.core.calibration.cells import smallest_temperature
 from rpnb.core.calibration.mixture import mix_rows
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.onnx_graph import write_onnx
@@ -35,6 +36,12 @@ from rpnb.estimators.saving.schema import (
     check_arrays,
     check_values,
     reals,
+)
+from rpnb.estimators.scaling import (
+    apply_scale,
+    scale_from_arrays,
+    scale_schema,
+    scale_to_arrays,
 )
 
 
@@ -84,7 +91,8 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
-    _weights: FloatArray | None
+    _scale: RunningScale | None = None
+    _weights: FloatArray | None = None
     """weights of the mixture; None where there is a single temperature"""
     _state_version = 2
 
@@ -138,15 +146,29 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+        if self._scale is not None and not self._scale.centred[0]:
+            raise ValueError(
+                "a model that has learnt sparse rows, scaled without centring, cannot "
+                "be written as an ONNX graph"
+            )
         write_onnx(
-            path, self._state, self.classes_, self.temperature_, self._weights, dtype
+            path,
+            self._state,
+            self._scale,
+            self.classes_,
+            self.temperature_,
+            self._weights,
+            dtype,
         )
 
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
-        return evaluate_polynomials(self._state, np.asarray(rows, dtype=np.float64))
+        dense = np.asarray(rows, dtype=np.float64)
+        if self._scale is not None:
+            dense = apply_scale(self._scale, dense)
+        return evaluate_polynomials(self._state, dense)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
@@ -171,11 +193,18 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            {"temperature": self.temperature_, "mixture": self._weights is not None},
-            arrays,
+            {
+                "temperature": self.temperature_,
+                "mixture": self._weights is not None,
+                **({} if self._scale is None else {"scaled": True}),
+            },
+            {**arrays, **self._scale_arrays()},
             self._state_version,
         )
         write_estimator(path, saved, key=key)
+
+    def _scale_arrays(self) -> dict[str, Any]:
+        return {} if self._scale is None else scale_to_arrays(self._scale)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
@@ -195,10 +224,13 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_values(saved.state, schema)
             frozen.temperature_ = float(saved.state["temperature"])
             arrays = check_arrays(saved.arrays, schema)
-            frozen._weights = arrays.pop("expert_weights", None)
+            frozen._weights = arrays.get("expert_weights")
             if frozen._weights is not None:
                 check_weights(frozen._weights)
-            frozen._state = ClassPolynomials(**arrays)
+            names = ClassPolynomials._fields
+            frozen._state = ClassPolynomials(*(arrays[name] for name in names))
+            if "scaled" in saved.state:
+                frozen._scale = scale_from_arrays(arrays)
         return frozen
 
     @classmethod
@@ -215,6 +247,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         smallest = np.finfo(np.float64).tiny
         temperature = ValueSchema(float, smallest, np.finfo(np.float64).max)
         values = {"temperature": temperature, "mixture": ValueSchema(bool)}
+        if "scaled" in saved.state:
+            arrays |= scale_schema(p)
+            values["scaled"] = ValueSchema(bool)
         return StateSchema(arrays, values)
 
     @classmethod
@@ -257,4 +292,6 @@ def freeze(
     if model.calibration is not None:
         frozen._weights = model.calibration.weights.copy()
     frozen._state = forms
+    if model.scale is not None:
+        frozen._scale = copy_scale(model.scale)
     return frozen

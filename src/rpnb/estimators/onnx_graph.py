@@ -12,7 +12,9 @@ from rpnb.core.bayes.polynomials import ClassPolynomials
 from rpnb.core.calibration.cells import LOWEST, N_TEMPERATURES
 from rpnb.core.calibration.mixture import N_ODDS, ODDS
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.running_scale import RunningScale, variances
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.scaling import CLIP
 
 # The oldest version of the operators that has all of them for double precision.
 _OPSET = 13
@@ -22,18 +24,21 @@ _IR_VERSION = 8
 def write_onnx(
     path: str | PathLike[str],
     forms: ClassPolynomials,
+    scale: RunningScale | None,
     classes: LabelArray,
     temperature: float,
     weights: FloatArray | None,
     dtype: str,
 ) -> None:
     """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
-    content = make_onnx(forms, classes, temperature, weights, dtype).SerializeToString()
+    model = make_onnx(forms, scale, classes, temperature, weights, dtype)
+    content = model.SerializeToString()
     write_bytes(path, content)
 
 
 def make_onnx(
     forms: ClassPolynomials,
+    scale: RunningScale | None,
     classes: LabelArray,
     temperature: float,
     weights: FloatArray | None,
@@ -61,8 +66,23 @@ def make_onnx(
         "classes": names,
     }
     given = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
-    nodes = [
-        helper.make_node("Cast", ["X"], ["double"], to=TensorProto.DOUBLE),
+    nodes = [helper.make_node("Cast", ["X"], ["double"], to=TensorProto.DOUBLE)]
+    if scale is not None:
+        variance = variances(scale)
+        varies = variance > 0.0
+        # A column that has not varied is 0 in any row.
+        constants["mean"] = scale.mean
+        constants["divisor"] = np.sqrt(np.where(varies, variance, 1.0))
+        constants["varies"] = varies.astype(np.float64)
+        constants["low"], constants["high"] = np.array(-CLIP), np.array(CLIP)
+        nodes[0] = helper.make_node("Cast", ["X"], ["given"], to=TensorProto.DOUBLE)
+        nodes += [
+            helper.make_node("Sub", ["given", "mean"], ["centred"]),
+            helper.make_node("Div", ["centred", "divisor"], ["divided"]),
+            helper.make_node("Clip", ["divided", "low", "high"], ["clipped"]),
+            helper.make_node("Mul", ["clipped", "varies"], ["double"]),
+        ]
+    nodes += [
         helper.make_node("Sub", ["double", "origin"], ["moved"]),
         helper.make_node("Gather", ["moved", "left"], ["first"], axis=1),
         helper.make_node("Gather", ["moved", "right"], ["second"], axis=1),

@@ -16,6 +16,12 @@ from rpnb.core.calibration.mixture import (
     merge_calibrations,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.running_scale import (
+    RunningScale,
+    copy_scale,
+    fade_scale,
+    merge_scales,
+)
 from rpnb.core.projection.record import Projection
 
 
@@ -39,6 +45,8 @@ class Model:
     """the last single row with its projection and prediction; see `passes.exact`"""
     calibration: Calibration | None = None
     """what turns scores into probabilities; None where it is not learnt"""
+    scale: RunningScale | None = None
+    """what rows are scaled by before they come here; None if they are not"""
 
     @property
     def M(self) -> int:
@@ -130,6 +138,7 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         classes=classes,
         memo=None,
         calibration=calibration,
+        scale=None if model.scale is None else copy_scale(model.scale),
     )
 
 
@@ -152,6 +161,8 @@ def fade_all(model: Model, factor: float) -> None:
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
     model.memo = None
+    if model.scale is not None:
+        fade_scale(model.scale, factor)
     refresh_all(model)
 
 
@@ -189,4 +200,7 @@ def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
         )
     model.n_seen += other.n_seen - (0 if base is None else base.n_seen)
     model.n_updates += other.n_updates - (0 if base is None else base.n_updates)
+    if model.scale is not None and other.scale is not None:
+        earlier_scale = None if base is None else base.scale
+        model.scale = merge_scales(model.scale, other.scale, earlier_scale)
     refresh_all(model)

@@ -26,6 +26,7 @@ from rpnb.core.passes.calibrated import (
     with_cells,
 )
 from rpnb.core.passes.choice import PassChoice, Path
+from rpnb.core.passes.compiling import CompilingBudget
 from rpnb.core.passes.exact import (
     accumulate_rows,
     count_rows,
@@ -36,6 +37,7 @@ from rpnb.core.passes.exact import (
     pass_one,
     pass_scored,
 )
+from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.core.projection.apply import (
     project_rows,
     projects_beforehand,
@@ -45,6 +47,9 @@ from rpnb.core.projection.matrices import project
 
 # For fewer rows, preparing a faster pass costs more than it saves.
 _FEW = 16
+
+# When the kernels of the faster passes are worth compiling.
+_budget = CompilingBudget(pass_screened)
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -79,7 +84,11 @@ def run(
     if n == 1 and model.rule == "log_sum" and not issparse(X):
         _run_one(model, X, y, weight, learn, labels)
         return
-    if model.rule == "log_sum" and n >= _FEW:
+    if (
+        model.rule == "log_sum"
+        and n >= _FEW
+        and (choice is not None or path != "auto" or _budget.fast_pass_pays(model, n))
+    ):
         if choice is None:
             choice = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
         choice.run(X, y, weight, learn, labels)

@@ -20,6 +20,7 @@ from rpnb.estimators.saving.schema import (
     flags,
     reals,
 )
+from rpnb.estimators.scaling import scale_from_arrays, scale_to_arrays
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -45,6 +46,8 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         metadata["calibrated_rows"] = int(calibration.rows[0])
         arrays["expert_weights"] = calibration.weights
         arrays["set_thresholds"] = calibration.thresholds
+    if state.scale is not None:
+        arrays |= scale_to_arrays(state.scale)
     return metadata, arrays
 
 
@@ -94,6 +97,8 @@ def model_from_arrays(
             "with: the file is damaged, or from a version of rpnb that draws them "
             "otherwise"
         )
+    if state.scale is not None:
+        state.scale = scale_from_arrays(arrays)
     refresh_all(state)
     state.calibration = None
     if metadata["calibrated"]:

@@ -63,6 +63,10 @@ class Explained(StreamClassifier[State]):
     def _project_for_reasons(self, X: Any) -> FloatArray:
         """Return rows as (n, F) projections, in double precision."""
 
+    def _scale_for_reasons(self, X: Any) -> Any:
+        """Return rows as the model sees them; each feature may be scaled."""
+        return X
+
     def explain(
         self, X: Any, *, label: Any = None, against: Any = None, background: Any = None
     ) -> Explanation:
@@ -91,7 +95,13 @@ class Explained(StreamClassifier[State]):
         -------
         Explanation
         """
-        rows = self._rows_to_predict(X)
+        rows = self._scale_for_reasons(self._rows_to_predict(X))
+        return self._explain(rows, label, against, background)
+
+    def _explain(
+        self, rows: Any, label: Any = None, against: Any = None, background: Any = None
+    ) -> Explanation:
+        """Explain rows that were checked, and scaled where the model scales."""
         scores = self._quadratic_scores()
         if np.count_nonzero(scores.active) < 2:
             raise ValueError("explain needs at least two classes that have been seen")
@@ -124,7 +134,7 @@ class Explained(StreamClassifier[State]):
             weight = np.where(scores.active, scores.weight, 0.0)
             there = np.flatnonzero(weight > 0.0)
             X = self._class_means(scores)[there]
-            values = np.abs(self.explain(X).values)
+            values = np.abs(self._explain(X).values)
             total = weight[there] @ values
         else:
             values = abs(self.explain(X).values)
@@ -178,7 +188,7 @@ class Explained(StreamClassifier[State]):
             return (weight @ means / weight.sum())[None, :]
         rows = check_rows(self, given, sparse=False)
         accept_rows(self, given, first=False)
-        return np.asarray(rows, dtype=np.float64)
+        return np.asarray(self._scale_for_reasons(rows), dtype=np.float64)
 
     def _class_means(self, scores: QuadraticScores) -> FloatArray:
         """Return the means of the classes' densities, as rows (M, p)."""
