@@ -46,7 +46,7 @@ class Calibration:
     def __init__(self, K: float) -> None:
         self.K = K
         self.weights = [[1.0 / 80.0] * 4 for _ in range(20)]
-        self.thresholds = [4.6] * len(COVERAGES)
+        self.thresholds = [0.0] * len(COVERAGES)
         self.rows = 0
 
     def _experts(self, differences: list[float | None], best: int) -> Any:
@@ -99,7 +99,7 @@ class Calibration:
         strange = 12.0 if p <= 0.0 else -12.0
         if 0.0 < p < 1.0:
             strange = min(max(log((1.0 - p) / p), -12.0), 12.0)
-        step = max(2.0 / (self.rows + 1.0) ** 0.5, 0.1)
+        step = 0.2
         for c, coverage in enumerate(COVERAGES.tolist()):
             missed = 1.0 if strange > self.thresholds[c] else 0.0
             self.thresholds[c] += step * (missed - (1.0 - coverage))

@@ -13,11 +13,10 @@ NeurIPS 2023). Summing it over T rows shows what the share of misses is:
 $$\frac1T \sum_t e_t - \alpha = \frac{q_{T+1} - q_1}{\eta T}$$
 
 for a constant η. s is limited to ±S, so q stays within S + η of zero and the right side
-vanishes with T, whatever the stream and the model. Steps start large and shrink to a
-constant: a threshold of a stationary stream settles (Angelopoulos, Barber & Bates,
-"Online conformal prediction with decaying step sizes", ICML 2024), one of a drifting
-stream still follows. On the scale of s a step means the same to a model that is wrong
-in half of all rows as to one that is wrong in a thousandth.
+vanishes with T, whatever the stream and the model: after 5,000 rows it is at most 0.01
+as long as the threshold has moved by 10 or less. On the scale of s a step means the
+same to a model that is wrong in half of all rows as to one that is wrong in a
+thousandth, so one step suits all streams.
 """
 
 from math import log
@@ -34,11 +33,10 @@ COVERAGES: Final = np.array(
 )
 
 # S, the largest absolute strangeness; the threshold before the first row, which leaves
-# out what has a probability below 1 %; the first step and the constant one.
+# out what has a probability below a half; η.
 _MOST = 12.0
-_START = 4.6
-_FIRST_STEP = 2.0
-_STEP = 0.1
+_START = 0.0
+_STEP = 0.2
 
 
 def new_thresholds() -> FloatArray:
@@ -57,16 +55,12 @@ def strangeness(p: float) -> float:
 
 
 @compiled
-def learn_threshold(thresholds: FloatArray, n: int, p: float) -> None:
-    """Move all thresholds after row n of those learnt from, counted from 0.
-
-    Its true class had the probability p.
-    """
+def learn_threshold(thresholds: FloatArray, p: float) -> None:
+    """Move all thresholds after a row whose true class had the probability p."""
     s = strangeness(p)
-    step = max(_FIRST_STEP / np.sqrt(n + 1.0), _STEP)
     for c in range(COVERAGES.shape[0]):
         missed = 1.0 if s > thresholds[c] else 0.0
-        thresholds[c] += step * (missed - (1.0 - COVERAGES[c]))
+        thresholds[c] += _STEP * (missed - (1.0 - COVERAGES[c]))
 
 
 def thresholds_of(thresholds: FloatArray, coverage: float) -> FloatArray:

@@ -106,11 +106,12 @@ _FACTORS = _factors()
 
 
 @compiled
-def learn_codes(calibration: Calibration, codes: CodeArray, y: int) -> None:
+def learn_codes(calibration: Calibration, codes: CodeArray, y: int, sets: bool) -> None:
     """Learn from a row of class y, whose classes have these codes (M,).
 
-    A class that is not active yet has no probability: nothing is learnt. Four
-    temperatures are handled at a time.
+    A class that is not active yet has no probability: nothing is learnt. With `sets`,
+    thresholds of prediction sets are learnt from it too. Four temperatures are handled
+    at a time.
     """
     if codes[y] < 0:
         return
@@ -133,7 +134,8 @@ def learn_codes(calibration: Calibration, codes: CodeArray, y: int) -> None:
             store_doubles(weights, at, value)
             sums = sums + value
     total = sum_doubles(sums)
-    learn_threshold(calibration.thresholds, calibration.rows[0], total)
+    if sets:
+        learn_threshold(calibration.thresholds, total)
     calibration.rows[0] += 1
     kept = (1.0 - SHARE) / total
     given_to_all = doubles(SHARE / (N_TEMPERATURES * N_ODDS))
@@ -145,7 +147,7 @@ def learn_codes(calibration: Calibration, codes: CodeArray, y: int) -> None:
 def learn_all_codes(calibration: Calibration, codes: CodeArray, y: IntArray) -> None:
     """Learn from rows of classes y (r,) with these codes (r, M), in their order."""
     for j in range(y.shape[0]):
-        learn_codes(calibration, codes[j], y[j])
+        learn_codes(calibration, codes[j], y[j], True)
 
 
 @compiled
@@ -207,6 +209,8 @@ def mix_then_learn(
 ) -> None:
     """Write each row's probabilities and thresholds before it is learnt from.
 
+    Thresholds are learnt from all rows, by these probabilities.
+
     Parameters
     ----------
     calibration
@@ -232,7 +236,10 @@ def mix_then_learn(
         mix(calibration.weights, scores[i], smallest, P[i])
         thresholds[i] = calibration.thresholds
         if y[i] >= 0:
+            # These are the probabilities that sets are made of, of every row.
+            if scores[i, y[i]] > -np.inf:
+                learn_threshold(calibration.thresholds, P[i, y[i]])
             if is_calibration_row(number):
-                learn_codes(calibration, codes[j], y[i])
+                learn_codes(calibration, codes[j], y[i], False)
                 j += 1
             number += 1
