@@ -231,7 +231,8 @@ def test_a_model_is_used_on_new_rows(rpnb: Run, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
-    command = [environment / "rpnb", "run", "-", "--format", "csv", "--target", "y"]
+    program = str(environment / "rpnb")
+    command = [program, "run", "-", "--format", "csv", "--target", "y"]
     command += ["--model", "PA", "--chunk-rows", "100", "--predictions", "p.csv"]
 
     def play(wait: Callable[[Any], None]) -> tuple[int, str]:
