@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 300.0
+TIMEOUT = 600.0
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RPNB_JOURNEYS") or os.name != "posix",
@@ -262,8 +262,15 @@ def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
             assert time.monotonic() < until
             time.sleep(0.02)
 
+    def starting(process: Any) -> None:
+        maps = Path(f"/proc/{process.pid}/maps")
+        until = time.monotonic() + TIMEOUT
+        while maps.exists() and "numpy" not in maps.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
     one_line = "rpnb: stopped by Ctrl-C\n"
-    assert play(lambda _: time.sleep(0.3)) == (130, one_line)  # while it starts
+    assert play(starting) == (130, one_line)  # in the middle of its imports
     assert play(lambda _: time.sleep(4.0)) == (130, one_line)  # waiting for rows
     assert list(tmp_path.iterdir()) == []
     code, err = play(running)
