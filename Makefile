@@ -68,6 +68,11 @@ cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --source=src/rpnb/core -m pytest tests/core
 	$(BIN)/coverage report --fail-under=100
 
+# Compiled with checks, kernels are other code, and are kept elsewhere.
+.PHONY: test-bounds
+test-bounds: $(STAMP) ## the core once more, each index checked to be inside its array
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/bounds $(BIN)/pytest --numprocesses=auto --dist=worksteal tests/core
+
 .PHONY: fix
 fix: $(STAMP) ## format, and mend what can be mended
 	$(BIN)/ruff check --fix

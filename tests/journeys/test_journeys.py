@@ -150,6 +150,15 @@ def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
     assert float(done.stdout) > 0.9
 
 
+def test_wine_raw_and_scaled(rpnb: Run, tmp_path: Path) -> None:
+    sklearn_table("wine", tmp_path / "wine.csv")
+    words = ("run", "wine.csv", "--target", "label", "--shuffle", 1)
+    raw = rpnb(*words)
+    assert "Try --scale" in raw.stdout + raw.stderr
+    scaled = json.loads(rpnb(*words, "--scale", "--json").stdout)
+    assert scaled["learners"][0]["error"] <= 0.10
+
+
 def test_decimal_commas(rpnb: Run, tmp_path: Path) -> None:
     write(tmp_path / "de.csv", ";", ",")
     refused = rpnb("run", "de.csv", "--target", "label", *PA, code=2)

@@ -9,6 +9,7 @@ from rpnb.core.bayes.combining import COMBINERS
 from rpnb.core.bayes.densities import Prior
 from rpnb.core.bayes.model import Model, new_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.projection.matrices import DISTRIBUTIONS, down_space_dimension
 from rpnb.core.projection.record import make_projection
 from rpnb.estimators.checks.jobs import check_jobs
@@ -56,6 +57,8 @@ def empty_model(given: "RPNBClassifier", p: int, seed: int | None = None) -> Mod
     keep = 1.0
     if given.forgetting is not None:
         keep -= 1.0 / check_real("forgetting", given.forgetting, 1.0, above=True)
+    if given.scale is not None and given.scale != "running":
+        raise ValueError(f"scale must be None or 'running', got {given.scale!r}")
     check_changeable_parameters(given)
     fixed_prior(given.class_prior, None)
     features = np.arange(p, dtype=np.uint64)
@@ -69,7 +72,10 @@ def empty_model(given: "RPNBClassifier", p: int, seed: int | None = None) -> Mod
         )
     projection = make_projection(distribution, seed, features, K, q)  # type: ignore[arg-type]
     prior_from_counts = follows_counts(given.class_prior)
-    return new_model(projection, combiner, prior, prior_from_counts, keep)  # type: ignore[arg-type]
+    model = new_model(projection, combiner, prior, prior_from_counts, keep)  # type: ignore[arg-type]
+    if given.scale is not None:
+        model.scale = new_scale(p, centred=True)
+    return model
 
 
 def check_changeable_parameters(given: "RPNBClassifier") -> None:

@@ -15,6 +15,7 @@ from rpnb.core.bayes.polynomials import (
     make_polynomials,
 )
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.onnx_graph import write_onnx
@@ -32,6 +33,12 @@ from rpnb.estimators.saving.schema import (
     check_arrays,
     check_values,
     reals,
+)
+from rpnb.estimators.scaling import (
+    apply_scale,
+    scale_from_arrays,
+    scale_schema,
+    scale_to_arrays,
 )
 
 
@@ -80,6 +87,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
+    _scale: RunningScale | None = None
     _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -127,13 +135,23 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
-        write_onnx(path, self._state, self.classes_, self.temperature_, dtype)
+        if self._scale is not None and not self._scale.centred[0]:
+            raise ValueError(
+                "a model that has learnt sparse rows, scaled without centring, cannot "
+                "be written as an ONNX graph"
+            )
+        write_onnx(
+            path, self._state, self._scale, self.classes_, self.temperature_, dtype
+        )
 
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
-        return evaluate_polynomials(self._state, np.asarray(rows, dtype=np.float64))
+        dense = np.asarray(rows, dtype=np.float64)
+        if self._scale is not None:
+            dense = apply_scale(self._scale, dense)
+        return evaluate_polynomials(self._state, dense)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
@@ -155,11 +173,17 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            {"temperature": self.temperature_},
-            self._state._asdict(),
+            {
+                "temperature": self.temperature_,
+                **({} if self._scale is None else {"scaled": True}),
+            },
+            {**self._state._asdict(), **self._scale_arrays()},
             self._state_version,
         )
         write_estimator(path, saved, key=key)
+
+    def _scale_arrays(self) -> dict[str, Any]:
+        return {} if self._scale is None else scale_to_arrays(self._scale)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
@@ -178,7 +202,11 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             schema = cls._state_schema(saved)
             check_values(saved.state, schema)
             frozen.temperature_ = float(saved.state["temperature"])
-            frozen._state = ClassPolynomials(**check_arrays(saved.arrays, schema))
+            arrays = check_arrays(saved.arrays, schema)
+            names = ClassPolynomials._fields
+            frozen._state = ClassPolynomials(*(arrays[name] for name in names))
+            if "scaled" in saved.state:
+                frozen._scale = scale_from_arrays(arrays)
         return frozen
 
     @classmethod
@@ -192,7 +220,11 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
         smallest = np.finfo(np.float64).tiny
         temperature = ValueSchema(float, smallest, np.finfo(np.float64).max)
-        return StateSchema(arrays, {"temperature": temperature})
+        values = {"temperature": temperature}
+        if "scaled" in saved.state:
+            arrays |= scale_schema(p)
+            values["scaled"] = ValueSchema(bool)
+        return StateSchema(arrays, values)
 
     @classmethod
     def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
@@ -231,4 +263,6 @@ def freeze(
         frozen.feature_names_in_ = names
     frozen.temperature_ = temperature
     frozen._state = forms
+    if model.scale is not None:
+        frozen._scale = copy_scale(model.scale)
     return frozen

@@ -65,6 +65,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     """
 
     _accepts_unlabelled = True
+    _sensitive_to_scale = True
 
     form: Form
     libol: bool

@@ -17,6 +17,7 @@ from rpnb.estimators.saving.schema import (
     flags,
     reals,
 )
+from rpnb.estimators.scaling import scale_from_arrays, scale_to_arrays
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -35,6 +36,8 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "eligible": state.classes.eligible,
         "seen": state.classes.seen,
     }
+    if state.scale is not None:
+        arrays |= scale_to_arrays(state.scale)
     return metadata, arrays
 
 
@@ -79,5 +82,7 @@ def model_from_arrays(
             "with: the file is damaged, or from a version of rpnb that draws them "
             "otherwise"
         )
+    if state.scale is not None:
+        state.scale = scale_from_arrays(arrays)
     refresh_all(state)
     return state

@@ -23,6 +23,7 @@ from rpnb.estimators.checks.labels import (
     number_labels,
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.checks.spread import warn_of_spread
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
@@ -195,6 +196,8 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             joined = initial_classes(labelled.labels, known, declared)
         state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
         self._commit(X, joined, state, first=first)
+        if first and self._sensitive_to_scale:
+            warn_of_spread(labelled.rows)
         if add_at_first_row:
             found = learn_adding_classes(self, labelled)
             if first and declared is None:

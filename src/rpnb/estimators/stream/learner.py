@@ -29,6 +29,8 @@ class StreamLearner(ABC, Generic[State]):
     """Whether rows may come as a SciPy sparse matrix; they are never made dense."""
     _accepts_unlabelled = False
     """Whether `_learn` accepts the class −1, of a row that is only predicted."""
+    _sensitive_to_scale = False
+    """Whether features that differ much in spread are worth a warning."""
     _requires_seen_classes = False
     """Whether a class may be added to the state only when its first row is learnt."""
 
