@@ -29,7 +29,7 @@ from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.checks.weights import weight_of
+from rpnb.estimators.checks.weights import one_weight, weight_of
 from rpnb.estimators.class_prior import (
     prior_from_json,
     prior_to_json,
@@ -404,12 +404,13 @@ default="log_sum"
         run(self._state, row, _NOTHING, _ONE, LEARN_NOTHING, label)
         return self.classes_[label[0]]
 
-    def learn_one(self, x: FloatArray, y: Any) -> None:
+    def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row x (p,) of class y, as `partial_fit` would, faster.
 
         After `predict_one` of the same row, its scores are used again. A first row, a
         class not seen before, or a `batch_size` other than 1, for which a row is a
-        mini-batch of its own, is handed to `partial_fit`.
+        mini-batch of its own, is handed to `partial_fit`. A row of weight w is learnt
+        as w equal rows in one update.
         """
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if (
@@ -418,15 +419,17 @@ default="log_sum"
             # To a dictionary True is 1; `partial_fit` tells them apart.
             or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
-            self.partial_fit(as_table_of_one(x), [y])
+            given = None if sample_weight == 1.0 else one_weight(sample_weight)
+            self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
             return
+        weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
         if self._state.scale is not None:
-            row = learn_scale(self._state.scale, row, target, _ONE)
+            row = learn_scale(self._state.scale, row, target, weight)
         learn = UPDATES[self.update]
         start_calibration(self._state, self.temperature)
-        run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
+        run(self._state, row, target, weight, learn, np.empty(1, np.int64))
 
     # A small predictor
 
