@@ -23,6 +23,7 @@ from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
+from rpnb.estimators.checks.weights import one_weight
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
 from rpnb.estimators.saving.schema import StateSchema
@@ -303,7 +304,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         score(self._state, row, label, _NOTHING)
         return self.classes_[label[0]]
 
-    def learn_one(self, x: FloatArray, y: Any) -> None:
+    def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row x (p,) of class y: `partial_fit` without its formalities.
 
         A first row, or a class not seen before, goes the long way.
@@ -313,12 +314,14 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             # To a dictionary True is 1; the long way knows better.
             isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
         ):
-            self.partial_fit(as_table_of_one(x), [y])
+            given = None if sample_weight == 1.0 else one_weight(sample_weight)
+            self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
             return
+        weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
         self._check_unchanged()
         row = check_row(self, x)
         label = np.empty(1, np.int64)
-        run(self._state, row, np.array([number]), _ONE, label, _NOTHING)
+        run(self._state, row, np.array([number]), weight, label, _NOTHING)
 
     # Looking
 

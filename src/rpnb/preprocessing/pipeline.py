@@ -17,7 +17,7 @@ from rpnb.core.kernels.running_scale import (
 )
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.checks.weights import weight_of
+from rpnb.estimators.checks.weights import one_weight, weight_of
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema
 from rpnb.estimators.scaling import (
@@ -159,9 +159,10 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         self._require_fitted()
         return self.classes_[self._classify(self._state, check_row(self, x))[0]]
 
-    def learn_one(self, x: FloatArray, y: Any) -> None:
+    def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row x (p,) of class y, as `partial_fit` does."""
-        self.partial_fit(as_table_of_one(x), [y])
+        given = None if sample_weight == 1.0 else one_weight(sample_weight)
+        self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
 
     def _scaled(self, X: Any) -> Any:
         rows = self._rows_to_predict(X)

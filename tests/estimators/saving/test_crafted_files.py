@@ -239,7 +239,6 @@ def test_counters_of_members_agree(folder: Path) -> None:
         ("shared_covariance.dimension", 5),
         ("fading_covariance.next", 0),
         ("fading_covariance.columns", 0),
-        ("class_covariance.dimension", 4),
         ("transitions.last", 3),
     ):
         part, _, field = array.partition(".")

@@ -34,11 +34,11 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import (
     add_products,
     cholesky,
-    multiply_rows,
     place,
     solve,
     subtract_outer,
 )
+from rpnb.core.pooled.row_products import multiply_rows
 
 #: Weight of the common mean in the mean of each class.
 MEAN_WEIGHT: Final = 0.1

@@ -387,6 +387,18 @@ def _member_scores(
     learn = y.shape[0] > 0
 
     modules = model.modules
+    if n == 1:
+        # Parts of an array of one row are contiguous: nothing to put together.
+        whole = np.zeros((1, model.pool.weights.shape[0], M))
+        first = 0
+        for module, state in zip(modules, model.states, strict=True):
+            part = whole[:, first : first + len(module.OUTPUTS)]
+            first += len(module.OUTPUTS)
+            if learn:
+                module.learn_rows(state, rows, y, weight, part)
+            else:
+                module.score_rows(state, rows, part)
+        return whole
 
     def work(k: int) -> FloatArray:
         module = modules[k]
@@ -398,7 +410,7 @@ def _member_scores(
         return scores
 
     members = range(len(modules))
-    if jobs > 1 and n > 1:
+    if jobs > 1:
         with ThreadPoolExecutor(jobs) as threads:
             parts = list(threads.map(work, members))
     else:

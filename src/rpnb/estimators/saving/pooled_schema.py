@@ -222,23 +222,23 @@ def _pending_fields(delay: int, p: int, M: int) -> Fields:
 
 
 def _class_covariance(shape: Shape, M: int, _shapes: Shapes) -> Fields:
-    D = padded(shape.d, 4)
+    d = shape.d
+    G, P = -(-M // 4), d * (d + 1) // 2  # groups of classes; entries of a triangle
     return {
         "active": flags(M),
         "class_weight": reals(M, low=0.0),
-        "mean": reals(M, D),
-        "scatter": reals(M, D, D),
-        "inverse": reals(M, D, D),
+        "mean": reals(G, d, 4),
+        "scatter": reals(M, P),
+        "inverse": reals(G, P, 4),
         "log_volume": reals(M),
         "constant": reals(M),
         "spread": reals(M),
-        "total": reals(D),
+        "total": reals(d),
         "weight": reals(1, low=0.0),
-        "prior": reals(D, D),
-        "prior_inverse": reals(D, D),
+        "prior": reals(P),
+        "prior_inverse": reals(P),
         "seen": counts(1),
         "next": counts(1),
-        "dimension": exactly(shape.d, 1),
     }
 
 
