@@ -44,12 +44,45 @@ unit: $(STAMP) ## the tests, and the examples in the documentation
 test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 	RPNB_CAPYMOA_ENV=$(VENV)/capymoa $(BIN)/pytest tests/adapters/test_capymoa.py
 
+.PHONY: test-journeys
+test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment
+	RPNB_JOURNEYS=1 $(BIN)/pytest tests/journeys
+
+# What the service needs is installed beside the packages of the environment.
+SERVE := $(VENV)/serve
+$(SERVE)/.installed: $(STAMP)
+	rm -rf $(SERVE)
+	$(BIN)/python -m venv --without-pip $(SERVE)
+	$(BIN)/python tools/link_environment.py $(SERVE)
+	$(BIN)/python -m pip --python $(SERVE)/bin/python install --quiet --editable '.[serve]' --group serve --constraint constraints.txt
+	touch $@
+
+.PHONY: test-serve
+test-serve: $(SERVE)/.installed ## the service, with a real server and a real browser
+	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=loadfile
+
 # Coverage cannot look into compiled code, so the core is tested once more without
 # compiling, on fewer and smaller examples.
 .PHONY: cover
 cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --source=src/rpnb/core -m pytest tests/core
 	$(BIN)/coverage report --fail-under=100
+
+# Compiled with checks, kernels are other code, and are kept elsewhere.
+.PHONY: test-bounds
+test-bounds: $(STAMP) ## the core once more, each index checked to be inside its array
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/bounds $(BIN)/pytest --numprocesses=auto --dist=worksteal tests/core
+
+# make fuzz SECONDS=1200
+.PHONY: fuzz
+fuzz: $(STAMP) ## random and hostile input for everything; failing cases are kept
+	cd tools && ../$(BIN)/python -m fuzzer --seconds $(or $(SECONDS),120)
+
+# make faults KILLS=1000
+.PHONY: faults
+faults: $(STAMP) ## kills while files are written, and full disks
+	$(BIN)/python tools/faults.py kills $(or $(KILLS),1000)
+	$(BIN)/python tools/faults.py full
 
 .PHONY: fix
 fix: $(STAMP) ## format, and mend what can be mended
@@ -76,7 +109,7 @@ mutants: $(STAMP) ## put random small mistakes into the sources; which does no t
 .PHONY: constraints
 constraints: $(STAMP) ## take the newest versions of everything
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --no-header --no-annotate --upgrade --output-file constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra serve --group dev --group serve --no-header --no-annotate --upgrade --output-file constraints.txt
 
 .PHONY: clean
 clean: ## remove what was made

@@ -14,8 +14,14 @@ EXPORTED = {
         *("SCW1", "SCW2", "SOP", "make", "names"),
     ],
     "rpnb.drift": ["DriftAware"],
-    "rpnb.river": ["RPNBClassifier"],
-    "rpnb.capymoa": ["RPNBClassifier"],
+    "rpnb.preprocessing": [
+        *("RunningScaler", "SpreadWarning", "StreamPipeline", "make_stream_pipeline"),
+    ],
+    "rpnb.river": ["PooledClassifier", "RPNBClassifier"],
+    "rpnb.capymoa": ["PooledClassifier", "RPNBClassifier"],
+    "rpnb.client": [
+        *("AsyncClient", "Client", "LabelResult", "Prediction", "ServeError"),
+    ],
     "rpnb.datasets": [
         *("DataFileError", "Dataset", "DatasetError", "DatasetUnavailableError"),
         *("Description", "UnknownDatasetError", "describe", "load", "names"),
@@ -31,7 +37,7 @@ EXPORTED = {
     ],
 }
 # Each of these needs a package that is an extra.
-EXTRAS = {"rpnb.river": "river", "rpnb.capymoa": "capymoa"}
+EXTRAS = {"rpnb.river": "river", "rpnb.capymoa": "capymoa", "rpnb.client": "httpx"}
 
 
 def imported(name: str) -> ModuleType:

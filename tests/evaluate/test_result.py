@@ -13,7 +13,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 
 from estimators.streams import blobs, small
-from rpnb import RPNBClassifier, baselines
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.evaluate import prequential
 
 mpl.use("Agg")
@@ -49,6 +49,27 @@ def test_a_frame_has_a_row_for_each_learner_and_checkpoint(result: Any) -> None:
     for span in ("cumulative", "window", "fading"):
         assert_array_equal(mine[f"{span}_kappa"], one.figures[span]["kappa"])
     assert_array_equal(mine.updates, one.updates)
+
+
+def test_a_plot_of_members_shows_weights_and_errors(result: Any) -> None:
+    from matplotlib import pyplot
+
+    X, y = blobs(0, n=60)
+    pooled = PooledClassifier("mergeable", n_projections=16, random_state=0)
+    found = prequential({"PA": baselines.PA(), "pooled": pooled}, X, y)
+    axes = found.plot_members()
+    history = found.models["pooled"].member_history_
+    for ax, lines in zip(axes, (history.weights, history.errors), strict=True):
+        drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+        assert list(drawn) == list(lines)
+        for name, values in lines.items():
+            assert_array_equal(drawn[name], values)
+    assert found.plot_members("pooled", axes=axes) is axes
+    pyplot.close("all")
+    with pytest.raises(ValueError, match="name must be one of 'pooled', got 'PA'"):
+        found.plot_members("PA")
+    with pytest.raises(ValueError, match="no pooled classifier among the learners"):
+        result.plot_members()
 
 
 def test_a_plot_has_a_line_for_each_learner(result: Any) -> None:
@@ -173,3 +194,64 @@ def test_neither_river_nor_matplotlib_is_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_notebook_shows_the_summary_as_a_table() -> None:
+    from estimators.streams import blobs, small
+    from rpnb.evaluate import prequential
+
+    X, y = blobs(1, 40)
+    result = prequential({"<RPNB>": small()}, X, y)
+    shown = result._repr_html_()
+    assert shown.count("<tr>") == 4
+    assert "<td>&lt;RPNB&gt;</td>" in shown
+    assert "<th>learner</th>" in shown
+    assert "40 rows, 3 classes" in shown
+
+
+def test_progress_is_shown_at_every_checkpoint(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from estimators.streams import blobs, small
+    from rpnb.evaluate import prequential
+
+    X, y = blobs(1, 40)
+    silent = prequential(small(), X, y, every=10)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # not installed
+    shown = prequential(small(), X, y, every=15, progress=True)
+    written = capsys.readouterr().err
+    assert written.startswith("\r15 of 40 rows\r30 of 40 rows")
+    assert written.endswith("\r40 of 40 rows\n")
+    assert shown["RPNBClassifier"].last("accuracy") == silent["RPNBClassifier"].last(
+        "accuracy"
+    )
+    prequential(small(), iter([(X, y)]), every=15, progress=True)
+    assert "\r30 rows" in capsys.readouterr().err
+
+
+def test_progress_is_a_bar_where_tqdm_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import sys
+    from types import SimpleNamespace
+    from typing import Any
+
+    from estimators.streams import blobs, small
+    from rpnb.evaluate import prequential
+
+    updates: list[Any] = []
+
+    def tqdm(**options: Any) -> Any:
+        updates.append(options["total"])
+        return SimpleNamespace(
+            update=updates.append, close=lambda: updates.append("closed")
+        )
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=tqdm))
+    prequential(small(), *blobs(1, 40), every=15, progress=True)
+    assert updates[0] == 40
+    assert sum(updates[1:-1]) == 40
+    assert updates[-1] == "closed"

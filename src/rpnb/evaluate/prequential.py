@@ -19,10 +19,12 @@ from rpnb.evaluate.drivers.selection import (
     has_probabilities,
     is_native,
     is_river,
+    learner_of,
     named,
 )
 from rpnb.evaluate.evaluation import Evaluation, Participant
-from rpnb.evaluate.metrics import METRICS, Metric
+from rpnb.evaluate.metrics import METRICS, OF_PROBABILITIES, Metric
+from rpnb.evaluate.progress import EvaluationProgress
 from rpnb.evaluate.result import PrequentialResult, learner_result
 from rpnb.labels import LabelIndex
 
@@ -50,6 +52,7 @@ def prequential(
     leftover: Literal["learn", "drop"] = "learn",
     references: bool = True,
     keep_answers: bool = False,
+    progress: bool = False,
 ) -> PrequentialResult:
     """Evaluate learners on a stream: each row is predicted before it is learnt.
 
@@ -68,7 +71,8 @@ def prequential(
     Parameters
     ----------
     models : learner, or mapping from name to learner
-        Learners of rpnb, scikit-learn estimators with `partial_fit`, River classifiers.
+        Learners of rpnb, scikit-learn estimators with `partial_fit`, its pipelines of
+        steps that all have it, River classifiers.
         They are not changed: copies are evaluated, and returned in
         `result.models`. A learner that has seen data resumes from there.
     stream : array-like of shape (n, p), or iterable
@@ -83,8 +87,11 @@ def prequential(
         taken from `y`; for other streams they must be given here.
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
 "kappa_temporal")
-        Of these, "error", "balanced_accuracy" and "log_loss". The last makes every
-        learner go row by row, and is NaN for those without probabilities.
+        Of these, "error", "balanced_accuracy", and "log_loss", "brier",
+        "calibration_error" and "coverage", which need the probabilities of every row
+        and are NaN for learners without. Those of an `RPNBClassifier` are computed in
+        one pass, others row by row. "coverage" is the share of rows whose class is in
+        the prediction set for 0.9, where a learner has such sets.
     window : int, default=1000
         Rows in the sliding window.
     fading : float, default=0.999
@@ -113,6 +120,9 @@ def prequential(
         Whether "majority class" and "same as last" are evaluated too.
     keep_answers : bool, default=False
         Whether the predictions for all rows are kept, as `answers`.
+    progress : bool, default=False
+        Whether to show the rows so far at every checkpoint: a bar of tqdm, in notebooks
+        too, where it is installed, and a line on the standard error otherwise.
 
     Returns
     -------
@@ -163,7 +173,7 @@ def prequential(
         name: drive(
             model,
             labels,
-            probabilities="log_loss" in names,
+            probabilities=not OF_PROBABILITIES.isdisjoint(names),
             declared=declared,
             classes=all_classes,
             batch_size=batch_size,
@@ -185,15 +195,20 @@ def prequential(
         for name, driver in drivers.items()
     ]
     evaluation = Evaluation(participants, labels)
-    evaluation.run(
-        blocks_of(stream) if table is None else [table],
-        count(every, every),
-        times,
-        learn_leftover=leftover == "learn",
-    )
+    shown = EvaluationProgress(n) if progress else None
+    try:
+        evaluation.run(
+            blocks_of(stream) if table is None else [table],
+            count(every, every) if shown is None else shown.checkpoints(every),
+            times,
+            learn_leftover=leftover == "learn",
+        )
+    finally:
+        if shown is not None:
+            shown.close(evaluation.rows)
     return PrequentialResult(
         courses={each.name: learner_result(each) for each in participants},
-        models={name: drivers[name].model for name in given},
+        models={name: learner_of(drivers[name]) for name in given},
         rows=evaluation.rows,
         classes=labels.labels,
         metrics=names,
@@ -212,10 +227,11 @@ def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...
         raise ValueError("metrics must name at least one metric, got none")
     for name in names:
         check_choice("metrics", name, METRICS)
-    if "log_loss" in names and not any(map(has_probabilities, models.values())):
+    asked = [name for name in names if name in OF_PROBABILITIES]
+    if asked and not any(map(has_probabilities, models.values())):
         raise ValueError(
-            "metrics must not hold 'log_loss' where no learner gives probabilities, as "
-            f"with {', '.join(models)}"
+            f"metrics must not hold {asked[0]!r} where no learner gives probabilities, "
+            f"as with {', '.join(models)}"
         )
     return names
 

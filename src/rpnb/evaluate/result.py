@@ -1,7 +1,8 @@
 """The result of a prequential evaluation: checkpoints of each learner on a stream."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,8 +100,28 @@ class PrequentialResult:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        """Return the table of `summary` for notebooks."""
+        title, lines = self._table()
+        head, *body = (
+            "".join(f"<{cell}>{escape(text)}</{cell}>" for text in line)
+            for cell, line in zip(
+                ["th", *["td"] * (len(lines) - 1)], lines, strict=True
+            )
+        )
+        rows = "".join(f"<tr>{line}</tr>" for line in body)
+        return (
+            f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
     def summary(self) -> str:
         """Return a table of all metrics at the end of the stream."""
+        title, lines = self._table()
+        return f"{title}\n\n{_aligned(lines)}"
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        """Return the title and the lines of the summary, the head first."""
         head = ["learner", *(title_of(name) for name in self.metrics)]
         first = self.metrics[0]
         head += [f"{span} {title_of(first)}" for span in SPANS[1:]]
@@ -117,7 +138,7 @@ class PrequentialResult:
             f"{self.rows:,} rows, {len(self.classes)} classes; window of "
             f"{self.window:,} rows, fading by {self.fading:g}"
         )
-        return f"{title}\n\n{_aligned(lines)}"
+        return title, lines
 
     def to_pandas(self) -> "DataFrame":
         """Return a frame with a row for each learner and checkpoint.
@@ -168,14 +189,8 @@ class PrequentialResult:
         name = self.metrics[0] if metric is None else metric
         check_choice("metric", name, self.metrics)
         check_choice("span", span, SPANS)
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError(
-                "plot needs matplotlib: pip install 'rpnb[report]'"
-            ) from error
         if ax is None:
-            ax = pyplot.subplots(figsize=(7.0, 3.6), layout="constrained")[1]
+            ax = _pyplot().subplots(figsize=(7.0, 3.6), layout="constrained")[1]
         for course in self.courses.values():
             learner = course.name in self.models
             ax.plot(
@@ -197,6 +212,52 @@ class PrequentialResult:
         # Beside the axes, where it covers no line.
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return ax
+
+    def plot_members(
+        self, name: str | None = None, *, axes: "Sequence[Axes] | None" = None
+    ) -> "Sequence[Axes]":
+        """Draw which member of a pool carries the stream; return the two axes.
+
+        Above, the weight of each member in the pool; below, the share of mistakes that
+        each by itself, and the pool, made since the point before.
+
+        Parameters
+        ----------
+        name
+            A learner that is a `PooledClassifier`; by default the first one.
+        axes
+            Two axes to draw on; a new figure by default.
+        """
+        pooled = [k for k, m in self.models.items() if hasattr(m, "member_history_")]
+        if not pooled:
+            raise ValueError("there is no pooled classifier among the learners")
+        name = check_choice("name", pooled[0] if name is None else name, pooled)
+        history = self.models[name].member_history_
+        if axes is None:
+            axes = _pyplot().subplots(
+                2, 1, sharex=True, figsize=(7.0, 6.0), layout="constrained"
+            )[1]
+        above, below = axes
+        colours = {}
+        for member, values in history.weights.items():
+            (line,) = above.plot(history.rows, values, label=member, linewidth=1.2)
+            colours[member] = line.get_color()
+        for member, values in history.errors.items():
+            pool = member == "pool"
+            below.plot(
+                history.rows,
+                values,
+                label=member,
+                linewidth=2.2 if pool else 1.0,
+                color="0.1" if pool else colours[member],
+            )
+        above.set_ylabel("weight in the pool")
+        below.set_ylabel("error since the point before")
+        below.set_xlabel("labelled rows")
+        for ax in (above, below):
+            ax.spines[["top", "right"]].set_visible(False)
+        below.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return axes
 
 
 def learner_result(participant: Participant) -> LearnerResult:
@@ -233,6 +294,28 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+    scaled: tuple[str, ...] = ()
+    """learners whose rows are scaled along the stream"""
+    advice: tuple[str, ...] = ()
+    """what may be wrong, and what to try"""
+    numbers: tuple[str, ...] = ()
+    """columns taken as numbers"""
+    categories: Mapping[str, int] = field(default_factory=dict)
+    """columns taken as categories, and how many values each has"""
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """columns left out, and why"""
+    notes: tuple[str, ...] = ()
+    """what a user should know of how the rows were read"""
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "plot needs matplotlib: pip install 'rpnb[report]'"
+        ) from error
+    return pyplot
 
 
 def _number(value: float) -> str:

@@ -271,10 +271,28 @@ def test_a_table_and_a_report(
     assert {"RPNB", "majority class", "same as last"} <= set(named)
     page = report.read_text()
     assert page.startswith("<!DOCTYPE html>")
-    assert page.count("<svg") == 3
+    # Each of two curves is there twice: for wide screens and for narrow ones.
+    assert page.count("<svg") == 5
+    assert page.count('<div class="wide">') == page.count('<div class="narrow">') == 2
+    assert "RPNB is wrong in" in page
+    assert "; the better reference, " in page
     assert "http" not in page.replace("http://www.w3.org", "")
     for title in ("Confusion", "Scores by class", "Class balance", "Learning curves"):
         assert f">{title}</h2>" in page
+    assert "Members of the pool" not in page
+
+
+def test_the_report_of_a_pool_shows_its_members(path: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    words = ["run", str(path), "--target", "kind", "--model", "Pooled", "--quiet"]
+    options = ["--param", "n_projections=16", "--param", "members=mergeable"]
+    assert main([*words, *options, "--report", str(report)]) == 0
+    page = report.read_text()
+    assert ">Members of the pool</h2>" in page
+    assert page.count("<svg") == 7
+    for name in ("class_covariance", "transitions", "pool"):
+        # at the ends of the lines in two panels, the weights aside for the pool
+        assert page.count(f">{name}</text>") == 2 - (name == "pool")
 
 
 @pytest.mark.parametrize(
@@ -292,6 +310,48 @@ def test_the_table_says_which_density_trees_were_run_with(
     assert line.startswith("OnlineBagging: ")
     assert said in line
     assert f'density="{density}"' in line
+
+
+def test_the_header_names_the_columns_by_what_became_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"{i},{i % 7},{'uv'[i % 2]},$3,{'pq'[i % 3 == 0]}" for i in range(30)]
+    path.write_text("\n".join([",size,colour,price,label", *rows]) + "\n")
+    words = ["run", str(path), "--target", "-1", "--model", "PA", "--drop", "size"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:4] == [
+        "numbers     price",
+        "categories  colour (2 values)",
+        "left out    size (--drop), Unnamed: 0 (an index without a name)",
+    ]
+    note = "column price is read as numbers, such as '$3'"
+    assert f"{path}: {note}\n" in err
+    found = run(capsys, *words, "--quiet")
+    assert found["notes"][0] == note
+    assert found["columns"]["categories"] == {"colour": 2}
+
+
+def test_a_learner_that_learnt_nothing_is_told_what_to_try(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sorted.csv"
+    lines = [f"{i % 7},{i % 11},{'abc'[i // 50]}" for i in range(150)]
+    path.write_text("\n".join(["x,z,y", *lines]) + "\n")
+    words = ["run", str(path), "--target", "y", "--model", "PA", "--quiet"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "PA does not beat “same as last” (0.0200): try --shuffle 1, since" in said
+    assert main([*words, "--shuffle", "1"]) == 0
+    assert "--shuffle" not in capsys.readouterr().out
+
+
+def test_a_learner_that_beats_the_references_is_left_alone(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(path), "--target", "kind", *FEW]) == 0
+    assert "not beat" not in capsys.readouterr().out
 
 
 def test_a_run_imports_nothing_that_it_does_not_need(path: Path) -> None:

@@ -16,7 +16,6 @@ from rpnb.core.pooled.blocks import (
     add_products,
     blank_matrix,
     cholesky,
-    multiply_rows,
     pack_row,
     padded,
     place,
@@ -25,6 +24,15 @@ from rpnb.core.pooled.blocks import (
 )
 from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+from rpnb.core.pooled.row_products import (
+    combine_rows,
+    inner_products,
+    multiply_rows,
+)
+from rpnb.core.pooled.triangles import fill_forms, form, invert
+
+NO_SCORES = np.zeros((0, 0, 0))
+EMPTY = np.zeros((0, 0))
 
 
 def packed(matrix: FloatArray) -> FloatArray:
@@ -100,7 +108,7 @@ def test_outer_products_are_subtracted() -> None:
             assert_allclose(A[place(i, j)], full[i, j], atol=1e-12)
 
 
-@given(st.integers(0, 9), st.integers(1, 3))
+@given(st.integers(0, 9), st.integers(1, 5))
 def test_a_row_is_multiplied_alike_in_any_company(n: int, c: int) -> None:
     rng = np.random.default_rng(n)
     rows = rng.normal(size=(n, 7)).astype(np.float32)
@@ -115,6 +123,66 @@ def test_a_row_is_multiplied_alike_in_any_company(n: int, c: int) -> None:
         assert alone[0].tobytes() == out[r].tobytes()
 
 
+def test_inner_products_and_combinations_of_packed_rows() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(7, 32)).astype(np.float32)
+    kept = np.zeros(32 * 8, np.float32)
+    for r in range(7):
+        pack_row(rows[r], kept, r, 8)
+    whole = np.zeros((8, 8), np.float32)
+    inner_products(kept, 8, 0, 7, whole)
+    wide = rows.astype(np.float64)
+    assert_allclose(np.tril(whole[:7, :7]), np.tril(wide @ wide.T), atol=1e-4)
+    later = np.zeros((8, 8), np.float32)
+    inner_products(kept, 8, 0, 3, later)
+    inner_products(kept, 8, 3, 7, later)
+    assert_array_equal(later, whole)
+    factors = rng.normal(size=(7, 8))
+    out = np.empty((8, 32))
+    combine_rows(kept, 8, 7, factors, out)
+    assert_allclose(out, factors.T @ wide, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_forms_products_and_inverses_of_triangles(d: int) -> None:
+    rng = np.random.default_rng(d)
+    lower = np.tril_indices(d)
+    matrices = np.array([positive(d, seed) for seed in range(12)])
+    lanes = matrices[:, *lower].reshape(3, 4, -1).transpose(0, 2, 1)
+    means = rng.normal(size=(12, d))
+    x, m0 = rng.normal(size=(2, d))
+    share, factor = rng.uniform(0.5, 1.0, size=(2, 12))
+    forms = np.full(12, -7.0)
+    fill_forms(
+        np.ascontiguousarray(lanes).ravel(),
+        np.ascontiguousarray(means.reshape(3, 4, d).transpose(0, 2, 1)).ravel(),
+        np.array([True, False, True]),
+        x,
+        m0,
+        share,
+        1.0 - share,
+        factor,
+        np.empty(4 * d),
+        forms,
+    )
+    delta = x - (share[:, None] * means + (1.0 - share)[:, None] * m0)
+    expected = 1.0 + factor * np.einsum("ci,cij,cj->c", delta, matrices, delta)
+    expected[4:8] = -7.0  # of a group that was not chosen
+    assert_allclose(forms, expected, rtol=1e-9)
+
+    v, inverse = np.empty(d), np.zeros((d * (d + 1) // 2, 4))
+    entries = np.ascontiguousarray(lanes[1]).ravel()
+    assert_allclose(form(entries, 2, 4, x, v), x @ matrices[6] @ x, rtol=1e-9)
+    assert_allclose(v, matrices[6] @ x, rtol=1e-9)
+    triangle = np.ascontiguousarray(matrices[6][lower])
+    prior = np.ascontiguousarray(np.eye(d)[lower])
+    volume = invert(prior, triangle, inverse.reshape(-1), 1, 4, np.empty((2, d, d)))
+    both = matrices[6] + np.eye(d)
+    assert_allclose(volume, np.linalg.slogdet(both)[1], rtol=1e-9)
+    assert_allclose(inverse[:, 1], np.linalg.inv(both)[lower], rtol=1e-8, atol=1e-12)
+    assert not inverse[:, [0, 2, 3]].any()
+
+
 def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     count, B = np.array([4.0]), np.zeros((1, 16))
     A = packed(-3.0 * np.eye(16))
@@ -124,6 +192,8 @@ def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     V[:] = 7.0
     discriminants(np.zeros(1), B, A, 16, V, offset)
     assert (V == 7.0).all()  # of no rows nothing is made
+    discriminants(count, B, np.full_like(A, np.nan), 16, V, offset)
+    assert (V == 7.0).all()  # and nothing of what no ridge can mend
 
 
 # Features
@@ -308,7 +378,7 @@ def test_the_pool_is_its_twin() -> None:
     first = np.full(K, 0.25)
     ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first)
     labels, logs = np.empty(n, np.int64), np.empty((n, M))
-    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs)
+    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs, NO_SCORES)
     mistakes = np.zeros(K)
     for i in range(n):
         assert_allclose(np.exp(logs[i]), twin.given_out(scores[i]), rtol=1e-8)
@@ -329,7 +399,8 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     scores[:, 0, 0] = 9.0
     empty = pool.begin(np.ones(1), np.zeros(3, np.bool_))
     labels, logs = np.empty(3, np.int64), np.empty((3, 3))
-    pool.pool_rows(empty, scores, np.array([1, -1, 0]), np.ones(3), labels, logs)
+    classes = np.array([1, -1, 0])
+    pool.pool_rows(empty, scores, classes, np.ones(3), labels, logs, NO_SCORES)
     assert list(labels) == [-1, 1, 1]
     assert_allclose(logs[1], [-np.inf, 0.0, -np.inf], atol=1e-12)
     assert list(empty.seen) == [2, 2]
@@ -351,3 +422,22 @@ def test_pools_merge_by_their_curvature() -> None:
 
 def test_sizes_are_rounded_up() -> None:
     assert [padded(size) for size in (1, 16, 17)] == [16, 16, 32]
+
+
+def test_the_history_keeps_every_second_entry_once_it_is_full() -> None:
+    K, n = 2, 300
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(size=(n, K, 2)), rng.integers(0, 2, n)
+    ours = pool.begin(np.full(K, 0.5), np.ones(2, np.bool_))
+    ours.clock[1] = 1  # an entry with each row
+    expected = []
+    labels = np.empty(1, np.int64)
+    for i in range(n):
+        part = slice(i, i + 1)
+        pool.pool_rows(
+            ours, scores[part], y[part], np.ones(1), labels, EMPTY, NO_SCORES
+        )
+        expected.append([i + 1, i + 1, *ours.mistakes, *ours.weights])
+    # Full after 128 rows, and again after 128 + 64 · 2.
+    assert list(ours.clock) == [64 + (n - 256) // 4, 4]
+    assert_array_equal(ours.history[: ours.clock[0]], expected[3::4])

@@ -7,12 +7,15 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.cli.progress import duration
+from rpnb.cli.run.advice import advice, column_lines
 from rpnb.cli.run.stream_progress import memory
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.tables import TextTable, to_text
 
+# Alarms of a drift detector that are listed.
+_ALARMS = 8
 # Notes on how a learner's densities were combined, as in the study's tables.
 _DENSITIES = {
     "log": 'logarithms of densities are added (density="log"), which is sound; MOA and '
@@ -48,11 +51,24 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         f"{duration(facts.seconds)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
         "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
     ]
+    if facts.scaled:
+        notes.append(
+            f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
+        )
     notes += [
-        f"{participant.name}: {_DENSITIES[participant.model.density]}"
-        for participant in evaluation.participants
-        if hasattr(participant.model, "density")
+        f"{each.name}: {_alarms(each.model.drifts_)}"
+        for each in evaluation.participants
+        if hasattr(each.model, "drifts_")
     ]
+    notes += facts.advice
+    learners = {each.name: _inner(each.model) for each in evaluation.participants}
+    notes += [
+        f"{name}: {_DENSITIES[learner.density]}"
+        for name, learner in learners.items()
+        if hasattr(learner, "density")
+    ]
+    notes += [f"Note: {note}." for note in facts.notes]
+    notes += advice(evaluation, facts)
     if facts.loaded is not None:
         notes.append(
             f"Resumed {facts.loaded}; errors are of this file's rows, updates of all, "
@@ -61,9 +77,17 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
     notes += [f"written: {path}" for path in facts.written]
-    table = TextTable(
+    if evaluation.unlabelled:
+        notes.append(
+            f"{evaluation.unlabelled:,} rows without a label were predicted, and are "
+            "neither learnt nor among the figures."
+        )
+    title = (
         f"{facts.source}: {evaluation.rows:,} rows, {facts.p} features, "
-        f"{classes} classes, {order}",
+        f"{classes} classes, {order}"
+    )
+    table = TextTable(
+        "\n".join([title, *column_lines(facts)]),
         ("learner", "error", f"last {facts.window:,}", "macro F1", "updates", "rows/s"),
         tuple(lines),
         tuple(notes),
@@ -81,7 +105,14 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "rpnb_version": __version__,
                 "source": facts.source,
                 "rows": evaluation.rows,
+                "unlabelled": evaluation.unlabelled,
                 "features": facts.p,
+                "columns": {
+                    "numbers": list(facts.numbers),
+                    "categories": dict(facts.categories),
+                    "dropped": dict(facts.dropped),
+                },
+                "notes": [*facts.notes, *advice(evaluation, facts)],
                 "classes": [evaluation.labels.labels[i] for i in order],
                 "order": facts.order,
                 "window": facts.window,
@@ -90,6 +121,8 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "interrupted": facts.interrupted,
                 "loaded": facts.loaded,
                 "written": list(facts.written),
+                "scaled": list(facts.scaled),
+                "advice": list(facts.advice),
                 "learners": [
                     _learner(participant, order)
                     for participant in evaluation.participants
@@ -102,10 +135,26 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
     )
 
 
+def _inner(model: Any) -> Any:
+    """Return the learner itself, of one whose rows are scaled the learner inside."""
+    model = getattr(model, "model", model)  # behind a drift detector
+    return getattr(model, "learner", model)
+
+
+def _alarms(rows: list[int]) -> str:
+    """Return when a drift detector gave alarms, in words."""
+    if not rows:
+        return "no alarm of the drift detector"
+    some = ", ".join(f"{row:,}" for row in rows[:_ALARMS])
+    more = f" and {len(rows) - _ALARMS} more" if len(rows) > _ALARMS else ""
+    word = "alarm" if len(rows) == 1 else "alarms"
+    return f"{len(rows)} {word} of the drift detector, at row {some}{more}"
+
+
 def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
     confusion = participant.confusion
     scores = class_scores(confusion.counts)
-    parameters: Any = participant.model
+    parameters = _inner(participant.model)
     return {
         "name": participant.name,
         "reference": participant.reference,
@@ -124,4 +173,9 @@ def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
         "precision": scores.precision[order].tolist(),
         "recall": scores.recall[order].tolist(),
         "f1": scores.f1[order].tolist(),
+        **(
+            {"drifts": participant.model.drifts_}
+            if hasattr(participant.model, "drifts_")
+            else {}
+        ),
     }

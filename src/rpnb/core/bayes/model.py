@@ -9,7 +9,19 @@ from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
 from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
 from rpnb.core.bayes.state import ClassState, KernelState, set_bias_from_counts
+from rpnb.core.calibration.cells import no_cells
+from rpnb.core.calibration.mixture import (
+    Calibration,
+    copy_calibration,
+    merge_calibrations,
+)
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.running_scale import (
+    RunningScale,
+    copy_scale,
+    fade_scale,
+    merge_scales,
+)
 from rpnb.core.projection.record import Projection
 
 
@@ -31,6 +43,10 @@ class Model:
     """rows that changed the moments"""
     memo: FloatArray | None = None
     """the last single row with its projection and prediction; see `passes.exact`"""
+    calibration: Calibration | None = None
+    """what turns scores into probabilities; None where it is not learnt"""
+    scale: RunningScale | None = None
+    """what rows are scaled by before they come here; None if they are not"""
 
     @property
     def M(self) -> int:
@@ -61,6 +77,7 @@ class Model:
             self.gaussians,
             self.classes,
             self.keep,
+            no_cells(self.M),
         )
 
 
@@ -111,8 +128,17 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         refresh(gaussians, int(new[0]), moments, model.prior)
         for field in gaussians:
             field[new[1:]] = field[new[0]]
+    calibration = model.calibration
+    if calibration is not None:
+        calibration = copy_calibration(calibration)
     return replace(
-        model, moments=moments, gaussians=gaussians, classes=classes, memo=None
+        model,
+        moments=moments,
+        gaussians=gaussians,
+        classes=classes,
+        memo=None,
+        calibration=calibration,
+        scale=None if model.scale is None else copy_scale(model.scale),
     )
 
 
@@ -135,6 +161,8 @@ def fade_all(model: Model, factor: float) -> None:
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
     model.memo = None
+    if model.scale is not None:
+        fade_scale(model.scale, factor)
     refresh_all(model)
 
 
@@ -164,6 +192,15 @@ def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
     earlier = 0.0 if base is None else base.classes.seen
     model.classes.seen[:] += other.classes.seen - earlier
     model.classes.eligible[:] |= other.classes.eligible
+    if model.calibration is not None and other.calibration is not None:
+        model.calibration = merge_calibrations(
+            model.calibration,
+            other.calibration,
+            None if base is None else base.calibration,
+        )
     model.n_seen += other.n_seen - (0 if base is None else base.n_seen)
     model.n_updates += other.n_updates - (0 if base is None else base.n_updates)
+    if model.scale is not None and other.scale is not None:
+        earlier_scale = None if base is None else base.scale
+        model.scale = merge_scales(model.scale, other.scale, earlier_scale)
     refresh_all(model)

@@ -13,11 +13,20 @@ from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.moments import Moments, empty_moments
 from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
+from rpnb.core.calibration.cells import calibration_rows
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
+from rpnb.core.passes.calibrated import (
+    learn_batch_cells,
+    learn_cells,
+    mix_then_learn_cells,
+    mixed,
+    with_cells,
+)
 from rpnb.core.passes.choice import PassChoice, Path
+from rpnb.core.passes.compiling import CompilingBudget
 from rpnb.core.passes.exact import (
     accumulate_rows,
     count_rows,
@@ -26,7 +35,9 @@ from rpnb.core.passes.exact import (
     pass_combined,
     pass_exact,
     pass_one,
+    pass_scored,
 )
+from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.core.projection.apply import (
     project_rows,
     projects_beforehand,
@@ -36,6 +47,9 @@ from rpnb.core.projection.matrices import project
 
 # For fewer rows, preparing a faster pass costs more than it saves.
 _FEW = 16
+
+# When the kernels of the faster passes are worth compiling.
+_budget = CompilingBudget(pass_screened)
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -70,7 +84,11 @@ def run(
     if n == 1 and model.rule == "log_sum" and not issparse(X):
         _run_one(model, X, y, weight, learn, labels)
         return
-    if model.rule == "log_sum" and n >= _FEW:
+    if (
+        model.rule == "log_sum"
+        and n >= _FEW
+        and (choice is not None or path != "auto" or _budget.fast_pass_pays(model, n))
+    ):
         if choice is None:
             choice = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
         choice.run(X, y, weight, learn, labels)
@@ -81,6 +99,8 @@ def run(
         x = rows_for_passes(projection, X[rows])
         t = y[rows] if learn else _NO_LABELS
         w = weights_of(weight, rows)
+        if learn:
+            learner = with_cells(model, learner, t)
         if model.rule == "log_sum":
             updates = pass_exact(learner, x, t, w, learn, labels[rows])
         else:
@@ -89,6 +109,7 @@ def run(
                 learner, model.rule_number, K, x, t, w, learn, labels[rows]
             )
         if learn:
+            learn_cells(model, learner, t)
             model.n_seen += count_labelled(t)
             model.n_updates += updates
 
@@ -110,8 +131,11 @@ def _run_one(
     unkept = model.projection.R.shape[0] == 0
     if unkept and not np.array_equal(x[0], known[:p]):
         memo[p : p + F] = project_rows(model.projection, x)[0]
+    learner = model.kernel_state()
+    if learn:
+        learner = with_cells(model, learner, y)
     label, updates = pass_one(
-        model.kernel_state(),
+        learner,
         known,
         memo,
         model.n_seen,
@@ -123,7 +147,49 @@ def _run_one(
     model.memo = memo
     labels[0] = label
     if learn:
+        learn_cells(model, learner, y)
         model.n_seen += int(y[0] >= 0)
+        model.n_updates += updates
+
+
+def run_scored(
+    model: Model,
+    X: RowTable,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+    out: FloatArray,
+    thresholds: FloatArray,
+) -> None:
+    """Do what `run` does, and write what was known of each row before it was learnt.
+
+    `out` (n, M) gets the probabilities of a calibrated model, or else the scores;
+    `thresholds` (n, coverages) those of prediction sets, where the model is calibrated.
+    """
+    projection = model.projection
+    start = model.kernel_state(projected=projects_beforehand(projection, X))
+    for rows in row_blocks(X.shape[0], block_rows(projection.p, model.F)):
+        x, t = rows_for_passes(projection, X[rows]), y[rows]
+        w = weights_of(weight, rows)
+        learner = with_cells(model, start, t)
+        scores = np.empty((x.shape[0], model.M))
+        updates = pass_scored(
+            learner,
+            model.rule_number,
+            projection.K,
+            x,
+            t,
+            w,
+            learn,
+            labels[rows],
+            scores,
+        )
+        if model.calibration is None:
+            out[rows] = scores
+        else:
+            mix_then_learn_cells(model, learner, t, scores, out[rows], thresholds[rows])
+        model.n_seen += count_labelled(t)
         model.n_updates += updates
 
 
@@ -154,11 +220,14 @@ def run_batches(
     size: int,
     labels: IntArray,
     path: Path = "auto",
+    out: FloatArray | None = None,
+    thresholds: FloatArray | None = None,
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
     All rows of a batch are predicted first. Then each class learns, in one step, those
-    of its rows that were misclassified, or all of its rows.
+    of its rows that were misclassified, or all of its rows. `out` and `thresholds` are
+    those of `run_scored`.
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     rate = min(_expected_changes(model, learn), model.M / size)
@@ -168,6 +237,11 @@ def run_batches(
     for rows in row_blocks(X.shape[0], size):
         x, t, predicted = X[rows], y[rows], labels[rows]
         run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, choice)
+        if thresholds is not None and model.calibration is not None:
+            thresholds[rows] = model.calibration.thresholds
+        if out is not None or model.calibration is not None:
+            asked = None if out is None else out[rows]
+            _score_batch(model, x, t, predicted, asked)
         wrong = predicted != t
         taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
         _accumulate(model, x, taken, t, weights_of(weight, rows), 1.0, batch)
@@ -181,6 +255,33 @@ def run_batches(
         count_rows(model.classes, model.keep, t, weights_of(weight, rows))
         model.n_seen += t.shape[0]
         model.n_updates += taken.shape[0]
+
+
+def moments_of(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> Moments:
+    """Return the moments (M, F) of rows of classes y, to be taken out of a model's."""
+    part = empty_moments(model.M, model.F)
+    _accumulate(model, X, np.arange(y.shape[0]), y, weight, 1.0, part)
+    return part
+
+
+def _score_batch(
+    model: Model, X: RowTable, y: IntArray, labels: IntArray, out: FloatArray | None
+) -> None:
+    """Write a mini-batch's probabilities or scores; let calibration learn from it."""
+    used = calibration_rows(model.n_seen, y.shape[0])
+    if out is None:
+        found = active_scores(model, X[used])
+    else:
+        every = active_scores(model, X)
+        out[:] = every if model.calibration is None else mixed(model, every)
+        found = every[used]
+    if model.calibration is not None:
+        learn_batch_cells(model, y, labels, found)
+
+
+def active_scores(model: Model, X: RowTable) -> FloatArray:
+    """Return the scores (n, M) of every row, −∞ of classes that are not active."""
+    return np.where(model.classes.eligible, scores(model, X), -np.inf)
 
 
 def _accumulate(

@@ -1,11 +1,13 @@
 """Gaussian naive Bayes, learnt online, as a scikit-learn estimator."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rpnb.core.bayes.moments import add_observation, empty_moments
 from rpnb.core.bayes.naive_bayes import (
     NaiveBayes,
     arrange_naive_bayes,
@@ -20,8 +22,11 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
-from rpnb.estimators.saving.files import checked_array
+from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.reasons import Explained, QuadraticScores
+from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
 
 __all__ = ["GaussianNB"]
 
@@ -38,7 +43,7 @@ class GaussianNBState:
 
 
 @final
-class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
+class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNBState]):
     """Gaussian naive Bayes: one normal density per class and feature, learnt online.
 
     Every row is learnt, and the result does not depend on how rows are cut into calls.
@@ -92,6 +97,42 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
         return np.exp(self.predict_log_proba(X))
+
+    def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Take learnt rows out again: the model is as if it had never seen them.
+
+        To rounding; classes stay known. Refuses rows that cannot all have been learnt,
+        where that can be told, and changes nothing then. See `RPNBClassifier.unlearn`.
+        """
+        labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
+        state = self._copy(self._state)
+        part = empty_moments(self.classes_.shape[0], labelled.rows.shape[1])
+        block = as_block(labelled.rows)
+        for i, m in enumerate(numbers.tolist()):
+            w = labelled.weight[i % labelled.weight.shape[0]]
+            add_observation(part, m, block[i], w)
+        left = moments_without(state.state.moments, part, self.classes_)
+        for mine, value in zip(state.state.moments, left, strict=True):
+            mine[:] = value
+        derive_naive_bayes(state.state)
+        state.seen -= numbers.shape[0]
+        self._state = state
+        return self
+
+    def _quadratic_scores(self) -> QuadraticScores:
+        state = self._state.state
+        seen = state.moments.weight > 0.0
+        return QuadraticScores(
+            np.eye(state.moments.mean.shape[1]),
+            state.gaussians.mean,
+            state.gaussians.precision,
+            state.gaussians.constant + state.log_seen,
+            state.eligible & seen,
+            state.moments.weight,
+        )
+
+    def _project_for_reasons(self, X: Any) -> FloatArray:
+        return as_block(X)
 
     def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray
@@ -148,12 +189,24 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
         arrays = {**state.state.moments._asdict(), "eligible": state.state.eligible}
         return {"seen": state.seen}, arrays
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        arrays = {
+            "weight": reals(M, low=0.0),
+            "mean": reals(M, p),
+            # Squares of large values, times large weights, exceed double precision.
+            "scatter": reals(M, p, low=0.0, infinite=True),
+            "eligible": flags(M),
+        }
+        return StateSchema(arrays, {"seen": COUNT})
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> GaussianNBState:
         state = self._new_state(p, np.zeros(M), np.zeros(0, np.int64)).state
         for name, part in state.moments._asdict().items():
-            part[...] = checked_array(arrays, name, np.float64, part.shape)
-        state.eligible[:] = checked_array(arrays, "eligible", np.bool_, (M,))
+            part[...] = arrays[name]
+        state.eligible[:] = arrays["eligible"]
         derive_naive_bayes(state)
-        return GaussianNBState(state, int(metadata["seen"]))
+        return GaussianNBState(state, metadata["seen"])

@@ -6,13 +6,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
-from rpnb.core.projection.record import fingerprint, make_projection
-from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.core.calibration.mixture import Calibration, new_calibration
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.projection.record import fingerprint
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import (
+    CHECKSUM,
+    COUNT,
+    SEED,
+    ArraySchema,
+    StateSchema,
+    ValueSchema,
+    flags,
+    reals,
+)
+from rpnb.estimators.scaling import scale_from_arrays, scale_to_arrays
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a model's state as JSON values and arrays."""
-    metadata = {
+    metadata: dict[str, Any] = {
         "seed": state.projection.seed,
         "q": state.projection.q,
         "fingerprint": fingerprint(state.projection),
@@ -26,7 +39,41 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "eligible": state.classes.eligible,
         "seen": state.classes.seen,
     }
+    calibration = state.calibration
+    metadata["calibrated"] = calibration is not None
+    metadata["calibrated_rows"] = 0
+    if calibration is not None:
+        metadata["calibrated_rows"] = int(calibration.rows[0])
+        arrays["expert_weights"] = calibration.weights
+        arrays["set_thresholds"] = calibration.thresholds
+    if state.scale is not None:
+        arrays |= scale_to_arrays(state.scale)
     return metadata, arrays
+
+
+def model_schema(K: int, q: int, M: int, *, calibrated: bool) -> StateSchema:
+    """Return what a file of K members of dimension q and M classes must hold."""
+    values = {
+        "seed": SEED,
+        "q": ValueSchema(int, q, q),
+        "fingerprint": CHECKSUM,
+        "n_seen": COUNT,
+        "n_updates": COUNT,
+        "calibrated": ValueSchema(bool),
+        "calibrated_rows": COUNT,
+    }
+    arrays = {
+        "weight": reals(M, low=0.0),
+        "mean": reals(M, K * q),
+        # Squares of large values, times large weights, are beyond double precision.
+        "scatter": reals(M, K * q, low=0.0, infinite=True),
+        "eligible": flags(M),
+        "seen": reals(M, low=0.0),
+    }
+    if calibrated:
+        arrays["expert_weights"] = expert_weights()
+        arrays["set_thresholds"] = reals(new_calibration().thresholds.shape[0])
+    return StateSchema(arrays, values)
 
 
 def model_from_arrays(
@@ -34,26 +81,45 @@ def model_from_arrays(
 ) -> Model:
     """Return the model of M classes that `model_to_arrays` made arrays of.
 
-    `template` has the parameters of the model and no class.
+    `template` has the parameters and the seed of the model and no class.
     """
-    recipe = template.projection
-    template.projection = make_projection(
-        recipe.distribution, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
-    )
     state = arrange_classes(template, np.full(M, -1))
-    F = state.F
-    state.moments.weight[:] = checked_array(arrays, "weight", np.float64, (M,))
-    state.moments.mean[:] = checked_array(arrays, "mean", np.float64, (M, F))
-    state.moments.scatter[:] = checked_array(arrays, "scatter", np.float64, (M, F))
-    state.classes.eligible[:] = checked_array(arrays, "eligible", np.bool_, (M,))
-    state.classes.seen[:] = checked_array(arrays, "seen", np.float64, (M,))
-    state.n_seen = int(metadata["n_seen"])
-    state.n_updates = int(metadata["n_updates"])
+    state.moments.weight[:] = arrays["weight"]
+    state.moments.mean[:] = arrays["mean"]
+    state.moments.scatter[:] = arrays["scatter"]
+    state.classes.eligible[:] = arrays["eligible"]
+    state.classes.seen[:] = arrays["seen"]
+    state.n_seen = metadata["n_seen"]
+    state.n_updates = metadata["n_updates"]
     if fingerprint(state.projection) != metadata["fingerprint"]:
         raise ModelFileError(
             "the projections drawn from the file's seed are not those it was saved "
             "with: the file is damaged, or from a version of rpnb that draws them "
             "otherwise"
         )
+    if state.scale is not None:
+        state.scale = scale_from_arrays(arrays)
     refresh_all(state)
+    state.calibration = None
+    if metadata["calibrated"]:
+        check_weights(arrays["expert_weights"])
+        state.calibration = Calibration(
+            arrays["expert_weights"].copy(),
+            arrays["set_thresholds"].copy(),
+            np.array([metadata["calibrated_rows"]]),
+        )
     return state
+
+
+def expert_weights() -> ArraySchema:
+    """Return the schema of the weights of a mixture of temperatures."""
+    smallest = float(np.finfo(np.float64).tiny)
+    return reals(*new_calibration().weights.shape, low=smallest, high=1.0)
+
+
+def check_weights(weights: FloatArray) -> None:
+    """Refuse weights of a mixture that do not add up to 1."""
+    if not abs(weights.sum() - 1.0) < 1e-9:
+        raise ModelFileError(
+            "the model file is damaged: its 'expert_weights' do not add up to 1"
+        )

@@ -4,17 +4,17 @@ It checks the input, gives labels their numbers, adds new classes, and changes t
 learner's state only when nothing can fail any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -23,14 +23,17 @@ from rpnb.estimators.checks.labels import (
     number_labels,
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.checks.spread import warn_of_spread
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
+    check_parameters,
     parameters_to_json,
     read_estimator,
     report_damage,
     write_estimator,
 )
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.saving.schema import check_arrays, check_values
 from rpnb.estimators.stream.labelled_rows import (
     LabelledRows,
     check_labelled_rows,
@@ -40,6 +43,9 @@ from rpnb.estimators.stream.labelled_rows import (
 from rpnb.estimators.stream.learner import State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
 from rpnb.labels import LabelIndex
+
+#: A function like `_learn`.
+Learn: TypeAlias = Callable[[Any, Any, IntArray, FloatArray, IntArray | None], None]
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
@@ -101,9 +107,32 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         self._learn_batch(X, y, classes, first=first)
         return self
 
+    @overload
     def predict_then_learn(
-        self, X: Any, y: Any, classes: ArrayLike | None = None
-    ) -> LabelArray:
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        *,
+        return_proba: Literal[False] = False,
+    ) -> LabelArray: ...
+    @overload
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        *,
+        return_proba: Literal[True],
+    ) -> tuple[LabelArray, FloatArray]: ...
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        *,
+        return_proba: bool = False,
+    ) -> LabelArray | tuple[LabelArray, FloatArray]:
         """Predict each row with what was known before it, then learn it.
 
         This is the protocol of the paper and of prequential evaluation. The result is
@@ -119,6 +148,10 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             after its first.
         classes : array-like, optional
             Classes that may be predicted from the first of these rows on.
+        return_proba : bool, default=False
+            Whether to return the probabilities of each row before it was learnt, too,
+            for learners with `predict_proba`. `RPNBClassifier` computes them in one
+            pass, others row by row.
 
         Returns
         -------
@@ -126,10 +159,43 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             The predicted labels. A row for which no class was known yet counts as a
             mistake and has None; only then is the array of dtype object. It does not
             happen where `classes` are declared on the first call.
+        array of shape (n, M)
+            With `return_proba`: the probabilities of `classes_` as they are afterwards,
+            0 for a class that was not known yet.
         """
+        if return_proba:
+            return self._predict_proba_then_learn(X, y, classes)
         first = not self.__sklearn_is_fitted__()
         numbers = self._learn_batch(X, y, classes, first=first, predict=True)
         return decode(numbers, self.classes_)
+
+    def _predict_proba_then_learn(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray]:
+        """Do what `predict_then_learn` does row by row; return probabilities too."""
+        if not hasattr(self, "predict_proba"):
+            raise ValueError(
+                f"return_proba must be False for {type(self).__name__}, which has no "
+                "probabilities"
+            )
+        labelled = check_labelled_rows(self, X, y, None, sparse=self._accepts_sparse)
+        labels: list[LabelArray] = []
+        found: list[tuple[LabelArray, FloatArray]] = []
+        for i in range(labelled.labels.shape[0]):
+            one = slice(i, i + 1)
+            known = _NO_CLASSES, np.zeros(0)
+            if self.__sklearn_is_fitted__():
+                known = self.classes_, self.predict_proba(labelled.rows[one])[0]
+            found.append(known)
+            declared = classes if i == 0 else None
+            x, t = labelled.rows[one], labelled.labels[one]
+            labels.append(self.predict_then_learn(x, t, declared))
+        P = np.zeros((len(found), self.classes_.shape[0]))
+        for row, (known_classes, p) in zip(P, found, strict=True):
+            row[self._index.find_all(known_classes.tolist())] = p
+        if any(part.dtype == object for part in labels):
+            labels = [part.astype(object) for part in labels]
+        return np.concatenate(labels), P
 
     def _learn_batch(
         self,
@@ -140,10 +206,12 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         *,
         first: bool,
         predict: bool = False,
+        learn: Learn | None = None,
     ) -> IntArray:
         """Check all arguments, update classes, then learn; return the predictions.
 
-        Without `predict`, the numbers returned mean nothing.
+        Without `predict`, the numbers returned mean nothing. `learn` is called instead
+        of `_learn`, if given.
         """
         if sample_weight is not None:
             self._check_uses_weights()
@@ -152,7 +220,9 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         labelled = check_labelled_rows(
             self, X, y, sample_weight, sparse=self._accepts_sparse
         )
-        return self._learn_labelled(X, labelled, classes, first=first, predict=predict)
+        return self._learn_labelled(
+            X, labelled, classes, first=first, predict=predict, learn=learn
+        )
 
     def _learn_all(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, shuffle: bool
@@ -179,6 +249,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         *,
         first: bool,
         predict: bool = False,
+        learn: Learn | None = None,
     ) -> IntArray:
         """Update classes with rows that were checked, then learn them.
 
@@ -193,13 +264,16 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             joined = initial_classes(labelled.labels, known, declared)
         state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
         self._commit(X, joined, state, first=first)
+        if first and self._sensitive_to_scale:
+            warn_of_spread(labelled.rows)
         if add_at_first_row:
             found = learn_adding_classes(self, labelled)
             if first and declared is None:
                 found[0] = -1  # no class was known yet
             return found
         predicted = np.empty_like(numbers) if predict else None
-        self._learn(state, labelled.rows, numbers, labelled.weight, predicted)
+        function = self._learn if learn is None else learn
+        function(state, labelled.rows, numbers, labelled.weight, predicted)
         return numbers if predicted is None else predicted
 
     def _check_uses_weights(self) -> None:
@@ -228,6 +302,19 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             self._record_parameters()
         if first or classes is not self.classes_:
             self._set_classes(classes)
+        self._state = state
+
+    # For adapters to other libraries
+
+    def _initialise(self, p: int, classes: LabelArray) -> None:
+        """Make the state for p features and these classes, all active, before any row.
+
+        For libraries that may ask for a prediction before the first row is learnt.
+        """
+        state = self._new_state(p, classes, np.arange(classes.shape[0]))
+        self._record_parameters()
+        self._set_classes(classes)
+        self.n_features_in_ = p
         self._state = state
 
     # Predicting
@@ -314,12 +401,25 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
         """Write the model to a file, whole or not at all.
 
         The file holds arrays and JSON, no pickle. Projections are not in it: they
         follow from the seed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        key : bytes, optional
+            A secret of at least 16 bytes with which the file is signed (HMAC-SHA-256):
+            whoever has it can verify, by `load` with the same key, that the file was
+            written by someone who has it. The content is not encrypted.
         """
+        write_estimator(path, self._as_saved(), key=key)
+
+    def _as_saved(self) -> SavedEstimator:
+        """Return what a model file holds of this model."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance has nothing to save: it is not "
@@ -327,7 +427,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             )
         self._check_unchanged()
         metadata, arrays = self._export_state(self._state)
-        saved = SavedEstimator(
+        return SavedEstimator(
             type(self).__name__,
             self._parameters_to_json(),
             self.classes_,
@@ -337,23 +437,63 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             arrays,
             self._state_version,
         )
-        write_estimator(path, saved)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
-        saved = read_estimator(path, cls.__name__)
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
+        """Read a model that `save` wrote; it behaves as the saved one, to the bit.
+
+        Everything that a file says is checked before it is used, so that a file from
+        elsewhere can do no harm, whatever it holds; but only a signature tells who
+        wrote it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        key : bytes, optional
+            Refuse files that were not signed with this key. Without one, signed files
+            are loaded as well, and their signature is not looked at.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a whole model of this class, or not signed with the key.
+        """
+        saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
-            model = cls(**cls._parameters_from_json(saved.parameters))
+            model = cls._from_saved_parameters(saved.parameters)
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 model.feature_names_in_ = saved.feature_names
             M, p = saved.classes.shape[0], saved.n_features
-            model._state = model._import_state(saved.state, dict(saved.arrays), M, p)
+            shapes = {name: array.shape for name, array in saved.arrays.items()}
+            schema = model._state_schema(saved.state, shapes, M, p)
+            check_values(saved.state, schema)
+            arrays = check_arrays(saved.arrays, schema)
+            # Numbers of a damaged file may be anything, and overflow.
+            with np.errstate(all="ignore"):
+                model._state = model._import_state(saved.state, arrays, M, p)
             model._record_parameters()
         return model
+
+    @classmethod
+    def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
+        """Return the arrays that a file of this version must have."""
+        if saved.state_version < cls._state_version:
+            return None
+        saved = migrate(saved, cls._state_version)
+        model = cls._from_saved_parameters(saved.parameters)
+        M, p = saved.classes.shape[0], saved.n_features
+        return model._state_schema(saved.state, {}, M, p).arrays.keys()
+
+    @classmethod
+    def _from_saved_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Return a model that has seen nothing, with the parameters of a file."""
+        known = cls._get_param_names()
+        check_parameters(parameters, [name for name in known if name != "n_jobs"])
+        return cls(**cls._parameters_from_json(parameters))
 
     def _parameters_to_json(self) -> dict[str, Any]:
         """Return the parameters as JSON values, for a model file."""

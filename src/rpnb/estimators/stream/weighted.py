@@ -1,9 +1,13 @@
 """Classifiers of a stream whose rows may weigh differently."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.labels import LabelArray, as_labels, decode
+from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import State
 
@@ -75,3 +79,82 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         first = not self.__sklearn_is_fitted__()
         self._learn_batch(X, y, classes, sample_weight, first=first)
         return self
+
+    @overload
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        return_proba: Literal[False] = False,
+    ) -> LabelArray: ...
+    @overload
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        return_proba: Literal[True],
+    ) -> tuple[LabelArray, FloatArray]: ...
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        return_proba: bool = False,
+    ) -> LabelArray | tuple[LabelArray, FloatArray]:
+        """Predict each row with what was known before it, then learn it.
+
+        This is the protocol of the paper and of prequential evaluation. The result is
+        what a loop over `predict` and `partial_fit` of one row at a time would give,
+        however rows are cut into calls.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations, in the order of their arrival.
+        y : array-like of shape (n,)
+            Their labels. A label that was not declared may be predicted from the row
+            after its first.
+        classes : array-like, optional
+            Classes that may be predicted from the first of these rows on.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update; above 0. Not
+            with `return_proba`.
+        return_proba : bool, default=False
+            Whether to return the probabilities of each row before it was learnt, too,
+            for learners with `predict_proba`. `RPNBClassifier` computes them in one
+            pass, others row by row.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted labels. A row for which no class was known yet counts as a
+            mistake and has None; only then is the array of dtype object. It does not
+            happen where `classes` are declared on the first call.
+        array of shape (n, M)
+            With `return_proba`: the probabilities of `classes_` as they are afterwards,
+            0 for a class that was not known yet.
+        """
+        if return_proba:
+            if sample_weight is not None:
+                raise ValueError("sample_weight must be None with return_proba")
+            return self._predict_proba_then_learn(X, y, classes)
+        if sample_weight is None:
+            return super().predict_then_learn(X, y, classes)
+        weight = check_weight(sample_weight, as_labels(y).shape[0])
+        if not weight.all():
+            row = int(np.argmin(weight))
+            raise ValueError(
+                f"sample_weight must be above 0 here, got 0 in row {row}: rows that "
+                "are not to be learnt are for predict"
+            )
+        first = not self.__sklearn_is_fitted__()
+        numbers = self._learn_batch(X, y, classes, weight, first=first, predict=True)
+        return decode(numbers, self.classes_)
