@@ -59,7 +59,7 @@ $(SERVE)/.installed: $(STAMP)
 
 .PHONY: test-serve
 test-serve: $(SERVE)/.installed ## the service, with a real server and a real browser
-	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=worksteal
+	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=loadfile
 
 # Coverage cannot look into compiled code, so the core is tested once more without
 # compiling, on fewer and smaller examples.
