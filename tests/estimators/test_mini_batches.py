@@ -31,7 +31,7 @@ def rows(n: int = N, p: int = 3) -> tuple[Any, Any]:
 
 
 def rpnb(**parameters: Any) -> RPNBClassifier:
-    return RPNBClassifier(4, random_state=0, **parameters)
+    return RPNBClassifier(4, random_state=0, temperature=None, **parameters)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_model_goes_through_bytes_and_back() -> None:
         assert_array_equal(each.classes_[found.scores.argmax(axis=1)], found.labels)
         assert_array_equal(found.probabilities, each.predict_proba(X))
     # A copy of another model is not taken for an earlier one of this.
-    other = RPNBClassifier(5, random_state=0, batch_size=None).fit(X, y)
+    other = RPNBClassifier(5, temperature=None, batch_size=None).fit(X, y)
     assert model_from_bytes(model_to_bytes(other), model).n_estimators == 5
     again = rpnb(batch_size=None).set_params(random_state=3).fit(X, y)
     earlier = model_from_bytes(model_to_bytes(model))
