@@ -85,20 +85,6 @@ def test_moments_of_naive_bayes_add_up() -> None:
     assert_array_equal(predicted[2500:], first.predict(X[2500:]))
 
 
-def test_the_mergeable_pool_learns_what_row_by_row_would_teach_its_members() -> None:
-    X, y = rows()
-    pooled = PooledClassifier(members="mergeable", random_state=0)
-    learn_mini_batches(pooled, X[:300], y[:300])
-    learn_mini_batches(pooled, X[300:], y[300:])
-    by_row = PooledClassifier(members="mergeable", random_state=0)
-    by_row.partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
-    assert pooled.n_seen_ == N
-    one, other = pooled._state.states, by_row._state.states
-    for mine, its in zip(one, other, strict=True):
-        assert_allclose(mine.class_weight, its.class_weight)
-    assert (pooled.predict(X) == by_row.predict(X)).mean() > 0.98
-
-
 def test_what_does_not_add_up_is_refused() -> None:
     with pytest.raises(TypeError, match=r"PA learns row by row: .* GaussianNB"):
         check_batch_size(PA(), 100)
@@ -108,7 +94,7 @@ def test_what_does_not_add_up_is_refused() -> None:
         check_batch_size(rpnb(batch_size=7, scale="running"), None)
     with pytest.raises(ValueError, match="is not that of the model, 7"):
         check_batch_size(rpnb(batch_size=7), 8)
-    with pytest.raises(ValueError, match="members='mergeable'"):
+    with pytest.raises(TypeError, match="PooledClassifier learns row by row"):
         check_batch_size(PooledClassifier(), 100)
     with pytest.raises(TypeError, match="classifier of this package"):
         check_batch_size("RPNB", 100)
