@@ -1,6 +1,6 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model, refresh_all
+from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
@@ -15,9 +16,12 @@ from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
+    BlockMoments,
     classify,
     learn_all,
+    learn_blocks,
     moments_of,
+    observe_block,
     run,
     run_batches,
     run_scored,
@@ -51,7 +55,7 @@ from rpnb.estimators.saving.model_parts import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
@@ -268,10 +272,12 @@ default="log_sum"
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
-        rows = self._rows_to_predict(X)
-        values = self._scores(rows)
+        return self._log_probabilities(self._scores(self._rows_to_predict(X)))
+
+    def _log_probabilities(self, values: FloatArray) -> FloatArray:
+        """Return log probabilities, given the scores of rows (n, M)."""
         if self._state.calibration is not None:
-            values[:, ~self._state.classes.eligible] = -np.inf
+            values = np.where(self._state.classes.eligible, values, -np.inf)
         return log_probabilities(self._state, values, self.temperature)
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -704,6 +710,60 @@ default="log_sum"
         template = empty_model(self, p, metadata["seed"])
         state = model_from_arrays(template, metadata, arrays, M)
         set_class_prior(state, self.class_prior, self.classes_)
+        return state
+
+    def _reload_state(
+        self,
+        state: Model,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        M: int,
+    ) -> Model:
+        # The projections stay, since drawing them takes long.
+        if state.projection.seed != metadata["seed"]:
+            return super()._reload_state(state, metadata, arrays, M)
+        state = model_from_arrays(state, metadata, arrays, M)
+        set_class_prior(state, self.class_prior, self.classes_)
+        return state
+
+    def _check_learns_blocks(self) -> None:
+        if self.batch_size == 1:
+            raise ValueError(
+                "RPNBClassifier with batch_size=1 predicts each row with what it has "
+                "learnt from the row before, so rows cannot be shared out: set "
+                "batch_size, for example to 10000"
+            )
+        if self.scale is not None:
+            raise ValueError(
+                f"RPNBClassifier with scale={self.scale!r} scales each row by those "
+                "before it, so rows cannot be shared out: scale them beforehand, for "
+                "example by StandardScaler, and set scale=None"
+            )
+        if is_calibrated(self.temperature, self.combiner):
+            raise ValueError(
+                f"RPNBClassifier with temperature={self.temperature!r} calibrates "
+                "itself along the stream, so rows cannot be shared out: set "
+                "temperature to a number or None"
+            )
+
+    def _observe_block(
+        self, state: Model, X: NDArray[Any], y: IntArray, labels: IntArray
+    ) -> BlockStatistics:
+        block = observe_block(state, X, y, labels, UPDATES[self.update])
+        arrays = {"classes": block.classes, **block.moments._asdict()}
+        return BlockStatistics(y, labels, arrays)
+
+    def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
+        parts = [
+            BlockMoments(
+                block.y,
+                block.labels,
+                block.arrays["classes"],
+                Moments(*(block.arrays[name] for name in Moments._fields)),
+            )
+            for block in blocks
+        ]
+        learn_blocks(state, parts, UPDATES[self.update])
         return state
 
     # For adapters to other libraries

@@ -4,8 +4,8 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from numpy.typing import NDArray
 
@@ -16,6 +16,17 @@ from rpnb.labels import LabelIndex
 
 State = TypeVar("State")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+
+
+class BlockStatistics(NamedTuple):
+    """What a mini-batch learns from one of its blocks of rows."""
+
+    y: IntArray
+    """(n,) the classes of the rows"""
+    labels: IntArray
+    """(n,) the predicted ones"""
+    arrays: Mapping[str, NDArray[Any]]
+    """the statistics"""
 
 
 class StreamLearner(ABC, Generic[State]):
@@ -117,6 +128,43 @@ class StreamLearner(ABC, Generic[State]):
 
         They are as `_state_schema` says; what it cannot say is checked here.
         """
+
+    def _reload_state(
+        self,
+        state: State,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        M: int,
+    ) -> State:
+        """Do what `_import_state` does, given an earlier state of the same learner."""
+        return self._import_state(metadata, arrays, M, self.n_features_in_)
+
+    # Mini-batches in blocks, for learners whose statistics add up
+
+    def _check_learns_blocks(self) -> None:
+        """Refuse to learn from statistics of blocks of rows, unless it is possible."""
+        raise TypeError(
+            f"{type(self).__name__} learns row by row: what it learns from parts of a "
+            "mini-batch does not add up, so the parts cannot be shared out. Learners "
+            "that can: RPNBClassifier with a batch_size other than 1, and GaussianNB"
+        )
+
+    def _blocks_add_up(self, state: State) -> bool:
+        """Whether blocks may be observed apart; if not, the rows are learnt at once."""
+        return True
+
+    def _observe_block(
+        self, state: State, X: NDArray[Any], y: IntArray, labels: IntArray
+    ) -> BlockStatistics:
+        """Return what is to be learnt of a block of rows, which were predicted.
+
+        Changes nothing. All rows have the weight 1.
+        """
+        raise NotImplementedError
+
+    def _learn_blocks(self, state: State, blocks: Sequence[BlockStatistics]) -> State:
+        """Return the state after a mini-batch, given all its blocks in order."""
+        raise NotImplementedError
 
     # Classes
 
