@@ -58,8 +58,18 @@ def measure(
         plain = float(np.average(same, weights=w))
         p = float(np.average(right, weights=w))
         return (p - plain) / (1.0 - plain) if plain < 1.0 else float("nan")
-    assert name == "log_loss"
     assert probability is not None
+    P = probability[first:]
+    if name == "brier":
+        return float(np.average((1.0 - P) ** 2, weights=w))
+    if name == "coverage":
+        return float(np.average(P > 0.5, weights=w))
+    if name == "calibration_error":
+        group = np.minimum(np.floor(10.0 * P), 9.0)
+        return sum(
+            float(abs((w * (P - right))[group == g].sum() / w.sum())) for g in range(10)
+        )
+    assert name == "log_loss"
     losses = -np.log(np.maximum(probability[first:], np.finfo(float).eps))
     return float(np.average(losses, weights=w))
 

@@ -102,8 +102,11 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     repeats = truth == np.concatenate([[-1], truth[:-1]])
     part = slice(begin, end)
     predicted = labels.of(history.predicted)
-    loss = log_losses(history.probability, len(truth))
-    return ScoredRows(truth[part], predicted[part], repeats[part], loss[part])
+    # Of the probabilities one is drawn; here it stands for each that a row has.
+    P = history.probability
+    loss, brier, covered = log_losses(P, len(truth)), (1.0 - P) ** 2, 1.0 * (P > 0.5)
+    columns = truth, predicted, repeats, loss, brier, P, covered
+    return ScoredRows(*(column[part] for column in columns))
 
 
 @settings(max_examples=30)

@@ -67,15 +67,16 @@ def test_arguments_are_what_they_are_said_to_be() -> None:
 
 # Mistakes that were planted
 
-PLANTED = {
-    "nothing": None,
-    "refused": "something must not have happened",
-    "error": "ZeroDivisionError",
-    "crash": "exit code -11",
-    "exit": "exit code 3",
-    "hang": "it took ",
-    "memory": "MemoryError",
-    "half": "a half-written file was left: .model.1.tmp",
+#: What is said of each. A hang is noticed by the child, or from outside.
+PLANTED: dict[str, tuple[str, ...]] = {
+    "nothing": (),
+    "refused": ("something must not have happened",),
+    "error": ("ZeroDivisionError",),
+    "crash": ("exit code -11",),
+    "exit": ("exit code 3",),
+    "hang": ("it took ", "no answer for "),
+    "memory": ("MemoryError",),
+    "half": ("a half-written file was left: .model.1.tmp",),
 }
 
 
@@ -86,18 +87,17 @@ def test_a_planted_mistake_is_noticed(
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     assert target_of("planted").run is not None
     finding = run_alone("planted", {"kind": kind}, longest=1.0)
-    expected = PLANTED[kind]
-    if expected is None:
+    if not PLANTED[kind]:
         assert finding is None
     else:
         assert finding is not None
-        assert expected in finding
+        assert any(expected in finding for expected in PLANTED[kind])
 
 
 def test_a_finding_in_this_process_is_text() -> None:
     sys.path.insert(0, str(Path(__file__).parent))
     try:
-        assert run_case("planted", {"kind": "refused"}) == PLANTED["refused"]
+        assert (run_case("planted", {"kind": "refused"}),) == PLANTED["refused"]
         assert "ZeroDivisionError" in str(run_case("planted", {"kind": "error"}))
     finally:
         sys.path.pop(0)

@@ -258,9 +258,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     # Predicting
 
-    def _predict(self, X: NDArray[Any], out: FloatArray) -> IntArray:
+    def _predict(
+        self, state: PooledModel, X: NDArray[Any], out: FloatArray
+    ) -> IntArray:
         """Return the class of each row; fill `out`, if it has rows, with log P."""
-        state, n = self._state, X.shape[0]
+        n = X.shape[0]
         labels = np.empty(n, np.int64)
 
         def work(rows: slice) -> None:
@@ -271,13 +273,13 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         return labels
 
     def _classify(self, state: PooledModel, X: NDArray[Any]) -> IntArray:
-        return self._predict(X, _NOTHING)
+        return self._predict(state, X, _NOTHING)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
         rows = self._rows_to_predict(X)
         out = np.empty((rows.shape[0], self._state.M))
-        self._predict(rows, out)
+        self._predict(self._state, rows, out)
         return out
 
     def predict_proba(self, X: Any) -> FloatArray:
