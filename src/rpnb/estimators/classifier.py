@@ -1,6 +1,6 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -8,10 +8,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model
+from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
-from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
+from rpnb.core.passes.engine import (
+    BlockMoments,
+    classify,
+    learn_all,
+    learn_blocks,
+    observe_block,
+    run,
+    run_batches,
+    scores,
+)
 from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
@@ -31,7 +41,12 @@ from rpnb.estimators.empty_model import (
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions, log_posteriors
-from rpnb.estimators.saving.model_parts import model_from_arrays, model_to_arrays
+from rpnb.estimators.saving.model_parts import (
+    fill_model,
+    model_from_arrays,
+    model_to_arrays,
+)
+from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _ONE = np.ones(1)
@@ -427,6 +442,48 @@ default="log_sum"
     ) -> Model:
         state = model_from_arrays(empty_model(self, p), metadata, arrays, M)
         set_class_prior(state, self.class_prior, self.classes_)
+        return state
+
+    def _reload_state(
+        self,
+        state: Model,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        M: int,
+    ) -> Model:
+        # The projections stay, since drawing them takes long.
+        if state.projection.seed != metadata["seed"]:
+            return super()._reload_state(state, metadata, arrays, M)
+        state = fill_model(state, metadata, arrays, M)
+        set_class_prior(state, self.class_prior, self.classes_)
+        return state
+
+    def _check_learns_blocks(self) -> None:
+        if self.batch_size == 1:
+            raise ValueError(
+                "RPNBClassifier with batch_size=1 predicts each row with what it has "
+                "learnt from the row before, so rows cannot be shared out: set "
+                "batch_size, for example to 10000"
+            )
+
+    def _observe_block(
+        self, state: Model, X: NDArray[Any], y: IntArray
+    ) -> BlockStatistics:
+        block = observe_block(state, X, y, UPDATES[self.update])
+        arrays = {"classes": block.classes, **block.moments._asdict()}
+        return BlockStatistics(y, block.labels, arrays)
+
+    def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
+        parts = [
+            BlockMoments(
+                block.y,
+                block.labels,
+                block.arrays["classes"],
+                Moments(*(block.arrays[name] for name in Moments._fields)),
+            )
+            for block in blocks
+        ]
+        learn_blocks(state, parts, UPDATES[self.update])
         return state
 
     # For adapters to other libraries

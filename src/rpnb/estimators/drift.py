@@ -1,7 +1,6 @@
 """DriftAware: a learner that is reset, or forgets, when its errors rise."""
 
 from collections.abc import Callable
-from os import PathLike
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
@@ -21,6 +20,7 @@ from rpnb.estimators.drift_state import (
     learn_until_alarms,
     rearrange_drift_classes,
 )
+from rpnb.estimators.saving.files import ModelFile
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
@@ -255,7 +255,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> NoReturn:
+    def save(self, path: ModelFile) -> NoReturn:
         """Refuse: a detector of River can be written by pickle only."""
         raise NotImplementedError(
             "a drift detector cannot be written to a file without pickle; save the "
@@ -263,7 +263,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         )
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: ModelFile) -> Self:
         """Refuse: see `save`."""
         raise NotImplementedError(
             "a DriftAware cannot be loaded, only the learner that learner_.save wrote"

@@ -24,7 +24,7 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
-from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.saving.files import ModelFile, ModelFileError, checked_array
 from rpnb.estimators.saving.migrations import migrate
 
 
@@ -133,7 +133,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: ModelFile) -> None:
         """Write the classifier to a file of arrays and JSON, whole or not at all."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
@@ -152,7 +152,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         write_estimator(path, saved)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: ModelFile) -> Self:
         """Read a classifier that `save` wrote; it behaves as the saved one."""
         saved = read_estimator(path, cls.__name__)
         with report_damage(path):

@@ -13,7 +13,15 @@ from oracles import paper as plain
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.passes.blocks import block_rows
-from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
+from rpnb.core.passes.engine import (
+    classify,
+    learn_all,
+    learn_blocks,
+    observe_block,
+    run,
+    run_batches,
+    scores,
+)
 from rpnb.core.passes.screened.scores import score_rows
 from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
@@ -173,15 +181,23 @@ def test_any_cut_into_calls_gives_the_same_labels_and_bits(
     assert_same_state(whole, parts)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40), learning)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 60),
+    st.integers(1, 40),
+    st.sampled_from([7, 64]),
+    learning,
+)
 def test_mini_batches_are_equations_seven_and_eight(
-    seed: int, n: int, size: int, learn: int
+    seed: int, n: int, size: int, block: int, learn: int
 ) -> None:
     stream = well_behaved(seed, n)
     model = make_model(6, 3)
     twin = oracle_of(model)
     labels = np.empty(n, np.int64)
-    run_batches(model, stream.X, stream.y, WEIGHT, learn, size, labels)
+    run_batches(
+        model, stream.X, stream.y, WEIGHT, learn, size, labels, "auto", block=block
+    )
     expected = plain.run(
         twin, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
     )
@@ -213,6 +229,46 @@ def test_the_order_inside_a_mini_batch_does_not_matter(seed: int, n: int) -> Non
     assert_array_equal(labels[order], reordered)
     assert_allclose(one.moments.mean, two.moments.mean, atol=1e-13)
     assert_allclose(one.moments.scatter, two.moments.scatter, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.05]), learning)
+def test_blocks_observed_apart_are_learnt_as_one_mini_batch_to_the_bit(
+    seed: int, fading: float, learn: int
+) -> None:
+    n, size, block = 50, 20, 8
+    stream = well_behaved(seed, n)
+    one, two = make_model(6, 3), make_model(6, 3)
+    one.keep = two.keep = 1.0 - fading
+    labels = np.empty(n, np.int64)
+    run_batches(
+        one, stream.X, stream.y, WEIGHT, learn, size, labels, "auto", block=block
+    )
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        places = [slice(at, min(at + block, stop)) for at in range(start, stop, block)]
+        # Observed in any order, by models of their own.
+        parts = {
+            rows.start: observe_block(
+                copy_model(two), stream.X[rows], stream.y[rows], learn
+            )
+            for rows in reversed(places)
+        }
+        learn_blocks(two, [parts[rows.start] for rows in places], learn)
+        seen = np.concatenate([parts[rows.start].labels for rows in places])
+        assert_array_equal(seen, labels[start:stop])
+    assert_same_state(one, two)
+
+
+def test_the_grouping_of_a_large_mini_batch_is_part_of_its_definition() -> None:
+    stream = well_behaved(0, 60)
+    whole, blocks = make_model(6, 3), make_model(6, 3)
+    for model, block in ((whole, 60), (blocks, 7)):
+        labels = np.empty(60, np.int64)
+        run_batches(
+            model, stream.X, stream.y, WEIGHT, LEARN_ALL, 60, labels, block=block
+        )
+    assert (whole.moments.scatter != blocks.moments.scatter).any()
+    assert_allclose(whole.moments.scatter, blocks.moments.scatter, rtol=1e-12)
 
 
 def test_batches_of_one_are_one_by_one_to_the_bit() -> None:

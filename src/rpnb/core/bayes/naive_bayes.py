@@ -15,7 +15,7 @@ from rpnb.core.bayes.densities import (
     learn_density,
     refresh,
 )
-from rpnb.core.bayes.moments import Moments, empty_moments
+from rpnb.core.bayes.moments import Moments, add_observation, empty_moments, merge
 from rpnb.core.bayes.scoring import LANES, best_class, score
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
@@ -94,6 +94,29 @@ def naive_bayes_pass(
             w = weight[i % weight.shape[0]]
             learn_density(state.gaussians, m, state.moments, state.prior, x, w)
             state.log_seen[m] = np.log(state.moments.weight[m])
+
+
+@compiled
+def _add_rows(moments: Moments, X: FloatArray, y: IntArray) -> None:
+    """Add rows of classes y, each of weight one, to the moments."""
+    for i in range(X.shape[0]):
+        add_observation(moments, y[i], X[i], 1.0)
+
+
+def block_moments(state: NaiveBayes, X: FloatArray, y: IntArray) -> Moments:
+    """Return the moments of a block of rows; `merge_moments` adds them to a state."""
+    moments = empty_moments(*state.moments.mean.shape)
+    _add_rows(moments, X, y)
+    return moments
+
+
+def merge_moments(state: NaiveBayes, moments: Moments) -> None:
+    """Learn rows of which the moments are known."""
+    seen = np.flatnonzero(moments.weight > 0.0)
+    for m in seen.tolist():
+        merge(state.moments, m, moments, m)
+    state.eligible[seen] = True
+    derive_naive_bayes(state)
 
 
 @compiled

@@ -4,13 +4,16 @@ Everything here concerns speed and memory only. The labels and the state are tho
 `core.passes.exact.pass_exact`, to the bit, however rows are cut into blocks and calls.
 """
 
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
 import numpy as np
 from scipy.sparse import issparse
 
 from rpnb.core.bayes.combining import combine, member_log_posteriors
 from rpnb.core.bayes.densities import refresh
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.moments import Moments, empty_moments
+from rpnb.core.bayes.moments import Moments, empty_moments, merge
 from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
@@ -36,6 +39,11 @@ from rpnb.core.projection.matrices import project
 
 # For fewer rows, preparing a faster pass costs more than it saves.
 _FEW = 16
+
+# A mini-batch is cut into blocks of so many rows. The moments of a block are those of
+# its rows added in order, and the blocks are merged in order. Sums of floating-point
+# numbers depend on their grouping: with this one, machines can share out the blocks.
+BATCH_BLOCK: Final = 2048
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -154,33 +162,97 @@ def run_batches(
     size: int,
     labels: IntArray,
     path: Path = "auto",
+    block: int = BATCH_BLOCK,
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
     All rows of a batch are predicted first. Then each class learns, in one step, those
-    of its rows that were misclassified, or all of its rows.
+    of its rows that were misclassified, or all of its rows. Their moments are added up
+    block by block; `block` other than `BATCH_BLOCK` is for tests.
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     rate = min(_expected_changes(model, learn), model.M / size)
     choice = PassChoice(model, X, rate, path) if screened else None
     learner = model.kernel_state()
     batch = empty_moments(model.M, model.F)
+    part = empty_moments(model.M, model.F) if size > block else batch
     for rows in row_blocks(X.shape[0], size):
         x, t, predicted = X[rows], y[rows], labels[rows]
+        w = weights_of(weight, rows)
         run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, choice)
-        wrong = predicted != t
-        taken = np.flatnonzero(wrong | (learn == LEARN_ALL))
-        _accumulate(model, x, taken, t, weights_of(weight, rows), 1.0, batch)
+        taken = _learnt_rows(t, predicted, learn)
+        if size <= block:
+            _accumulate(model, x, taken, t, w, 1.0, batch)
+        else:
+            for each in row_blocks(t.shape[0], block):
+                begin, end = np.searchsorted(taken, [each.start, each.stop])
+                _accumulate(model, x, taken[begin:end], t, w, 1.0, part)
+                for m in np.unique(t[taken[begin:end]]).tolist():
+                    merge(batch, m, part, m)
+                    _clear(part, m)
         touched = np.unique(t[taken])
         for m in touched.tolist():
             learn_batch(learner, m, batch)
-            for of_class in batch:
-                of_class[m] = 0.0
+            _clear(batch, m)
         if choice is not None:
             choice.refresh(touched)
-        count_rows(model.classes, model.keep, t, weights_of(weight, rows))
+        count_rows(model.classes, model.keep, t, w)
         model.n_seen += t.shape[0]
         model.n_updates += taken.shape[0]
+
+
+def _learnt_rows(y: IntArray, labels: IntArray, learn: int) -> IntArray:
+    """Return the indices of the rows that are learnt after their prediction."""
+    return np.flatnonzero((labels != y) | (learn == LEARN_ALL))
+
+
+def _clear(moments: Moments, m: int) -> None:
+    """Make class m one without observations."""
+    for of_class in moments:
+        of_class[m] = 0.0
+
+
+class BlockMoments(NamedTuple):
+    """What a mini-batch learns from one of its blocks of rows."""
+
+    y: IntArray
+    """(n,) the rows' classes"""
+    labels: IntArray
+    """(n,) the predicted ones"""
+    classes: IntArray
+    """the classes with rows to learn, ascending"""
+    moments: Moments
+    """of these rows, of these classes"""
+
+
+def observe_block(model: Model, X: RowTable, y: IntArray, learn: int) -> BlockMoments:
+    """Predict the rows of a block and return the moments of those that are learnt.
+
+    Changes nothing. `learn_blocks` with all blocks of a mini-batch, of `BATCH_BLOCK`
+    rows each but for the last one, does what `run_batches` does, to the bit.
+    """
+    labels = classify(model, X)
+    taken = _learnt_rows(y, labels, learn)
+    classes = np.unique(y[taken])
+    moments = empty_moments(classes.shape[0], model.F)
+    places = np.searchsorted(classes, y)
+    _accumulate(model, X, taken, places, _ONE, 1.0, moments)
+    return BlockMoments(y, labels, classes, moments)
+
+
+def learn_blocks(model: Model, blocks: Sequence[BlockMoments], learn: int) -> None:
+    """Learn a mini-batch from the moments of its blocks, which are in order."""
+    learner = model.kernel_state()
+    batch = empty_moments(model.M, model.F)
+    for block in blocks:
+        for place, m in enumerate(block.classes.tolist()):
+            merge(batch, m, block.moments, place)
+    for m in np.flatnonzero(batch.weight > 0.0).tolist():
+        learn_batch(learner, m, batch)
+    for block in blocks:
+        count_rows(model.classes, model.keep, block.y, _ONE)
+        model.n_seen += block.y.shape[0]
+        model.n_updates += _learnt_rows(block.y, block.labels, learn).shape[0]
 
 
 def _accumulate(

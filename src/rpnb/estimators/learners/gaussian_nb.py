@@ -1,16 +1,20 @@
 """Gaussian naive Bayes, learnt online, as a scikit-learn estimator."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.naive_bayes import (
     NaiveBayes,
     arrange_naive_bayes,
     blank_naive_bayes,
+    block_moments,
     derive_naive_bayes,
+    merge_moments,
     naive_bayes_pass,
     naive_bayes_scores,
 )
@@ -21,6 +25,7 @@ from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.files import checked_array
+from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 __all__ = ["GaussianNB"]
@@ -134,6 +139,25 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, _NO_LABELS, _ONE, False, labels[rows])
         return labels
+
+    def _check_learns_blocks(self) -> None:
+        """Accept it: moments add up."""
+
+    def _observe_block(
+        self, state: GaussianNBState, X: NDArray[Any], y: IntArray
+    ) -> BlockStatistics:
+        labels = self._classify(state, X)
+        moments = block_moments(state.state, as_block(X), y)
+        return BlockStatistics(y, labels, moments._asdict())
+
+    def _learn_blocks(
+        self, state: GaussianNBState, blocks: Sequence[BlockStatistics]
+    ) -> GaussianNBState:
+        for block in blocks:
+            moments = Moments(*(block.arrays[name] for name in Moments._fields))
+            merge_moments(state.state, moments)
+            state.seen += block.y.shape[0]
+        return state
 
     def _row_counts(self, state: GaussianNBState) -> tuple[int, int]:
         return state.seen, state.seen

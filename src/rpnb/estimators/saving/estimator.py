@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,12 @@ from numpy.typing import NDArray
 
 from rpnb._version import __version__
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.saving.files import ModelFileError, read_model, write_model
+from rpnb.estimators.saving.files import (
+    ModelFile,
+    ModelFileError,
+    read_model,
+    write_model,
+)
 
 
 class SavedEstimator(NamedTuple):
@@ -35,8 +39,8 @@ class SavedEstimator(NamedTuple):
     """of the package that wrote the file"""
 
 
-def write_estimator(path: str | PathLike[str], saved: SavedEstimator) -> None:
-    """Write a model file, whole or not at all."""
+def write_estimator(path: ModelFile, saved: SavedEstimator) -> None:
+    """Write a model file; by its path, whole or not at all."""
     names = saved.feature_names
     metadata = {
         "rpnb_version": saved.rpnb_version,
@@ -52,7 +56,7 @@ def write_estimator(path: str | PathLike[str], saved: SavedEstimator) -> None:
     write_model(path, metadata, saved.arrays)
 
 
-def read_estimator(path: str | PathLike[str], estimator: str) -> SavedEstimator:
+def read_estimator(path: ModelFile, estimator: str) -> SavedEstimator:
     """Read a model file, which must hold an estimator of this class."""
     metadata, arrays = read_model(path)
     written_by = metadata.get("estimator")
@@ -85,7 +89,7 @@ def _state_version(metadata: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def report_damage(path: str | PathLike[str]) -> Iterator[None]:
+def report_damage(path: ModelFile) -> Iterator[None]:
     """Turn errors that wrong content of a model file leads to into ModelFileError."""
     try:
         yield

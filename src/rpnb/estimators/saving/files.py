@@ -9,13 +9,17 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.atomic import open_atomic
+
+#: A file by its path, or an open one.
+ModelFile: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 FORMAT = "rpnb-model"
 FORMAT_VERSION = 1
@@ -38,15 +42,20 @@ class ModelFileError(ValueError):
 
 
 def write_model(
-    path: str | os.PathLike[str],
+    path: ModelFile,
     metadata: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write a model file, whole or not at all: see `rpnb.atomic`."""
+    """Write a model file; by its path, whole or not at all: see `rpnb.atomic`."""
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata}
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    opened = (
+        open_atomic(path, "wb")
+        if isinstance(path, str | os.PathLike)
+        else nullcontext(path)
+    )
     with (
-        open_atomic(path, "wb") as file,
+        opened as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         # A fixed date: the same model gives the same bytes.
@@ -84,28 +93,34 @@ def read_attached(path: str | os.PathLike[str], name: str) -> Any:
             raise ModelFileError(f"{path} is damaged: {error}") from error
 
 
-def read_model(
-    path: str | os.PathLike[str],
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read_model(path: ModelFile) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the metadata and the arrays of a model file, or raise ModelFileError."""
-    source = Path(path)
-    with source.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            raise ModelFileError(
-                f"{source} is not a whole rpnb model file: it is another kind of file, "
-                "or was cut off"
-            )
-        try:
-            with zipfile.ZipFile(file) as archive:
-                return _read_archive(source, archive)
-        except ModelFileError:
-            raise
-        except _DAMAGE as error:
-            raise ModelFileError(f"{source} is damaged: {error}") from error
+    if not isinstance(path, str | os.PathLike):
+        return _read_open("the model", path)
+    with Path(path).open("rb") as file:
+        return _read_open(str(path), file)
+
+
+def _read_open(
+    source: str, file: IO[bytes]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the metadata and the arrays of an open file, called `source` in errors."""
+    if not zipfile.is_zipfile(file):
+        raise ModelFileError(
+            f"{source} is not a whole rpnb model file: it is another kind of file, "
+            "or was cut off"
+        )
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _read_archive(source, archive)
+    except ModelFileError:
+        raise
+    except _DAMAGE as error:
+        raise ModelFileError(f"{source} is damaged: {error}") from error
 
 
 def _read_archive(
-    source: Path, archive: zipfile.ZipFile
+    source: str, archive: zipfile.ZipFile
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the metadata and the arrays of an open model file."""
     names = archive.namelist()
@@ -127,7 +142,7 @@ def _read_archive(
     return metadata, arrays
 
 
-def _check_header(source: Path, metadata: Any) -> None:
+def _check_header(source: str, metadata: Any) -> None:
     """Refuse what is not a model file of this format, or of a later version of it."""
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise ModelFileError(f"{source} is an archive, but not an rpnb model")

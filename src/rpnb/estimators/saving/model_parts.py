@@ -40,6 +40,20 @@ def model_from_arrays(
     template.projection = make_projection(
         recipe.distribution, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
     )
+    state = fill_model(template, metadata, arrays, M)
+    if fingerprint(state.projection) != metadata["fingerprint"]:
+        raise ModelFileError(
+            "the projections drawn from the file's seed are not those it was saved "
+            "with: the file is damaged, or from a version of rpnb that draws them "
+            "otherwise"
+        )
+    return state
+
+
+def fill_model(
+    template: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
+) -> Model:
+    """Return a model of M classes with the template's projections and these arrays."""
     state = arrange_classes(template, np.full(M, -1))
     F = state.F
     state.moments.weight[:] = checked_array(arrays, "weight", np.float64, (M,))
@@ -49,11 +63,5 @@ def model_from_arrays(
     state.classes.seen[:] = checked_array(arrays, "seen", np.float64, (M,))
     state.n_seen = int(metadata["n_seen"])
     state.n_updates = int(metadata["n_updates"])
-    if fingerprint(state.projection) != metadata["fingerprint"]:
-        raise ModelFileError(
-            "the projections drawn from the file's seed are not those it was saved "
-            "with: the file is damaged, or from a version of rpnb that draws them "
-            "otherwise"
-        )
     refresh_all(state)
     return state

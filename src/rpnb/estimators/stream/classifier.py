@@ -6,7 +6,6 @@ learner's state only when nothing can fail any more.
 
 from collections.abc import Mapping
 from functools import cache
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
+from rpnb.estimators.saving.files import ModelFile
 from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.stream.labelled_rows import check_labelled_rows
 from rpnb.estimators.stream.learner import State, StreamLearner
@@ -271,8 +271,8 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
 
     # Files
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all.
+    def save(self, path: ModelFile) -> None:
+        """Write the model to a file, whole or not at all, or to one that is open.
 
         The file holds arrays and JSON, no pickle. Projections are not in it: they
         follow from the seed.
@@ -297,7 +297,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         write_estimator(path, saved)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: ModelFile) -> Self:
         """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
         saved = read_estimator(path, cls.__name__)
         with report_damage(path):

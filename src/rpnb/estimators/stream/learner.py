@@ -4,7 +4,8 @@
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
@@ -13,6 +14,17 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.labels import LabelIndex
 
 State = TypeVar("State")
+
+
+class BlockStatistics(NamedTuple):
+    """What a mini-batch learns from one of its blocks of rows."""
+
+    y: IntArray
+    """(n,) the classes of the rows"""
+    labels: IntArray
+    """(n,) the predicted ones"""
+    arrays: Mapping[str, NDArray[Any]]
+    """the statistics"""
 
 
 class StreamLearner(ABC, Generic[State]):
@@ -98,6 +110,44 @@ class StreamLearner(ABC, Generic[State]):
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> State:
         """Return the state that `_export_state` made JSON values and arrays of."""
+
+    def _reload_state(
+        self,
+        state: State,
+        metadata: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        M: int,
+    ) -> State:
+        """Do what `_import_state` does, given an earlier state of the same learner."""
+        return self._import_state(metadata, arrays, M, self.n_features_in_)
+
+    # Mini-batches in blocks, for learners whose statistics add up
+
+    def _check_learns_blocks(self) -> None:
+        """Refuse to learn from statistics of blocks of rows, unless it is possible."""
+        raise TypeError(
+            f"{type(self).__name__} learns row by row: what it learns from parts of a "
+            "mini-batch does not add up, so the parts cannot be shared out. Learners "
+            "that can: RPNBClassifier with a batch_size other than 1, GaussianNB, and "
+            "PooledClassifier with members='mergeable'"
+        )
+
+    def _blocks_add_up(self, state: State) -> bool:
+        """Whether blocks may be observed apart; if not, the rows are learnt at once."""
+        return True
+
+    def _observe_block(
+        self, state: State, X: NDArray[Any], y: IntArray
+    ) -> BlockStatistics:
+        """Predict a block of rows and return what is to be learnt of it.
+
+        Changes nothing. All rows have the weight 1.
+        """
+        raise NotImplementedError
+
+    def _learn_blocks(self, state: State, blocks: Sequence[BlockStatistics]) -> State:
+        """Return the state after a mini-batch, given all its blocks in order."""
+        raise NotImplementedError
 
     # Classes
 

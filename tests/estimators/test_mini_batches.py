@@ -1,0 +1,147 @@
+"""Blocks of a mini-batch, observed apart, are learnt as by one process, to the bit."""
+
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from rpnb import PooledClassifier, RPNBClassifier
+from rpnb.baselines import PA, GaussianNB
+from rpnb.estimators.mini_batches import (
+    BLOCK_ROWS,
+    begin_rows,
+    check_batch_size,
+    class_scores,
+    learn_mini_batches,
+    learn_statistics,
+    model_from_bytes,
+    model_to_bytes,
+    observe_rows,
+)
+
+N = 2 * BLOCK_ROWS + 700
+
+
+def rows(n: int = N, p: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, p)) + 0.7 * y[:, None], y
+
+
+def rpnb(**parameters: Any) -> RPNBClassifier:
+    return RPNBClassifier(4, random_state=0, **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"batch_size": 3000},
+        {"batch_size": None, "update": "all"},
+        {"batch_size": 500, "class_prior": "frequency", "forgetting": 300.0},
+        {"batch_size": 2500, "combiner": "vote"},
+    ],
+)
+def test_of_the_classifier_it_is_partial_fit(parameters: Any) -> None:
+    X, y = rows()
+    one, other, shared = (rpnb(**parameters) for _ in range(3))
+    expected = one.predict_then_learn(X, y)
+    known = [label is not None for label in expected]
+    found = learn_mini_batches(other, X, y)
+    assert_array_equal(found[known], expected[known])
+    assert model_to_bytes(one) == model_to_bytes(other)
+    # By others, in another order, with copies of the model.
+    size = parameters["batch_size"] or N
+    begin_rows(shared, 3, np.unique(y))
+    for start in range(0, N, size):
+        stop, parts, copy = min(start + size, N), {}, None
+        for at in reversed(range(start, stop, BLOCK_ROWS)):
+            copy = model_from_bytes(model_to_bytes(shared), copy)
+            block = slice(at, min(at + BLOCK_ROWS, stop))
+            parts[at] = observe_rows(copy, X[block], y[block])
+        learn_statistics(shared, [parts[at] for at in sorted(parts)])
+    assert model_to_bytes(one) == model_to_bytes(shared)
+
+
+def test_sparse_rows_give_the_bits_of_dense_ones() -> None:
+    X, y = rows(600)
+    X[X < 0.5] = 0.0
+    dense, sparse = rpnb(batch_size=None), rpnb(batch_size=None)
+    learn_mini_batches(dense, X, y)
+    learn_mini_batches(sparse, csr_array(X), y)
+    assert model_to_bytes(dense) == model_to_bytes(sparse)
+
+
+def test_moments_of_naive_bayes_add_up() -> None:
+    X, y = rows()
+    by_row, by_batch = GaussianNB().fit(X, y), GaussianNB()
+    predicted = learn_mini_batches(by_batch, X, y, batch_size=2500, classes=[0, 1, 2])
+    assert_allclose(by_batch.predict_log_proba(X), by_row.predict_log_proba(X))
+    assert by_batch.n_seen_ == N
+    # The second mini-batch is predicted by what the first has taught.
+    first = GaussianNB()
+    learn_mini_batches(first, X[:2500], y[:2500])
+    assert_array_equal(predicted[2500:], first.predict(X[2500:]))
+
+
+def test_the_mergeable_pool_learns_what_row_by_row_would_teach_its_members() -> None:
+    X, y = rows()
+    pooled = PooledClassifier(members="mergeable", random_state=0)
+    learn_mini_batches(pooled, X[:300], y[:300])
+    learn_mini_batches(pooled, X[300:], y[300:])
+    by_row = PooledClassifier(members="mergeable", random_state=0)
+    by_row.partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    assert pooled.n_seen_ == N
+    one, other = pooled._state.states, by_row._state.states
+    for mine, its in zip(one, other, strict=True):
+        assert_allclose(mine.class_weight, its.class_weight)
+    assert (pooled.predict(X) == by_row.predict(X)).mean() > 0.98
+
+
+def test_what_does_not_add_up_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"PA learns row by row: .* GaussianNB"):
+        check_batch_size(PA(), 100)
+    with pytest.raises(ValueError, match="with batch_size=1 predicts each row"):
+        check_batch_size(rpnb(), None)
+    with pytest.raises(ValueError, match="is not that of the model, 7"):
+        check_batch_size(rpnb(batch_size=7), 8)
+    with pytest.raises(ValueError, match="members='mergeable'"):
+        check_batch_size(PooledClassifier(), 100)
+    with pytest.raises(TypeError, match="classifier of this package"):
+        check_batch_size("RPNB", 100)
+    assert check_batch_size(GaussianNB(), None) is None
+    assert check_batch_size(rpnb(batch_size=7), None) == 7
+
+
+def test_other_features_are_refused() -> None:
+    _, y = rows(100)
+    model = rpnb(batch_size=None)
+    begin_rows(model, 3, y, names=["a", "b", "c"])
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"the model has learnt \['a', 'b', 'c'\]"):
+        begin_rows(model, 3, y, names=["a", "c", "b"])
+    with pytest.raises(ValueError, match="the rows have 4 features"):
+        begin_rows(model, 4, y)
+
+
+def test_a_model_goes_through_bytes_and_back() -> None:
+    X, y = rows(200)
+    model = rpnb(batch_size=None).fit(X, y)
+    frozen = model.compile()
+    for each in (model, frozen, GaussianNB().fit(X, y)):
+        copy = model_from_bytes(model_to_bytes(each))
+        assert_array_equal(class_scores(copy, X), class_scores(each, X))
+        best = each.classes_[class_scores(copy, X).argmax(axis=1)]
+        assert_array_equal(best, each.predict(X))
+    # A copy of another model is not taken for an earlier one of this.
+    other = RPNBClassifier(5, random_state=0, batch_size=None).fit(X, y)
+    assert model_from_bytes(model_to_bytes(other), model).n_estimators == 5
+    again = rpnb(batch_size=None).set_params(random_state=3).fit(X, y)
+    copied = model_from_bytes(
+        model_to_bytes(again), model_from_bytes(model_to_bytes(model))
+    )
+    assert_array_equal(class_scores(copied, X), class_scores(again, X))
+    file = BytesIO(model_to_bytes(model))
+    assert RPNBClassifier.load(file).n_seen_ == 200
