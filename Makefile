@@ -44,6 +44,10 @@ unit: $(STAMP) ## the tests, and the examples in the documentation
 test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 	RPNB_CAPYMOA_ENV=$(VENV)/capymoa $(BIN)/pytest tests/adapters/test_capymoa.py
 
+.PHONY: test-spark
+test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
+	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
+
 # Coverage cannot look into compiled code, so the core is tested once more without
 # compiling, on fewer and smaller examples.
 .PHONY: cover

@@ -16,6 +16,10 @@ EXPORTED = {
     "rpnb.drift": ["DriftAware"],
     "rpnb.river": ["RPNBClassifier"],
     "rpnb.capymoa": ["RPNBClassifier"],
+    "rpnb.spark": [
+        *("BadRowError", "BatchResult", "RPNBEstimator", "RPNBModel", "SavedBatch"),
+        *("learn", "predict", "progress_listener", "saved_batch", "stream"),
+    ],
     "rpnb.datasets": [
         *("DataFileError", "Dataset", "DatasetError", "DatasetUnavailableError"),
         *("Description", "UnknownDatasetError", "describe", "load", "names"),
@@ -31,7 +35,7 @@ EXPORTED = {
     ],
 }
 # Each of these needs a package that is an extra.
-EXTRAS = {"rpnb.river": "river", "rpnb.capymoa": "capymoa"}
+EXTRAS = {"rpnb.river": "river", "rpnb.capymoa": "capymoa", "rpnb.spark": "pyspark"}
 
 
 def imported(name: str) -> ModuleType:

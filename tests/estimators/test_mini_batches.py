@@ -14,12 +14,12 @@ from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
     begin_rows,
     check_batch_size,
-    class_scores,
     learn_mini_batches,
     learn_statistics,
     model_from_bytes,
     model_to_bytes,
     observe_rows,
+    score_rows,
 )
 
 N = 2 * BLOCK_ROWS + 700
@@ -132,16 +132,16 @@ def test_a_model_goes_through_bytes_and_back() -> None:
     frozen = model.compile()
     for each in (model, frozen, GaussianNB().fit(X, y)):
         copy = model_from_bytes(model_to_bytes(each))
-        assert_array_equal(class_scores(copy, X), class_scores(each, X))
-        best = each.classes_[class_scores(copy, X).argmax(axis=1)]
-        assert_array_equal(best, each.predict(X))
+        found = score_rows(copy, X)
+        assert_array_equal(found.labels, each.predict(X))
+        assert_array_equal(each.classes_[found.scores.argmax(axis=1)], found.labels)
+        assert_array_equal(found.probabilities, each.predict_proba(X))
     # A copy of another model is not taken for an earlier one of this.
     other = RPNBClassifier(5, random_state=0, batch_size=None).fit(X, y)
     assert model_from_bytes(model_to_bytes(other), model).n_estimators == 5
     again = rpnb(batch_size=None).set_params(random_state=3).fit(X, y)
-    copied = model_from_bytes(
-        model_to_bytes(again), model_from_bytes(model_to_bytes(model))
-    )
-    assert_array_equal(class_scores(copied, X), class_scores(again, X))
+    earlier = model_from_bytes(model_to_bytes(model))
+    copied = model_from_bytes(model_to_bytes(again), earlier)
+    assert_array_equal(copied.predict_proba(X), again.predict_proba(X))
     file = BytesIO(model_to_bytes(model))
     assert RPNBClassifier.load(file).n_seen_ == 200

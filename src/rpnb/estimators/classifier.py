@@ -229,8 +229,10 @@ default="log_sum"
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
-        rows = self._rows_to_predict(X)
-        values = self._scores(rows)
+        return self._log_probabilities(self._scores(self._rows_to_predict(X)))
+
+    def _log_probabilities(self, values: FloatArray) -> FloatArray:
+        """Return log probabilities, given the scores of rows (n, M)."""
         if self._state.rule == "vote":
             with np.errstate(divide="ignore"):
                 return np.log(values)

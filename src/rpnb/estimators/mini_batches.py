@@ -9,7 +9,7 @@ the same bits. `learn_mini_batches` does it in one process and is the definition
 
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,9 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen import FrozenRPNB
+from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.files import read_model
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -221,15 +223,31 @@ def model_from_bytes(content: bytes, earlier: Any = None) -> Any:
     return earlier
 
 
-def class_scores(model: Any, X: Any) -> FloatArray:
-    """Return the score of each class for each row (n, M); the largest wins.
+class ScoredRows(NamedTuple):
+    """Predictions of rows."""
 
-    Of learners without such scores, the logarithm of the probability.
+    labels: LabelArray
+    """(n,) the predicted labels"""
+    scores: FloatArray
+    """(n, M) of each class, the largest wins; the logarithms of the probabilities for
+    learners that have no others"""
+    probabilities: FloatArray
+    """(n, M)"""
+
+
+def score_rows(model: Any, X: Any) -> ScoredRows:
+    """Return labels, scores and probabilities of rows, as the model's own methods do.
+
+    The scores are computed once, where methods called one by one would do it twice.
     """
+    labels = model.predict(X)
     if isinstance(model, FrozenRPNB):
-        return model._scores(X)
-    if hasattr(model, "_scores"):
-        scores: FloatArray = model._scores(model._rows_to_predict(X))
-        return scores
+        scores = model._scores(X)
+        return ScoredRows(
+            labels, scores, np.exp(log_posteriors(scores / model.temperature_))
+        )
+    if isinstance(model, RPNBClassifier):
+        scores = model._scores(model._rows_to_predict(X))
+        return ScoredRows(labels, scores, np.exp(model._log_probabilities(scores)))
     logarithms: FloatArray = model.predict_log_proba(X)
-    return logarithms
+    return ScoredRows(labels, logarithms, np.exp(logarithms))
