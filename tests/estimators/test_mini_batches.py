@@ -60,7 +60,7 @@ def test_of_the_classifier_it_is_partial_fit(parameters: Any) -> None:
         for at in reversed(range(start, stop, BLOCK_ROWS)):
             copy = model_from_bytes(model_to_bytes(shared), copy)
             block = slice(at, min(at + BLOCK_ROWS, stop))
-            parts[at] = observe_rows(copy, X[block], y[block])
+            (parts[at],) = observe_rows(copy, X[block], y[block])
         learn_statistics(shared, [parts[at] for at in sorted(parts)])
     assert model_to_bytes(one) == model_to_bytes(shared)
 

@@ -50,13 +50,9 @@ def test_a_folder_is_learnt_as_one_file(
     options = ["--batch-size", "2300", "--n-estimators", "5"]
     outputs = {
         name: [
-            *(
-                "--report",
-                tmp_path / f"{name}.html",
-                "--save",
-                tmp_path / f"{name}.rpnb",
-            ),
-            *("--predictions", tmp_path / f"{name}.csv", "--no-probabilities"),
+            *("--report", f"{tmp_path}/{name}.html"),
+            *("--save", f"{tmp_path}/{name}.rpnb"),
+            *("--predictions", f"{tmp_path}/{name}.csv", "--no-probabilities"),
         ]
         for name in ("one", "many")
     }

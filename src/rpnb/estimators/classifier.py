@@ -469,11 +469,11 @@ default="log_sum"
             )
 
     def _observe_block(
-        self, state: Model, X: NDArray[Any], y: IntArray
+        self, state: Model, X: NDArray[Any], y: IntArray, labels: IntArray
     ) -> BlockStatistics:
-        block = observe_block(state, X, y, UPDATES[self.update])
+        block = observe_block(state, X, y, labels, UPDATES[self.update])
         arrays = {"classes": block.classes, **block.moments._asdict()}
-        return BlockStatistics(y, block.labels, arrays)
+        return BlockStatistics(y, labels, arrays)
 
     def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
         parts = [

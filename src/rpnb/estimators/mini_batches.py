@@ -119,9 +119,18 @@ def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
 
 def observe_rows(
     model: StreamClassifier[Any], X: NDArray[Any], numbers: IntArray
-) -> BlockStatistics:
-    """Return what a block of checked rows, of classes with these numbers, teaches."""
-    return model._observe_block(model._state, X, numbers)
+) -> list[BlockStatistics]:
+    """Return what each block of checked rows, of classes with these numbers, teaches.
+
+    The rows are blocks of one mini-batch, one after the other, neighbours or not; all
+    are of `BLOCK_ROWS` rows but for the last. They are predicted together, since many
+    rows are predicted faster than few.
+    """
+    labels = model._classify(model._state, X)
+    return [
+        model._observe_block(model._state, X[rows], numbers[rows], labels[rows])
+        for rows in row_blocks(numbers.shape[0], BLOCK_ROWS)
+    ]
 
 
 def learn_statistics(
@@ -139,10 +148,7 @@ def learn_rows(
         labels = model._classify(model._state, X)
         model._learn(model._state, X, numbers, _ONE, None)
         return labels
-    blocks = [
-        observe_rows(model, X[rows], numbers[rows])
-        for rows in row_blocks(numbers.shape[0], BLOCK_ROWS)
-    ]
+    blocks = observe_rows(model, X, numbers)
     learn_statistics(model, blocks)
     return np.concatenate([block.labels for block in blocks])
 

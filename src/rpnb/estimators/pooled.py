@@ -429,10 +429,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         return int(state.scale.seen[0]) >= LAST_REPLAY
 
     def _observe_block(
-        self, state: PooledModel, X: NDArray[Any], y: IntArray
+        self, state: PooledModel, X: NDArray[Any], y: IntArray, labels: IntArray
     ) -> BlockStatistics:
-        labels = np.empty(y.shape[0], np.int64)
-        score(state, X, labels, _NOTHING)
         learnt = copy_model(state)
         self._learn(learnt, X, y, _ONE, None)
         arrays = {name: array.copy() for name, array in _arrays(learnt)}

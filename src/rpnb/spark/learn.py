@@ -31,7 +31,7 @@ from rpnb.spark.frames import (
     segments,
     width_of,
 )
-from rpnb.spark.worker import Layout, fetcher, observer, unpack
+from rpnb.spark.worker import Layout, fetcher, observer, stack_rows, unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _learn_batch(
         parts = sorted((unpack(row) for row in found), key=lambda part: part[0])
         y = np.concatenate([part[1] for part in parts])
         back = sum(len(row["values"]) + len(row.numbers) for row in found)
-        labels = learn_rows(model, _stack([part[2] for part in parts]), y)
+        labels = learn_rows(model, stack_rows([part[2] for part in parts]), y)
     else:
         content = model_to_bytes(model)
         out = len(content)
@@ -241,15 +241,6 @@ def _learn_batch(
         back,
     )
     return Predicted(result, y, labels)
-
-
-def _stack(tables: list[Any]) -> Any:
-    """Return blocks of rows, all dense or all in compressed rows, as one table."""
-    if all(isinstance(table, np.ndarray) for table in tables):
-        return np.concatenate(tables)
-    from scipy.sparse import csr_array, vstack
-
-    return csr_array(vstack([csr_array(table) for table in tables]))
 
 
 def kappa(y: IntArray, labels: IntArray, M: int) -> float:

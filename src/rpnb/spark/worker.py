@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, encode
@@ -164,8 +164,6 @@ def _block(number: int, parts: list[tuple[NDArray[np.int32], Rows]]) -> pa.Recor
     if all(isinstance(table, np.ndarray) for table in tables):
         values = np.concatenate(tables)
     else:
-        from scipy.sparse import vstack
-
         for table in tables:
             if not isinstance(table, np.ndarray):
                 table.resize((table.shape[0], p))
@@ -195,6 +193,15 @@ def unpack(row: Any) -> tuple[int, IntArray, Rows]:
     columns = np.frombuffer(row.columns, np.int64)
     table = csr_array((values.copy(), columns.copy(), starts.copy()), shape=(n, p))
     return int(row.block), numbers, table
+
+
+def stack_rows(tables: list[Rows]) -> Rows:
+    """Return blocks of rows, all dense or some of them sparse, as one table."""
+    if len(tables) == 1:
+        return tables[0]
+    if all(isinstance(table, np.ndarray) for table in tables):
+        return np.concatenate(tables)
+    return csr_array(vstack([csr_array(table) for table in tables]))
 
 
 def copy_of_model(key: str, version: str, content: Callable[[], bytes]) -> Any:
@@ -234,19 +241,29 @@ def observer(
     """
 
     def observe(rows: Iterable[Any]) -> list[ObservedBlock]:
-        found = []
-        for row in rows:
-            if row.block in blocks:
-                number, numbers, table = unpack(row)
-                copy = copy_of_model(key, version, lambda: bytes(model.value))
-                statistics = observe_rows(copy, table, numbers)
-                # Shorter to send: numbers of classes.
-                short = statistics._replace(
-                    y=statistics.y.astype(np.int32),
-                    labels=statistics.labels.astype(np.int32),
-                )
-                found.append(ObservedBlock(number, short))
-        return found
+        # By number, so that a shorter one, the last of the mini-batch, comes last.
+        parts = sorted(
+            (unpack(row) for row in rows if row.block in blocks),
+            key=lambda part: part[0],
+        )
+        if not parts:
+            return []
+        copy = copy_of_model(key, version, lambda: bytes(model.value))
+        statistics = observe_rows(
+            copy,
+            stack_rows([part[2] for part in parts]),
+            np.concatenate([part[1] for part in parts]),
+        )
+        return [
+            # Numbers of classes are shorter to send so.
+            ObservedBlock(
+                part[0],
+                each._replace(
+                    y=each.y.astype(np.int32), labels=each.labels.astype(np.int32)
+                ),
+            )
+            for part, each in zip(parts, statistics, strict=True)
+        ]
 
     return observe
 

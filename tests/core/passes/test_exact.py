@@ -249,7 +249,11 @@ def test_blocks_observed_apart_are_learnt_as_one_mini_batch_to_the_bit(
         # Observed in any order, by models of their own.
         parts = {
             rows.start: observe_block(
-                copy_model(two), stream.X[rows], stream.y[rows], learn
+                copy_model(two),
+                stream.X[rows],
+                stream.y[rows],
+                classify(two, stream.X[rows]),
+                learn,
             )
             for rows in reversed(places)
         }

@@ -225,13 +225,15 @@ class BlockMoments(NamedTuple):
     """of these rows, of these classes"""
 
 
-def observe_block(model: Model, X: RowTable, y: IntArray, learn: int) -> BlockMoments:
-    """Predict the rows of a block and return the moments of those that are learnt.
+def observe_block(
+    model: Model, X: RowTable, y: IntArray, labels: IntArray, learn: int
+) -> BlockMoments:
+    """Return the moments of those rows of a block that are learnt.
 
-    Changes nothing. `learn_blocks` with all blocks of a mini-batch, of `BATCH_BLOCK`
-    rows each but for the last one, does what `run_batches` does, to the bit.
+    `labels` are the predictions of `classify`. Changes nothing. `learn_blocks` with all
+    blocks of a mini-batch, of `BATCH_BLOCK` rows each but for the last one, does what
+    `run_batches` does, to the bit.
     """
-    labels = classify(model, X)
     taken = _learnt_rows(y, labels, learn)
     classes = np.unique(y[taken])
     moments = empty_moments(classes.shape[0], model.F)

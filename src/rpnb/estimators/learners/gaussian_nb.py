@@ -144,9 +144,8 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
         """Accept it: moments add up."""
 
     def _observe_block(
-        self, state: GaussianNBState, X: NDArray[Any], y: IntArray
+        self, state: GaussianNBState, X: NDArray[Any], y: IntArray, labels: IntArray
     ) -> BlockStatistics:
-        labels = self._classify(state, X)
         moments = block_moments(state.state, as_block(X), y)
         return BlockStatistics(y, labels, moments._asdict())
 

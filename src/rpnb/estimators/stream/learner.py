@@ -137,9 +137,9 @@ class StreamLearner(ABC, Generic[State]):
         return True
 
     def _observe_block(
-        self, state: State, X: NDArray[Any], y: IntArray
+        self, state: State, X: NDArray[Any], y: IntArray, labels: IntArray
     ) -> BlockStatistics:
-        """Predict a block of rows and return what is to be learnt of it.
+        """Return what is to be learnt of a block of rows, which were predicted.
 
         Changes nothing. All rows have the weight 1.
         """
