@@ -14,8 +14,8 @@ EXPORTED = {
         *("SCW1", "SCW2", "SOP", "make", "names"),
     ],
     "rpnb.drift": ["DriftAware"],
-    "rpnb.river": ["RPNBClassifier"],
-    "rpnb.capymoa": ["RPNBClassifier"],
+    "rpnb.river": ["PooledClassifier", "RPNBClassifier"],
+    "rpnb.capymoa": ["PooledClassifier", "RPNBClassifier"],
     "rpnb.spark": [
         *("BadRowError", "BatchResult", "RPNBEstimator", "RPNBModel", "SavedBatch"),
         *("learn", "predict", "progress_listener", "saved_batch", "stream"),

@@ -1,9 +1,9 @@
-"""RPNB as a classifier of CapyMOA: observations are instances of a schema.
+"""Classifiers of CapyMOA: observations are instances of a schema.
 
 Needs the extra: ``pip install 'rpnb[capymoa]'``, and Java.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, final
 
 import numpy as np
@@ -21,13 +21,43 @@ except ImportError as error:
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import Distribution
-from rpnb.estimators import classifier
+from rpnb.estimators import classifier, pooled
 
-__all__ = ["RPNBClassifier"]
+__all__ = ["PooledClassifier", "RPNBClassifier"]
+
+
+class _SchemaClassifier(Classifier):  # type: ignore[misc]
+    """Abstract: a classifier of this package for the attributes of a schema."""
+
+    _model: classifier.RPNBClassifier | pooled.PooledClassifier
+
+    def _begin(self) -> None:
+        """Let the model know the number of attributes and the classes."""
+        self._model._initialise(
+            self.schema.get_num_attributes(), np.arange(self.schema.get_num_classes())
+        )
+
+    def train(self, instance: LabeledInstance) -> None:
+        """Learn from an instance; from one without a label there is nothing to learn.
+
+        After `predict` of the same instance, what was found out then is used again.
+        """
+        label = instance.y_index
+        if label >= 0:
+            self._model.learn_one(instance.x, label)
+
+    def predict(self, instance: Instance) -> int:
+        """Return the index of the predicted class."""
+        return int(self._model.predict_one(instance.x))
+
+    def predict_proba(self, instance: Instance) -> FloatArray:
+        """Return the probability of each class of the schema (M,)."""
+        probabilities: FloatArray = self._model.predict_proba(instance.x[None, :])[0]
+        return probabilities
 
 
 @final
-class RPNBClassifier(Classifier):  # type: ignore[misc]
+class RPNBClassifier(_SchemaClassifier):
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
     The estimator `rpnb.RPNBClassifier` with the interface of CapyMOA. The parameters
@@ -111,11 +141,8 @@ default="log_sum"
         temperature: float | None = None,
         random_seed: int = 1,
     ) -> None:
+        _check_schema(schema)
         super().__init__(schema=schema, random_seed=random_seed)
-        if not schema.is_classification():
-            raise ValueError(
-                "the schema must be one of classification, got one of regression"
-            )
         self._model = classifier.RPNBClassifier(
             n_estimators,
             n_components=n_components,
@@ -131,24 +158,74 @@ default="log_sum"
             temperature=temperature,
             random_state=random_seed,
         )
-        self._model._initialise(
-            schema.get_num_attributes(), np.arange(schema.get_num_classes())
+        self._begin()
+
+
+@final
+class PooledClassifier(_SchemaClassifier):
+    """Online classifier: several classifiers of one family, pooled along the stream.
+
+    The estimator `rpnb.PooledClassifier` with the interface of CapyMOA. The parameters
+    are the same, except that the seed has the name and the default that it has in
+    CapyMOA.
+
+    The classes are those of the schema, and all of them may be predicted from the
+    start. Nominal attributes are their values' indices, as CapyMOA gives them. Missing
+    attributes are missing values. Instances without a label are not learnt, as in MOA.
+
+    Parameters
+    ----------
+    schema : Schema
+        The attributes and classes of the stream.
+    members : "all", "mergeable" or sequence of str, default="all"
+        The members of the pool.
+    n_projections : int, default=512
+        Rectified random projections of a row, a multiple of 16.
+    window : int or None, default=None
+        Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
+        for p attributes.
+    delay : int, default=0
+        How late labels come, in rows: that of a row is learnt before the row `delay`
+        rows later is predicted.
+    random_seed : int, default=1
+        Seed of the projections and trees.
+
+    Examples
+    --------
+    >>> from capymoa.evaluation import prequential_evaluation
+    >>> from capymoa.stream.generator import SEA
+    >>> from rpnb.capymoa import PooledClassifier
+    >>> stream = SEA()
+    >>> model = PooledClassifier(stream.get_schema())
+    >>> result = prequential_evaluation(stream, model, max_instances=2000)
+    >>> result.cumulative.accuracy() > 80.0
+    True
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        members: Literal["all", "mergeable"] | Sequence[str] = "all",
+        n_projections: int = 512,
+        window: int | None = None,
+        delay: int = 0,
+        random_seed: int = 1,
+    ) -> None:
+        _check_schema(schema)
+        super().__init__(schema=schema, random_seed=random_seed)
+        self._model = pooled.PooledClassifier(
+            members,
+            n_projections=n_projections,
+            window=window,
+            delay=delay,
+            random_state=random_seed,
         )
+        self._begin()
 
-    def train(self, instance: LabeledInstance) -> None:
-        """Learn from an instance; from one without a label there is nothing to learn.
 
-        After `predict` of the same instance, what was found out then is used again.
-        """
-        label = instance.y_index
-        if label >= 0:
-            self._model.learn_one(instance.x, label)
-
-    def predict(self, instance: Instance) -> int:
-        """Return the index of the predicted class."""
-        return int(self._model.predict_one(instance.x))
-
-    def predict_proba(self, instance: Instance) -> FloatArray:
-        """Return the probability of each class of the schema (M,)."""
-        probabilities: FloatArray = self._model.predict_proba(instance.x[None, :])[0]
-        return probabilities
+def _check_schema(schema: Schema) -> None:
+    """Refuse a schema without classes."""
+    if not schema.is_classification():
+        raise ValueError(
+            "the schema must be one of classification, got one of regression"
+        )

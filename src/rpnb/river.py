@@ -1,10 +1,11 @@
-"""RPNB as a classifier of River: observations are dictionaries.
+"""Classifiers of River: observations are dictionaries.
 
 Needs the extra: ``pip install 'rpnb[river]'``.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, final
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,113 @@ except ImportError as error:
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.projection.matrices import MatrixDistribution
 from rpnb.estimators import classifier
+from rpnb.estimators.named_columns import NamedColumns
 from rpnb.estimators.named_features import NamedFeatures
 
-__all__ = ["RPNBClassifier"]
+__all__ = ["PooledClassifier", "RPNBClassifier"]
+
+
+class _Features(Protocol):
+    """A classifier of rows, and how observations become its rows."""
+
+    classifier: Any
+
+    def row(self, x: Mapping[FeatureName, Any]) -> NDArray[Any]: ...
+
+    def table(
+        self, columns: Mapping[FeatureName, NDArray[Any]], n: int
+    ) -> NDArray[Any]: ...
+
+    def learn_one(self, x: Mapping[FeatureName, Any], y: Any) -> None: ...
+
+    def learn_many(
+        self, columns: Mapping[FeatureName, NDArray[Any]], n: int, y: NDArray[Any]
+    ) -> None: ...
+
+
+_F = TypeVar("_F", bound=_Features)
+
+
+class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
+    """Abstract: a classifier of this package whose features have names."""
+
+    _features: _F | None = None
+
+    @abstractmethod
+    def _begin(self, x: Iterable[FeatureName]) -> _F:
+        """Return features of a classifier that has learnt nothing.
+
+        `x` are the names in the first observation.
+        """
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    # One observation
+
+    def learn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
+        """Learn from an observation `x` with label `y`.
+
+        A label never seen before becomes a new class.
+        """
+        features = self._features or self._begin(x)
+        features.learn_one(x, y)
+        self._features = features
+
+    def predict_one(self, x: Mapping[Any, Any], **kwargs: Any) -> ClfTarget | None:
+        """Return the label of `x`; None before anything has been learnt."""
+        features = self._features
+        if features is None:
+            return None
+        label = features.classifier.predict_one(features.row(x))
+        return label.item() if isinstance(label, np.generic) else label
+
+    def predict_proba_one(
+        self, x: Mapping[Any, Any], **kwargs: Any
+    ) -> dict[ClfTarget, float]:
+        """Return the probability of each label; {} before anything has been learnt."""
+        features = self._features
+        if features is None:
+            return {}
+        row = features.row(x)
+        model = features.classifier
+        values = model.predict_proba(row[None, :])[0]
+        return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
+
+    # Many observations
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from the rows of a data frame `X`, in their order, with labels `y`."""
+        columns, n = _columns(X)
+        labels = into_series(y).to_numpy()
+        features = self._features or self._begin(columns)
+        features.learn_many(columns, n, labels)
+        self._features = features
+
+    def predict_many(self, X: Any) -> Any:
+        """Return the labels of the rows of a data frame, as a series of its kind."""
+        frame = into_frame(X)
+        features = self._features
+        if features is None:
+            return to_native_series([None] * len(frame), name=None, like=frame)
+        labels = features.classifier.predict(features.table(*_columns(X)))
+        return to_native_series(labels.tolist(), name=None, like=frame)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Return the probabilities of all labels, one column each."""
+        frame = into_frame(X)
+        features = self._features
+        if features is None:
+            return frame.drop(frame.columns).to_native()
+        values = features.classifier.predict_proba(features.table(*_columns(X)))
+        labels = features.classifier.classes_.tolist()
+        columns = dict(zip(labels, values.T, strict=True))
+        return to_native_frame(columns, like=frame)
 
 
 @final
-class RPNBClassifier(base.MiniBatchClassifier):
+class RPNBClassifier(_NamedClassifier[NamedFeatures]):
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
     The estimator `rpnb.RPNBClassifier` with the interface of River. The parameters are
@@ -134,81 +235,93 @@ default="log_sum"
         self.var_floor = var_floor
         self.temperature = temperature
         self.seed = seed
-        self._features: NamedFeatures | None = None
 
-    @property
-    def _multiclass(self) -> bool:
-        return True
-
-    # One observation
-
-    def learn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
-        """Learn from an observation `x` with label `y`.
-
-        A label never seen before becomes a new class.
-        """
-        features = self._features_of(x)
-        features.classifier.learn_one(features.row(x), y)
-        self._features = features
-
-    def predict_one(self, x: Mapping[Any, Any], **kwargs: Any) -> ClfTarget | None:
-        """Return the label of `x`; None before anything has been learnt."""
-        features = self._features
-        if features is None:
-            return None
-        label = features.classifier.predict_one(features.row(x))
-        return label.item() if isinstance(label, np.generic) else label
-
-    def predict_proba_one(
-        self, x: Mapping[Any, Any], **kwargs: Any
-    ) -> dict[ClfTarget, float]:
-        """Return the probability of each label; {} before anything has been learnt."""
-        features = self._features
-        if features is None:
-            return {}
-        row = features.row(x)
-        model = features.classifier
-        values = model.predict_proba(row[None, :])[0]
-        return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
-
-    # Many observations
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a data frame `X`, in their order, with labels `y`."""
-        columns, n = _columns(X)
-        labels = into_series(y).to_numpy()
-        features = self._features_of(columns)
-        features.classifier.partial_fit(features.table(columns, n), labels)
-        self._features = features
-
-    def predict_many(self, X: Any) -> Any:
-        """Return the labels of the rows of a data frame, as a series of its kind."""
-        frame = into_frame(X)
-        features = self._features
-        if features is None:
-            return to_native_series([None] * len(frame), name=None, like=frame)
-        labels = features.classifier.predict(features.table(*_columns(X)))
-        return to_native_series(labels.tolist(), name=None, like=frame)
-
-    def predict_proba_many(self, X: Any) -> Any:
-        """Return the probabilities of all labels, one column each."""
-        frame = into_frame(X)
-        features = self._features
-        if features is None:
-            return frame.drop(frame.columns).to_native()
-        values = features.classifier.predict_proba(features.table(*_columns(X)))
-        labels = features.classifier.classes_.tolist()
-        columns = dict(zip(labels, values.T, strict=True))
-        return to_native_frame(columns, like=frame)
-
-    def _features_of(self, x: Iterable[FeatureName]) -> NamedFeatures:
-        """Return the features and their classifier, made at the first observation."""
-        if self._features is not None:
-            return self._features
+    def _begin(self, x: Iterable[FeatureName]) -> NamedFeatures:
         parameters = self._get_params()
         seed = parameters.pop("seed")
         model = classifier.RPNBClassifier(**parameters, random_state=seed)
         return NamedFeatures(model, x)
+
+
+@final
+class PooledClassifier(_NamedClassifier[NamedColumns]):
+    """Online classifier: several classifiers of one family, pooled along the stream.
+
+    The estimator `rpnb.PooledClassifier` with the interface of River. The parameters
+    are the same, except that the seed has the name it has in River. Features need no
+    scaling, and there is nothing to tune.
+
+    The features are those of the first 256 observations learnt, in any order; a feature
+    that appears later is left out. An absent feature is a missing value, and so is NaN.
+    Features must be numbers (booleans are 0 and 1).
+
+    Parameters
+    ----------
+    members : "all", "mergeable" or sequence of str, default="all"
+        The members of the pool.
+    n_projections : int, default=512
+        Rectified random projections of a row, a multiple of 16.
+    window : int or None, default=None
+        Rows that the window forest keeps at most. None is min(4000, max(256, 2¹⁹/p))
+        for p features.
+    delay : int, default=0
+        How late labels come, in rows: that of a row is learnt before the row `delay`
+        rows later is predicted.
+    seed : int or None, default=None
+        Seed of the projections and trees.
+
+    Notes
+    -----
+    Parameters are read when the first observation is learnt. Predictions and state are
+    those of `rpnb.PooledClassifier` on a table of all features of the first 256
+    observations, ordered by the numbers of their names, with NaN where a feature is
+    absent: the same to the bit, whatever came first. A new feature among the first 256
+    observations makes the classifier learn those before it again.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from rpnb.river import PooledClassifier
+    >>> model = PooledClassifier(seed=0)
+    >>> metric = metrics.Accuracy()
+    >>> _ = evaluate.progressive_val_score(datasets.Phishing(), model, metric)
+    >>> metric.get() > 0.88
+    True
+    """
+
+    def __init__(
+        self,
+        members: Literal["all", "mergeable"] | Sequence[str] = "all",
+        n_projections: int = 512,
+        window: int | None = None,
+        delay: int = 0,
+        seed: int | None = None,
+    ) -> None:
+        self.members = members
+        self.n_projections = n_projections
+        self.window = window
+        self.delay = delay
+        self.seed = seed
+
+    def _begin(self, x: Iterable[FeatureName]) -> NamedColumns:
+        parameters = self._get_params()
+        parameters["random_state"] = parameters.pop("seed")
+        return NamedColumns(parameters)
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The pool's weight of each member's scores; {} before anything is learnt."""
+        return {} if self._features is None else self._features.classifier.weights_
+
+    @property
+    def member_errors_(self) -> dict[str, float]:
+        """The share of rows that each member predicted wrongly, and the pool.
+
+        {} before anything is learnt.
+        """
+        if self._features is None:
+            return {}
+        return self._features.classifier.member_errors_
 
 
 def _columns(X: Any) -> tuple[dict[FeatureName, NDArray[Any]], int]:

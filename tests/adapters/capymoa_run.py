@@ -12,9 +12,10 @@ from capymoa.evaluation import prequential_evaluation
 from capymoa.stream import NumpyStream, Schema
 from capymoa.stream.generator import RandomRBFGenerator
 
-from rpnb.capymoa import RPNBClassifier
+from rpnb.capymoa import PooledClassifier, RPNBClassifier
 
 ROWS = 400
+NAMES = ("RPNBClassifier", "PooledClassifier")
 
 
 def streams() -> dict[str, Any]:
@@ -27,10 +28,20 @@ def streams() -> dict[str, Any]:
     }
 
 
-def evaluated(stream: Any) -> dict[str, Any]:
+def learners(schema: Any) -> dict[str, Any]:
+    return {
+        "RPNBClassifier": RPNBClassifier(schema, n_estimators=20, random_seed=7),
+        "PooledClassifier": PooledClassifier(
+            schema, n_projections=16, window=64, random_seed=7
+        ),
+    }
+
+
+def evaluated(stream: Any, name: str) -> dict[str, Any]:
     schema = stream.get_schema()
     settings = {"max_instances": ROWS, "window_size": 100, "store_predictions": True}
-    ours = RPNBClassifier(schema, n_estimators=20, random_seed=7)
+    stream.restart()
+    ours = learners(schema)[name]
     results = prequential_evaluation(stream, ours, **settings)
     beside = prequential_evaluation(stream, NaiveBayes(schema), **settings)
     stream.restart()
@@ -79,9 +90,35 @@ def details() -> dict[str, Any]:
         "again": repr(again._model),
         "parameters": RPNBClassifier(schema, random_seed=3)._model.get_params(),
         "own": sorted(model.get_params()),
+        "pooled": pooled_details(schema, missing, unlabelled),
+    }
+
+
+def pooled_details(schema: Any, missing: Any, unlabelled: Any) -> dict[str, Any]:
+    model = PooledClassifier(schema, "mergeable", 32, 99)
+    fresh = model.predict(missing)
+    model.train(unlabelled)
+    spec: Any = {
+        "learner": "rpnb.capymoa.PooledClassifier",
+        "params": model.get_params(),
+    }
+    again = learner_from_params(spec, schema, random_seed=9)
+    return {
+        "fresh": fresh,
+        "learnt without a label": model._model.n_seen_,
+        "regression": refused(
+            PooledClassifier, Schema.from_custom(["a", "b", "t"], target="t")
+        ),
+        "parameter": refused(lambda: PooledClassifier(schema, n_projections=7)),
+        "again": repr(again._model),
+        "parameters": PooledClassifier(schema, random_seed=3)._model.get_params(),
+        "own": sorted(model.get_params()),
     }
 
 
 if __name__ == "__main__":
-    report = {name: evaluated(stream) for name, stream in streams().items()}
+    report = {
+        name: {learner: evaluated(stream, learner) for learner in NAMES}
+        for name, stream in streams().items()
+    }
     json.dump({"streams": report, "details": details()}, sys.stdout)

@@ -1,4 +1,4 @@
-"""The classifier of CapyMOA, in an environment of its own, where CapyMOA is installed.
+"""The classifiers of CapyMOA, in an environment of its own, where CapyMOA is installed.
 
 The environment sees the packages of this one, so that only CapyMOA and what it needs
 besides is installed. That takes a while, and a registry: `make test-capymoa` names the
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 import rpnb
 
@@ -77,15 +78,24 @@ def report(python: Path) -> Any:
     return json.loads(done.stdout)
 
 
+LEARNERS: dict[str, Any] = {
+    "RPNBClassifier": rpnb.RPNBClassifier(20, random_state=7),
+    "PooledClassifier": rpnb.PooledClassifier(
+        n_projections=16, window=64, random_state=7
+    ),
+}
+
+
 @in_its_environment
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("stream", ["of Java", "of NumPy"])
 def test_prequential_evaluation_gives_what_predict_then_learn_gives(
-    report: Any, stream: str
+    report: Any, stream: str, learner: str
 ) -> None:
-    seen = report["streams"][stream]
+    seen = report["streams"][stream][learner]
     X, y = np.array(seen["X"]), np.array(seen["y"])
     classes = np.arange(seen["classes"])
-    model = rpnb.RPNBClassifier(20, random_state=7)
+    model = clone(LEARNERS[learner])
     predicted = model.predict_then_learn(X, y, classes=classes)
     assert seen["predicted"] == predicted.tolist()
     right = predicted == y
@@ -98,11 +108,12 @@ def test_prequential_evaluation_gives_what_predict_then_learn_gives(
 
 @in_its_environment
 def test_it_stands_beside_other_learners(report: Any) -> None:
-    for seen in report["streams"].values():
-        assert seen["learner"] == "RPNBClassifier"
-        by_chance = 100.0 / seen["classes"]
-        assert seen["accuracy"] > 1.2 * by_chance
-        assert seen["beside"] > 1.2 * by_chance
+    for learners in report["streams"].values():
+        for name, seen in learners.items():
+            assert seen["learner"] == name
+            by_chance = 100.0 / seen["classes"]
+            assert seen["accuracy"] > 1.2 * by_chance
+            assert seen["beside"] > 1.2 * by_chance
 
 
 @in_its_environment
@@ -128,6 +139,22 @@ def test_it_has_the_parameters_of_the_estimator(report: Any) -> None:
     # Rows come one by one: there are no batches, and nothing for threads to share.
     own = set(expected) - {"batch_size", "n_jobs", "random_state"}
     assert report["details"]["own"] == sorted(own)
+
+
+@in_its_environment
+def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
+    seen = report["details"]["pooled"]
+    assert seen["fresh"] == 0  # an instance with a missing attribute is one as well
+    assert seen["learnt without a label"] == 0
+    assert "must be one of classification" in seen["regression"]
+    assert "n_projections must be an integer of at least 16" in seen["parameter"]
+    again = rpnb.PooledClassifier(
+        "mergeable", n_projections=32, window=99, random_state=9
+    )
+    assert seen["again"] == repr(again)
+    expected = rpnb.PooledClassifier(random_state=3).get_params()
+    assert seen["parameters"] == expected
+    assert seen["own"] == sorted(set(expected) - {"n_jobs", "random_state"})
 
 
 @in_its_environment

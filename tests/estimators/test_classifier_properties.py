@@ -115,7 +115,7 @@ def test_mini_batches_are_the_same_whether_predictions_are_asked_for_or_not(
 
 def test_fit_is_a_fresh_pass_with_all_classes_declared() -> None:
     X, y = blobs(2)
-    fitted = small().fit(X + 5.0, y).fit(X, y)
+    fitted = small().fit(X + 5.0, y).fit(X, y, shuffle=False)
     streamed = small()
     streamed.predict_then_learn(X, y, classes=[0, 1, 2])
     assert state_of(fitted) == state_of(streamed)

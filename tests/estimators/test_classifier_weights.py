@@ -44,7 +44,7 @@ def test_a_whole_weight_is_the_row_repeated_in_one_update(
 def test_a_weighted_mistake_is_one_update_with_that_weight() -> None:
     X, y = blobs(1, 80)
     weight = np.random.default_rng(0).uniform(0.1, 4.0, 80)
-    model = small().fit(X, y, sample_weight=weight)
+    model = small().fit(X, y, sample_weight=weight, shuffle=False)
     twin = oracle_for(model, declared=[0, 1, 2])
     mistakes = 0
     for i in range(80):

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.member import same_state
 from rpnb.estimators.pooled import _arrays
 from rpnb.estimators.saving.files import ModelFileError
@@ -156,8 +157,9 @@ def test_rows_without_a_label_are_predicted_and_leave_no_trace() -> None:
 
 def test_a_saved_model_goes_on_as_it_would_have(tmp_path: Path) -> None:
     X, y = stream(10, 600)
-    for cut in (1, 77, 256, 400):
-        model = small(members=["shared_covariance", "neighbours", "transitions"])
+    for cut, delay in ((1, 0), (77, 0), (256, 0), (400, 0), (77, 9), (400, 30)):
+        members = ["shared_covariance", "neighbours", "transitions"]
+        model = small(members=members, delay=delay)
         model.partial_fit(X[:cut], y[:cut])
         model.save(tmp_path / "model.npz")
         loaded = PooledClassifier.load(tmp_path / "model.npz")
@@ -216,6 +218,20 @@ def test_models_of_other_scales_are_not_merged() -> None:
         a.merge(small())
     with pytest.raises(TypeError, match="must be a PooledClassifier"):
         a.merge("b")  # type: ignore[arg-type]
+
+
+def test_late_labels_are_learnt_alike_however_they_come() -> None:
+    X, y = stream(11, 330)
+    whole, single = small(delay=20), small(delay=20)
+    whole.partial_fit(X, y)
+    for x, label in zip(X, y, strict=True):
+        single.learn_one(x, label)
+    assert_same(whole, single)
+    twin = clone(whole).partial_fit(X[:300], y[:300])
+    twin = pickle.loads(pickle.dumps(twin))  # noqa: S301 - our own bytes
+    assert_same(whole, twin.partial_fit(X[300:], y[300:]))
+    with pytest.raises(ValueError, match="this model has delay=20"):
+        whole.merge(single)
 
 
 @pytest.mark.parametrize("p", [40, 5000])
@@ -305,6 +321,19 @@ def test_a_feature_that_moves_or_changes_units_is_followed() -> None:
         assert error < still + 0.03
 
 
+def test_features_that_say_something_are_found_among_many() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1500, 200))
+    # No two of these features separate the classes by a line.
+    y = ((X[:, 7] > 0.3) ^ (X[:, 50] > 0.3)).astype(np.int64)
+    whole = small().partial_fit(X, y)
+    without = [name for name in MEMBERS if name != "selected_neighbours"]
+    rest = small(members=without).partial_fit(X, y)
+    errors = whole.member_errors_
+    assert errors["pool"] < 0.8 * rest.member_errors_["pool"]
+    assert min(errors, key=lambda name: errors[name]) in ("selected_neighbours", "pool")
+
+
 def test_weights_and_errors_have_names() -> None:
     X, y = stream(16, 300)
     model = small(members=("binned_bayes", "transitions"))
@@ -315,6 +344,27 @@ def test_weights_and_errors_have_names() -> None:
     assert model.n_updates_ == 300
 
 
+def test_the_history_of_the_members_adds_up() -> None:
+    X, y = stream(13, 1000)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 1000)
+    model = small().partial_fit(X, y, sample_weight=weight)
+    rows, weights, errors = model.member_history_
+    assert list(rows) == [*range(32, 1000, 32), 1000]
+    assert list(weights) == list(model.weights_)
+    assert list(errors) == list(model.member_errors_)
+    parts = np.add.reduceat(weight, [0, *rows[:-1]])
+    for name, total in model.member_errors_.items():
+        assert_allclose(errors[name] @ parts, total * weight.sum())
+    for name, value in model.weights_.items():
+        assert weights[name][-1] == value
+    halfway = small().partial_fit(X[:512], y[:512], sample_weight=weight[:512])
+    assert_array_equal(halfway.member_history_.rows, rows[:16])
+    for name, values in halfway.member_history_.weights.items():
+        assert_array_equal(values, weights[name][:16])
+    with pytest.raises(AttributeError, match="no member_history_ before"):
+        _ = small().member_history_
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -323,6 +373,7 @@ def test_weights_and_errors_have_names() -> None:
         ({"members": []}, "at least one member"),
         ({"n_projections": 20}, "multiple of 16"),
         ({"window": 3}, "at least 16"),
+        ({"delay": -1}, "delay must be an integer of at least 0"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(

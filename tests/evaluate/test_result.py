@@ -13,7 +13,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 
 from estimators.streams import blobs, small
-from rpnb import RPNBClassifier, baselines
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.evaluate import prequential
 
 mpl.use("Agg")
@@ -49,6 +49,27 @@ def test_a_frame_has_a_row_for_each_learner_and_checkpoint(result: Any) -> None:
     for span in ("cumulative", "window", "fading"):
         assert_array_equal(mine[f"{span}_kappa"], one.figures[span]["kappa"])
     assert_array_equal(mine.updates, one.updates)
+
+
+def test_a_plot_of_members_shows_weights_and_errors(result: Any) -> None:
+    from matplotlib import pyplot
+
+    X, y = blobs(0, n=60)
+    pooled = PooledClassifier("mergeable", n_projections=16, random_state=0)
+    found = prequential({"PA": baselines.PA(), "pooled": pooled}, X, y)
+    axes = found.plot_members()
+    history = found.models["pooled"].member_history_
+    for ax, lines in zip(axes, (history.weights, history.errors), strict=True):
+        drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+        assert list(drawn) == list(lines)
+        for name, values in lines.items():
+            assert_array_equal(drawn[name], values)
+    assert found.plot_members("pooled", axes=axes) is axes
+    pyplot.close("all")
+    with pytest.raises(ValueError, match="name must be one of 'pooled', got 'PA'"):
+        found.plot_members("PA")
+    with pytest.raises(ValueError, match="no pooled classifier among the learners"):
+        result.plot_members()
 
 
 def test_a_plot_has_a_line_for_each_learner(result: Any) -> None:

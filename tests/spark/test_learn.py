@@ -81,7 +81,7 @@ def test_vectors_dense_and_sparse_and_lists_give_the_same_model(spark: Any) -> N
         for i, (x, label) in enumerate(zip(X, y, strict=True))
     ]
     frame = spark.createDataFrame(rows, ["vector", "list", "label", "time"])
-    expected = small(batch_size=2500).fit(X, y.astype(float))
+    expected = small(batch_size=2500).fit(X, y.astype(float), shuffle=False)
     for features in ("vector", "list"):
         model = small(batch_size=2500)
         learn(model, frame, features=features, order="time", classes=np.arange(4.0))

@@ -58,7 +58,8 @@ def test_a_pipeline_is_fitted_saved_and_loaded(frame: Any, tmp_path: Path) -> No
     found = fitted.transform(frame)
     assert found.schema.simpleString() == columns.simpleString()
     X, y = labelled(900)
-    expected = small(batch_size=300).fit(np.abs(X), y.astype(float))
+    expected = small(batch_size=300)
+    expected.fit(np.abs(X), y.astype(float), shuffle=False)
     model = fitted.stages[-1]
     assert model_to_bytes(model.model) == model_to_bytes(expected)
     assert (model.numClasses, model.numFeatures) == (4, 5)

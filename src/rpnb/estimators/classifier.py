@@ -115,8 +115,8 @@ default="log_sum"
         −1 is all cores. While there is more than one, BLAS is kept to one thread.
         Nothing depends on it but time, and files do not keep it.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the projections. With an int, member k is the same matrix in every run,
-        whatever the number of members.
+        Seed of the projections, and of the order in which `fit` presents rows. With an
+        int, member k is the same matrix in every run, whatever the number of members.
 
     Attributes
     ----------
@@ -489,17 +489,6 @@ default="log_sum"
         return state
 
     # For adapters to other libraries
-
-    def _initialise(self, p: int, classes: LabelArray) -> None:
-        """Make the state for p features and these classes, all active, before any row.
-
-        For libraries that may ask for a prediction before the first row is learnt.
-        """
-        state = self._new_state(p, classes, np.arange(classes.shape[0]))
-        self._record_parameters()
-        self._set_classes(classes)
-        self.n_features_in_ = p
-        self._state = state
 
     def _set_projection(self, projection: Projection) -> None:
         """Accept rows of other features from now on.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
@@ -117,6 +117,34 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         self.on_drift = on_drift
         self.factor = factor
         self.warm = warm
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        shuffle: bool = False,
+    ) -> Self:
+        """Forget everything and learn from the rows of X, once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            As for the learner. Rows of weight 0 are left out.
+        shuffle : bool, default=False
+            Whether the order of the rows is drawn. By default it is kept, unlike that
+            of other learners: in a random order there is no drift.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight, shuffle=shuffle)
 
     # What the learner offers
 

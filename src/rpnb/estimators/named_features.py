@@ -7,9 +7,8 @@ in the order of their numbers. A feature that is absent is zero.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from numbers import Real
 from operator import itemgetter
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,10 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.by_feature import add_features, draw_features, projection_of
 from rpnb.core.projection.record import make_projection
 from rpnb.estimators.checks.feature_names import feature_number
-from rpnb.estimators.checks.rows import first_bad, why_bad
+from rpnb.estimators.checks.named_values import check_column, check_values
 from rpnb.estimators.classifier import RPNBClassifier
 
-# Types known to be numbers, for which no further question is asked.
-_PLAIN = {float, int, bool, np.float64}
+_LEARNER = RPNBClassifier.__name__
 _ANY_NUMBER = 0  # of the feature that stands in where an observation has none
 
 
@@ -78,7 +76,10 @@ class NamedFeatures:
 
     def table(self, columns: Mapping[Hashable, NDArray[Any]], n: int) -> FloatArray:
         """Return columns of n rows as the table (n, p) that is now taken."""
-        numbers = {name: _column(name, values) for name, values in columns.items()}
+        numbers = {
+            name: check_column(name, values, _LEARNER, missing=False)
+            for name, values in columns.items()
+        }
         if len(numbers) != len(self._names) or any(
             name not in numbers for name in self._names
         ):
@@ -86,6 +87,16 @@ class NamedFeatures:
         if not numbers:
             return np.zeros((n, 1))
         return np.column_stack([numbers[name] for name in self._names])
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: Any) -> None:
+        """Learn an observation of class y."""
+        self.classifier.learn_one(self.row(x), y)
+
+    def learn_many(
+        self, columns: Mapping[Hashable, NDArray[Any]], n: int, y: NDArray[Any]
+    ) -> None:
+        """Learn n observations, given as columns, with labels y (n,)."""
+        self.classifier.partial_fit(self.table(columns, n), y)
 
     def _switch_to(self, names: tuple[Hashable, ...]) -> None:
         """Let the classifier accept rows of these features, known or new."""
@@ -150,49 +161,4 @@ class _OneValue:
 
 def _numbers(names: tuple[Hashable, ...], values: tuple[Any, ...]) -> FloatArray:
     """Return the values of one observation as numbers, or name the one that is none."""
-    if not _PLAIN.issuperset(map(type, values)):
-        for name, value in zip(names, values, strict=True):
-            if not isinstance(value, Real | np.bool_):
-                raise TypeError(
-                    f"the feature {name!r} must be a number, got {value!r} of type "
-                    f"{type(value).__name__}; encode categories and text first"
-                )
-    try:
-        row = np.array(values, np.float64)
-    except OverflowError:
-        row = np.array([_clipped(value) for value in values])
-    bad = first_bad(row)
-    if bad >= 0:
-        _refuse(names[bad], float(row[bad]), "")
-    return row
-
-
-def _column(name: Hashable, values: NDArray[Any]) -> FloatArray:
-    """Return a column as numbers, or raise an error that names a bad value."""
-    if values.dtype.kind not in "fiub":
-        raise TypeError(
-            f"the feature {name!r} must hold numbers, got a column of dtype "
-            f"{values.dtype}; encode categories and text first"
-        )
-    column = np.array(values, np.float64)
-    bad = first_bad(column)
-    if bad >= 0:
-        _refuse(name, float(column[bad]), f" in row {bad}")
-    return column
-
-
-def _clipped(value: Any) -> float:
-    """Return a number as a float, infinity if it is too large for one."""
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf
-
-
-def _refuse(name: Hashable, value: float, where: str) -> NoReturn:
-    """Raise ValueError for a bad value of this feature."""
-    what, hint = why_bad(value)
-    raise ValueError(
-        f"the feature {name!r} is {what}{where}; RPNBClassifier takes finite numbers "
-        f"only: {hint}"
-    )
+    return check_values(names, values, _LEARNER, missing=False)

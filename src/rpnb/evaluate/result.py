@@ -1,6 +1,6 @@
 """The result of a prequential evaluation: checkpoints of each learner on a stream."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -168,14 +168,8 @@ class PrequentialResult:
         name = self.metrics[0] if metric is None else metric
         check_choice("metric", name, self.metrics)
         check_choice("span", span, SPANS)
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise ImportError(
-                "plot needs matplotlib: pip install 'rpnb[report]'"
-            ) from error
         if ax is None:
-            ax = pyplot.subplots(figsize=(7.0, 3.6), layout="constrained")[1]
+            ax = _pyplot().subplots(figsize=(7.0, 3.6), layout="constrained")[1]
         for course in self.courses.values():
             learner = course.name in self.models
             ax.plot(
@@ -197,6 +191,52 @@ class PrequentialResult:
         # Beside the axes, where it covers no line.
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return ax
+
+    def plot_members(
+        self, name: str | None = None, *, axes: "Sequence[Axes] | None" = None
+    ) -> "Sequence[Axes]":
+        """Draw which member of a pool carries the stream; return the two axes.
+
+        Above, the weight of each member in the pool; below, the share of mistakes that
+        each by itself, and the pool, made since the point before.
+
+        Parameters
+        ----------
+        name
+            A learner that is a `PooledClassifier`; by default the first one.
+        axes
+            Two axes to draw on; a new figure by default.
+        """
+        pooled = [k for k, m in self.models.items() if hasattr(m, "member_history_")]
+        if not pooled:
+            raise ValueError("there is no pooled classifier among the learners")
+        name = check_choice("name", pooled[0] if name is None else name, pooled)
+        history = self.models[name].member_history_
+        if axes is None:
+            axes = _pyplot().subplots(
+                2, 1, sharex=True, figsize=(7.0, 6.0), layout="constrained"
+            )[1]
+        above, below = axes
+        colours = {}
+        for member, values in history.weights.items():
+            (line,) = above.plot(history.rows, values, label=member, linewidth=1.2)
+            colours[member] = line.get_color()
+        for member, values in history.errors.items():
+            pool = member == "pool"
+            below.plot(
+                history.rows,
+                values,
+                label=member,
+                linewidth=2.2 if pool else 1.0,
+                color="0.1" if pool else colours[member],
+            )
+        above.set_ylabel("weight in the pool")
+        below.set_ylabel("error since the point before")
+        below.set_xlabel("labelled rows")
+        for ax in (above, below):
+            ax.spines[["top", "right"]].set_visible(False)
+        below.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return axes
 
 
 def learner_result(participant: Participant) -> LearnerResult:
@@ -233,6 +273,16 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            "plot needs matplotlib: pip install 'rpnb[report]'"
+        ) from error
+    return pyplot
 
 
 def _number(value: float) -> str:

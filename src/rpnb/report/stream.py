@@ -1,6 +1,6 @@
 """The report of `rpnb run` as one HTML page: curves, classes, scores, confusion."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.charts.balance import MAX_BANDS, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
+from rpnb.report.charts.members import member_panels
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, join, row, section, table, tag
 from rpnb.report.page import frame
@@ -22,6 +23,7 @@ _PARTS, _CLASSES = 40, 25
 _CONTENTS = {
     "summary": "Summary",
     "curves": "Learning curves",
+    "members": "Members of the pool",
     "balance": "Class balance",
     "scores": "Scores by class",
     "confusion": "Confusion",
@@ -44,9 +46,14 @@ def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
         f"{len(evaluation.frequent_labels())} classes, each predicted before it was "
         "learnt." + (stopped if facts.interrupted else ""),
     )
+    pooled = [each for each in learners if hasattr(each.model, "member_history_")]
+    contents = {
+        name: title for name, title in _CONTENTS.items() if name != "members" or pooled
+    }
     sections = (
         _summary(evaluation, facts),
         _curves(evaluation),
+        *([_members(pooled)] if pooled else []),
         _balance(evaluation),
         section(
             "scores", "Scores by class", *(_scores(evaluation, e) for e in learners)
@@ -59,7 +66,7 @@ def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
         ),
         _provenance(evaluation, facts, command),
     )
-    return frame(f"rpnb: {facts.source}", lead, _CONTENTS, sections)
+    return frame(f"rpnb: {facts.source}", lead, contents, sections)
 
 
 def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
@@ -101,6 +108,39 @@ def _curves(evaluation: Evaluation) -> Html:
         drawing = curve_panel(title, curves, measure, names)
         panels.append(figure(Html(inline(drawing)), title + "."))
     return section("curves", "Learning curves", tag("div", *panels, class_="pair"))
+
+
+def _members(pooled: Sequence[Participant]) -> Html:
+    """Return what carried the stream: weights and errors of the members of pools."""
+    parts = []
+    for participant in pooled:
+        panels = member_panels(participant.model.member_history_)
+        errors = participant.model.member_errors_
+        weights = participant.model.weights_
+        lines = [
+            row(
+                name, (tag("td", cell) for cell in _member_cells(name, errors, weights))
+            )
+            for name in sorted(errors, key=lambda name: errors[name])
+        ]
+        caption = (
+            f"{participant.name}: the share of mistakes of each member by itself, in "
+            "all rows, the best first; and its weight in the pool at the end."
+        )
+        body = tag("tbody", *lines)
+        drawn = [figure(Html(inline(each)), each.title + ".") for each in panels]
+        parts.append(tag("div", *drawn, class_="pair"))
+        head = ("Member", "Error", "Weight")
+        label = f"Members of {participant.name}"
+        parts.append(table(caption, head, [body], label=label))
+    return section("members", _CONTENTS["members"], *parts)
+
+
+def _member_cells(
+    name: str, errors: Mapping[str, float], weights: Mapping[str, float]
+) -> tuple[str, str]:
+    weight = f"{weights[name]:.3f}" if name in weights else "\N{EM DASH}"
+    return f"{errors[name]:.4f}", weight
 
 
 def _curve(participant: Participant, measure: Measure) -> Curve:

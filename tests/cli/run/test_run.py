@@ -275,6 +275,20 @@ def test_a_table_and_a_report(
     assert "http" not in page.replace("http://www.w3.org", "")
     for title in ("Confusion", "Scores by class", "Class balance", "Learning curves"):
         assert f">{title}</h2>" in page
+    assert "Members of the pool" not in page
+
+
+def test_the_report_of_a_pool_shows_its_members(path: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    words = ["run", str(path), "--target", "kind", "--model", "Pooled", "--quiet"]
+    options = ["--param", "n_projections=16", "--param", "members=mergeable"]
+    assert main([*words, *options, "--report", str(report)]) == 0
+    page = report.read_text()
+    assert ">Members of the pool</h2>" in page
+    assert page.count("<svg") == 5
+    for name in ("class_covariance", "transitions", "pool"):
+        # at the ends of the lines in two panels, the weights aside for the pool
+        assert page.count(f">{name}</text>") == 2 - (name == "pool")
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 import importlib.util
 import pickle
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,67 @@ def test_processes_that_write_at_the_same_time_do_not_mix_up_signatures(
     again = load(folder, "callee", compiled)
     assert [type(again(x)) for x in (1, 1.0)] == [int, float]
     assert sum(again.stats.cache_hits.values()) == 1
+
+
+HOLD = """
+import fcntl, sys, time
+file = open(sys.argv[1], "ab")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print(flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@contextmanager
+def another_compiles(folder: Path, seconds: float) -> Iterator[None]:
+    """Let another process compile the callee for some seconds, or until the end."""
+    (folder / "__pycache__").mkdir(exist_ok=True)
+    lock = folder / "__pycache__" / "callee.callee-1.py311.lock"
+    lock = lock.with_name(lock.name.replace("311", "{}{}".format(*sys.version_info)))
+    command = [sys.executable, "-c", HOLD, str(lock), str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: S603
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+        process.kill()
+
+
+def test_of_two_processes_one_compiles_and_the_other_waits_for_its_code(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code comes to the disk while we wait: the copy put aside stands for it."""
+    load(folder, "callee", compiled)(1.0)
+    place, aside = folder / "__pycache__", folder / "aside"
+    place.rename(aside)
+    kernel = load(folder, "callee", compiled)
+
+    def written(_seconds: float) -> None:
+        shutil.copytree(aside, place, dirs_exist_ok=True)
+
+    monkeypatch.setattr(disk_cache.time, "sleep", written)
+    monkeypatch.setattr(disk_cache._OneCompiler, "PATIENCE", 0.1)
+    with another_compiles(folder, 60):
+        assert kernel(1.0) == 11.0
+    assert sum(kernel.stats.cache_hits.values()) == 1
+
+
+def test_who_waits_too_long_for_another_process_compiles_itself(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_cache._OneCompiler, "PATIENCE", 0.05)
+    kernel = load(folder, "callee", compiled)
+    with another_compiles(folder, 60):
+        assert kernel(1.0) == 11.0
+    assert sum(kernel.stats.cache_hits.values()) == 0
+
+
+def test_a_process_that_stops_is_not_waited_for(folder: Path) -> None:
+    kernel = load(folder, "callee", compiled)
+    with another_compiles(folder, 0.1):
+        assert kernel(1.0) == 11.0
+    assert sum(kernel.stats.cache_hits.values()) == 0
+    with another_compiles(folder, 0.1):  # and ours has been given back
+        pass
 
 
 def test_a_folder_that_is_read_only_leaves_the_users_cache(

@@ -21,7 +21,9 @@ from rpnb.core.pooled.engine import (
 )
 from rpnb.core.pooled.member import overwrite, same_state
 
-NAMES = [name for name in MEMBERS if name != "window_forest"]
+NAMES = [
+    name for name in MEMBERS if name not in ("window_forest", "selected_neighbours")
+]
 # Those that take little time where kernels are not compiled.
 LIGHT = ["binned_bayes", "neighbours", "transitions"]
 NOTHING = np.zeros((0, 0))

@@ -26,6 +26,9 @@ from rpnb.core.pooled.blocks import (
 from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
 
+NO_SCORES = np.zeros((0, 0, 0))
+EMPTY = np.zeros((0, 0))
+
 
 def packed(matrix: FloatArray) -> FloatArray:
     E = matrix.shape[0]
@@ -308,7 +311,7 @@ def test_the_pool_is_its_twin() -> None:
     first = np.full(K, 0.25)
     ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first)
     labels, logs = np.empty(n, np.int64), np.empty((n, M))
-    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs)
+    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs, NO_SCORES)
     mistakes = np.zeros(K)
     for i in range(n):
         assert_allclose(np.exp(logs[i]), twin.given_out(scores[i]), rtol=1e-8)
@@ -329,7 +332,8 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     scores[:, 0, 0] = 9.0
     empty = pool.begin(np.ones(1), np.zeros(3, np.bool_))
     labels, logs = np.empty(3, np.int64), np.empty((3, 3))
-    pool.pool_rows(empty, scores, np.array([1, -1, 0]), np.ones(3), labels, logs)
+    classes = np.array([1, -1, 0])
+    pool.pool_rows(empty, scores, classes, np.ones(3), labels, logs, NO_SCORES)
     assert list(labels) == [-1, 1, 1]
     assert_allclose(logs[1], [-np.inf, 0.0, -np.inf], atol=1e-12)
     assert list(empty.seen) == [2, 2]
@@ -351,3 +355,22 @@ def test_pools_merge_by_their_curvature() -> None:
 
 def test_sizes_are_rounded_up() -> None:
     assert [padded(size) for size in (1, 16, 17)] == [16, 16, 32]
+
+
+def test_the_history_keeps_every_second_entry_once_it_is_full() -> None:
+    K, n = 2, 300
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(size=(n, K, 2)), rng.integers(0, 2, n)
+    ours = pool.begin(np.full(K, 0.5), np.ones(2, np.bool_))
+    ours.clock[1] = 1  # an entry with each row
+    expected = []
+    labels = np.empty(1, np.int64)
+    for i in range(n):
+        part = slice(i, i + 1)
+        pool.pool_rows(
+            ours, scores[part], y[part], np.ones(1), labels, EMPTY, NO_SCORES
+        )
+        expected.append([i + 1, i + 1, *ours.mistakes, *ours.weights])
+    # Full after 128 rows, and again after 128 + 64 · 2.
+    assert list(ours.clock) == [64 + (n - 256) // 4, 4]
+    assert_array_equal(ours.history[: ours.clock[0]], expected[3::4])

@@ -142,7 +142,7 @@ def test_sparse_rows_arrive_row_after_row_and_without_doubles() -> None:
     doubled = scipy.sparse.csr_array((data, [2, 2, 3, 0], [0, 2, 4]), (2, 4))
     model = Majority()
     for X in (rows, doubled):
-        model.fit(X, ["a", "b"])
+        model.fit(X, ["a", "b"], shuffle=False)
         assert type(model.last) is scipy.sparse.csr_array
         assert model.last.has_canonical_format
         assert model.last.toarray().tolist() == [[0, 0, 3, 0], [8, 0, 0, 4]]

@@ -12,16 +12,22 @@ or the user's cache where that is read-only.
 import hashlib
 import os
 import re
+import time
 import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import llvmlite
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not a Unix
+    fcntl = None  # type: ignore[assignment]
 
 CORE = Path(__file__).parents[1]
 # A module of the core by its name, wherever a source has it: more than the imports, if
@@ -102,6 +108,48 @@ class _Files(IndexDataCacheFile):
                 path.unlink()
 
 
+class _OneCompiler:
+    """A lock of processes: of those that need the same kernel, one compiles it.
+
+    The others wait for its code instead of compiling the same. A process that stops
+    gives its lock back; one that is merely slow is waited for `PATIENCE` seconds, which
+    costs a second compilation and nothing else. Where files cannot be locked, everyone
+    compiles.
+    """
+
+    PATIENCE = 60.0
+    PAUSE = 0.02
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def acquire(self) -> bool:
+        """Return whether another process had the lock, and its code may be there."""
+        if fcntl is None or self._file is not None:
+            return False
+        waited = 0.0
+        with suppress(OSError):
+            self._file = self._path.open("ab")
+            while True:
+                try:
+                    fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except (BlockingIOError, PermissionError):
+                    if waited >= self.PATIENCE:
+                        break
+                    time.sleep(self.PAUSE)
+                    waited += self.PAUSE
+                else:
+                    break
+        return waited > 0.0
+
+    def release(self) -> None:
+        """Let the next process have it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
 class KernelCache(FunctionCache):
     """The cache of one kernel; stale when a source that it depends on has changed."""
 
@@ -114,6 +162,25 @@ class KernelCache(FunctionCache):
         # Read and compared before the rest of an index, whose types may be of modules
         # that are no longer there.
         self._cache_file._version = fresh
+        self._one_compiler = _OneCompiler(Path(self._cache_path, f"{base}.lock"))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code for a signature; none if it is ours to compile."""
+        cache: Any = super()
+        found = cache.load_overload(sig, target_context)
+        if found is None and self._one_compiler.acquire():
+            found = cache.load_overload(sig, target_context)
+            if found is not None:
+                self._one_compiler.release()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write the compiled code for a signature, for us and whoever waits for it."""
+        cache: Any = super()
+        try:
+            cache.save_overload(sig, data)
+        finally:
+            self._one_compiler.release()
 
 
 @cache

@@ -4,11 +4,14 @@
 handled in chunks, and chunks are cut where the scale is found anew: after 2, 4, 8, …,
 256 labelled rows, when all members that depend on it learn the first rows again. No
 result depends on where a block or a chunk ends.
+
+Where labels come late, a second set of members learns the same rows later, and the pool
+learns from its scores: `rpnb.core.pooled.late`.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import Any, Final
@@ -18,16 +21,7 @@ from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable, as_rows
-from rpnb.core.pooled import (
-    binned_bayes,
-    class_covariance,
-    fading_covariance,
-    neighbours,
-    scale,
-    shared_covariance,
-    transitions,
-    window_forest,
-)
+from rpnb.core.pooled import late, scale
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import (
     Features,
@@ -45,6 +39,16 @@ from rpnb.core.pooled.hashing import (
     hash_rows,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, State, copy_state
+from rpnb.core.pooled.members import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    selected_neighbours,
+    shared_covariance,
+    transitions,
+    window_forest,
+)
 from rpnb.core.pooled.pool import Pool
 from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 
@@ -54,17 +58,19 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "shared_covariance": shared_covariance,
     "binned_bayes": binned_bayes,
     "neighbours": neighbours,
+    "selected_neighbours": selected_neighbours,
     "fading_covariance": fading_covariance,
     "window_forest": window_forest,
     "transitions": transitions,
 }
 # Members whose weight is 0 until they prove useful.
-_LATE_STARTERS = ("transitions",)
+_LATE_STARTERS = ("transitions", "selected_neighbours")
 # Rows handled at once.
 _CHUNK = 256
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
+_NO_SCORES = np.zeros((0, 0, 0))
 
 
 @cache
@@ -88,6 +94,8 @@ class PooledModel:
     states: list[State]
     """one for each member"""
     pool: Pool
+    late: "LateLabels | None" = None
+    """where labels come late, what the pool learns from"""
 
     @property
     def modules(self) -> tuple[ModuleType, ...]:
@@ -105,10 +113,28 @@ class PooledModel:
         return [output for module in self.modules for output in module.OUTPUTS]
 
 
+@dataclass
+class LateLabels:
+    """Members that are behind, and the rows that they have not learnt yet."""
+
+    behind: PooledModel
+    """of which the pool is not used"""
+    pending: late.Pending
+
+
 def new_model(
-    names: Sequence[str], p: int, D: int, window: int, active: BoolArray, seed: int
+    names: Sequence[str],
+    p: int,
+    D: int,
+    window: int,
+    active: BoolArray,
+    seed: int,
+    delay: int = 0,
 ) -> PooledModel:
-    """Return a model that has seen nothing, of rows with p features."""
+    """Return a model that has seen nothing, of rows with p features.
+
+    Labels arrive `delay` rows after the prediction of their row.
+    """
     places = draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64)
     p = columns_after_hashing(p)
     shape = Shape(
@@ -118,14 +144,18 @@ def new_model(
         dimension=raw_columns(p) + D,
         D=D,
         window=window,
+        delay=delay,
     )
+    if p <= selected_neighbours.MANY_FEATURES and len(names) > 1:
+        # Of so few features none has to be selected.
+        names = [name for name in names if name != "selected_neighbours"]
     states = [MEMBERS[name].begin(shape, active, seed) for name in names]
     outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
-    late = np.array([output in _LATE_STARTERS for output in outputs])
-    first = np.full(late.shape[0], 1.0 / max(int((~late).sum()), 1))
-    if not late.all():
-        first[late] = 0.0
-    return PooledModel(
+    waiting = np.array([output in _LATE_STARTERS for output in outputs])
+    first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
+    if not waiting.all():
+        first[waiting] = 0.0
+    model = PooledModel(
         tuple(names),
         shape,
         seed,
@@ -135,6 +165,11 @@ def new_model(
         states,
         pooling.begin(first, active),
     )
+    if delay > 0:
+        # Its rows are hashed already.
+        behind = replace(copy_model(model), places=np.zeros(0, np.int64))
+        model.late = LateLabels(behind, late.begin(delay, p))
+    return model
 
 
 def copy_model(model: PooledModel) -> PooledModel:
@@ -148,6 +183,9 @@ def copy_model(model: PooledModel) -> PooledModel:
         copy_state(model.scale),
         [copy_state(state) for state in model.states],
         copy_state(model.pool),
+        None
+        if model.late is None
+        else LateLabels(copy_model(model.late.behind), copy_state(model.late.pending)),
     )
 
 
@@ -163,10 +201,17 @@ def arrange_classes(
     active[known] = model.pool.active[source[known]]
     active[declared] = True
     grown = copy_state(model.scale)
+    target = np.zeros(max(model.M, 1), np.int64)
+    target[source[known]] = known
     if model.M > 0:
-        target = np.zeros(model.M, np.int64)
-        target[source[known]] = known
         grown.labels[:] = target[model.scale.labels]
+    behind = None
+    if model.late is not None:
+        behind = LateLabels(
+            arrange_classes(model.late.behind, source, declared),
+            copy_state(model.late.pending),
+        )
+        behind.pending.labels[:] = target[behind.pending.labels]
     states = [
         module.grow_classes(state, source, active)
         for module, state in zip(model.modules, model.states, strict=True)
@@ -180,6 +225,7 @@ def arrange_classes(
         grown,
         states,
         pooling.grow_classes(model.pool, active),
+        behind,
     )
 
 
@@ -201,20 +247,73 @@ def run(
     n = y.shape[0]
     done = 0
     while done < n:
-        stop = min(done + _CHUNK, n)
-        replay = False
-        seen = int(model.scale.seen[0])
-        if seen < LAST_REPLAY:
-            left = scale.next_replay(seen) - seen
-            labelled = np.flatnonzero(y[done:stop] >= 0)
-            if labelled.shape[0] >= left:
-                stop = done + int(labelled[left - 1]) + 1
-                replay = True
+        stop, replay = _next_chunk(model, y, done)
         part = slice(done, stop)
         rows = _prepare(model, X[part], y[part], weight[part])
         scores = _member_scores(model, rows, y[part], weight[part], jobs)
+        learnt = _NO_SCORES
+        if model.late is not None:
+            learnt = _late_scores(model.late, rows.raw, y[part], weight[part], jobs)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        pooling.pool_rows(model.pool, scores, y[part], weight[part], labels[part], out)
+        pooling.pool_rows(
+            model.pool, scores, y[part], weight[part], labels[part], out, learnt
+        )
+        if replay:
+            _replay(model)
+        done = stop
+
+
+def _next_chunk(model: PooledModel, y: IntArray, done: int) -> tuple[int, bool]:
+    """Return where the chunk from row `done` ends, and if the scale is found there."""
+    stop = min(done + _CHUNK, y.shape[0])
+    seen = int(model.scale.seen[0])
+    if seen < LAST_REPLAY:
+        left = scale.next_replay(seen) - seen
+        labelled = np.flatnonzero(y[done:stop] >= 0)
+        if labelled.shape[0] >= left:
+            return done + int(labelled[left - 1]) + 1, True
+    return stop, False
+
+
+def _late_scores(
+    labels: LateLabels, raw: FloatArray, y: IntArray, weight: FloatArray, jobs: int
+) -> FloatArray:
+    """Return the scores (n, K, M) that labelled rows had when they were predicted."""
+    behind, pending, delay = labels.behind, labels.pending, labels.behind.shape.delay
+    scores = np.zeros((y.shape[0], len(behind.outputs), behind.M))
+    labelled = np.flatnonzero(y >= 0)
+    while labelled.shape[0] > 0:
+        due = late.due_rows(pending, delay)
+        if due.shape[0] > 0:
+            _learn_behind(
+                behind,
+                pending.rows[due],
+                pending.labels[due],
+                pending.weight[due],
+                jobs,
+            )
+        count = late.rows_until_due(pending, delay)
+        some, labelled = labelled[:count], labelled[count:]
+        rows = _prepare(behind, raw[some], _NO_LABELS, _NO_WEIGHT)
+        found = _member_scores(behind, rows, _NO_LABELS, _NO_WEIGHT, jobs)
+        # A class that they do not know yet has no score.
+        found[:, :, ~behind.pool.active] = -np.inf
+        scores[some] = found
+        late.add_rows(pending, raw[some], y[some], weight[some])
+    return scores
+
+
+def _learn_behind(
+    model: PooledModel, X: FloatArray, y: IntArray, weight: FloatArray, jobs: int
+) -> None:
+    """Let the members learn labelled rows; the pool only learns which classes exist."""
+    done = 0
+    while done < y.shape[0]:
+        stop, replay = _next_chunk(model, y, done)
+        part = slice(done, stop)
+        rows = _prepare(model, X[part], y[part], weight[part])
+        _member_scores(model, rows, y[part], weight[part], jobs)
+        model.pool.active[y[part]] = True
         if replay:
             _replay(model)
         done = stop
@@ -233,7 +332,9 @@ def score(
         rows = _prepare(model, X[part], _NO_LABELS, _NO_WEIGHT)
         scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        pooling.pool_rows(model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out)
+        pooling.pool_rows(
+            model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out, _NO_SCORES
+        )
 
 
 def _prepare(
@@ -303,7 +404,10 @@ def _replay(model: PooledModel) -> None:
 
 
 def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledModel:
-    """Return what models of one scale have learnt, with `base` counted once."""
+    """Return what models of one scale have learnt, with `base` counted once.
+
+    Not for models whose labels come late.
+    """
     first = copy_model(models[0])
     for k, module in enumerate(first.modules):
         states = [model.states[k] for model in models]
@@ -323,4 +427,7 @@ def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledM
 def size_of_model(model: PooledModel) -> int:
     """Return the bytes that all that was learnt takes."""
     parts: list[Any] = [model.scale, *model.states, model.pool, model.features]
+    if model.late is not None:
+        behind = model.late.behind
+        parts += [behind.scale, *behind.states, behind.pool, model.late.pending]
     return sum(array.nbytes for part in parts for array in part)

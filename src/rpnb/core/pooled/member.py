@@ -69,6 +69,8 @@ class Shape(NamedTuple):
     """random projections among them, half of them dense and half sparse"""
     window: int
     """rows that a member with a window keeps at most; 0: the member's default"""
+    delay: int = 0
+    """rows between the prediction of a row and the arrival of its label"""
 
 
 class Member(Protocol):

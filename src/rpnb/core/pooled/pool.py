@@ -51,6 +51,9 @@ _FIRST_CURVATURE: Final = 30.0
 #: Of the share of labels that are noise.
 FIRST_NOISE, LEAST_NOISE, MOST_NOISE = 0.02, 1e-4, 0.5
 FIRST_ROWS, MOST_ROWS = 50.0, 1000.0
+#: Entries of the history at most, an even number, and rows between the first of them.
+HISTORY: Final = 128
+FIRST_STEP: Final = 32
 
 
 class Pool(NamedTuple):
@@ -74,6 +77,10 @@ class Pool(NamedTuple):
     """(1,) weight of the rows learnt"""
     seen: IntArray
     """(2,) rows learnt, and those of them that the pool got wrong"""
+    history: FloatArray
+    """(128, 2K + 3) rows learnt, `weight`, `mistakes` and `weights` at some rows"""
+    clock: IntArray
+    """(2,) entries of the history, and rows between those to come"""
 
 
 def begin(first: FloatArray, active: BoolArray) -> Pool:
@@ -89,6 +96,8 @@ def begin(first: FloatArray, active: BoolArray) -> Pool:
         np.zeros(K + 1),
         np.zeros(1),
         np.zeros(2, np.int64),
+        np.zeros((HISTORY, 2 * K + 3)),
+        np.array([0, FIRST_STEP]),
     )
 
 
@@ -105,12 +114,16 @@ def pool_rows(
     weight: FloatArray,
     labels: IntArray,
     log_posteriors: FloatArray,
+    learnt: FloatArray,
 ) -> None:
     """Predict each row from the members' scores (n, K, M), then learn its label.
 
     `labels` (n,) is set to the class predicted, −1 where none is active;
     `log_posteriors`, if it has rows, to log P' (n, M), −∞ for classes not active. With
     y of length 0, nothing is learnt; a row of class −1 is not learnt either.
+
+    `learnt` (n, K, M) are the scores to learn from, where they are not those that give
+    the predictions; otherwise it has no rows.
     """
     n, K, M = scores.shape
     C = (M + 3) // 4 * 4
@@ -125,8 +138,11 @@ def pool_rows(
             _temper(pool.active, logs, pool.power[0], log_posteriors[i])
             _add_noise(pool, log_posteriors[i])
         if y.shape[0] > 0 and y[i] >= 0:
-            if labels[i] >= 0:
-                _count(pool, best, labels[i], y[i], weight[i])
+            label = labels[i]
+            if learnt.shape[0] > 0:
+                label = _combine(pool, learnt[i], f, best, logs)
+            if label >= 0:
+                _count(pool, best, label, y[i], weight[i])
                 if pool.active[y[i]]:
                     trust = _learn_power(pool, logs, y[i], posterior)
                     _learn_weights(pool, f, g, logs, y[i], trust, posterior)
@@ -136,6 +152,27 @@ def pool_rows(
                 pool.seen[0] += 1
                 pool.seen[1] += 1
             pool.active[y[i]] = True
+            if pool.seen[0] % pool.clock[1] == 0:
+                _record(pool)
+
+
+@compiled
+def _record(pool: Pool) -> None:
+    """Add an entry to the history; where that fills it, keep every second entry."""
+    K = pool.weights.shape[0]
+    at = pool.clock[0]
+    entry = pool.history[at]
+    entry[0] = pool.seen[0]
+    entry[1] = pool.weight[0]
+    entry[2 : K + 3] = pool.mistakes
+    entry[K + 3 :] = pool.weights
+    at += 1
+    if at == HISTORY:
+        at = HISTORY // 2
+        for i in range(at):
+            pool.history[i] = pool.history[2 * i + 1]
+        pool.clock[1] *= 2
+    pool.clock[0] = at
 
 
 @compiled
@@ -322,7 +359,8 @@ def _solve_small(H: FloatArray, b: FloatArray) -> None:
 def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
     """Return the mean of the weights in the metric of the curvatures.
 
-    Rows and mistakes are added up, those of `base` counted once.
+    Rows and mistakes are added up, those of `base` counted once; the history is that of
+    the first pool.
     """
     merged = grow_classes(pools[0], pools[0].active)
     H = np.sum([pool.curvature for pool in pools], axis=0)

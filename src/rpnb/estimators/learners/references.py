@@ -1,6 +1,6 @@
 """The references that every table has: the majority class, and no change."""
 
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,25 @@ class NoChange(LabelOnlyClassifier):
     >>> NoChange().predict_then_learn(X, y, classes=["a", "b"]).tolist()
     ['a', 'a', 'b', 'b', 'b']
     """
+
+    def fit(self, X: Any, y: Any, *, shuffle: bool = False) -> Self:
+        """Forget everything and learn from the rows of X, once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+        shuffle : bool, default=False
+            Whether the order of the rows is drawn. By default it is kept, unlike that
+            of other learners: it is all that this one knows.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, shuffle=shuffle)
 
     def _learn(
         self,

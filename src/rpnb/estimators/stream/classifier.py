@@ -31,7 +31,12 @@ from rpnb.estimators.saving.estimator import (
 )
 from rpnb.estimators.saving.files import ModelFile
 from rpnb.estimators.saving.migrations import migrate
-from rpnb.estimators.stream.labelled_rows import check_labelled_rows
+from rpnb.estimators.stream.labelled_rows import (
+    LabelledRows,
+    check_labelled_rows,
+    drawn_order,
+    reorder,
+)
 from rpnb.estimators.stream.learner import State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
 from rpnb.labels import LabelIndex
@@ -50,10 +55,12 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
 
     # Learning
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything and learn from the rows of X, in their order, once.
+    def fit(self, X: Any, y: Any, *, shuffle: bool = True) -> Self:
+        """Forget everything and learn from the rows of X, once, in a random order.
 
-        All classes in `y` may be predicted from the first row on, as in the paper.
+        Rows that are sorted, by class for instance, are a stream that no learner can
+        follow; here they are a set. `partial_fit` keeps the order given. All classes in
+        `y` may be predicted from the first row on, as in the paper.
 
         Parameters
         ----------
@@ -61,12 +68,16 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             Observations.
         y : array-like of shape (n,)
             Their labels.
+        shuffle : bool, default=True
+            Whether the order of the rows is drawn, from `random_state` if the learner
+            has one and from a fixed seed otherwise; if not, they are learnt in the
+            order given.
 
         Returns
         -------
         self
         """
-        self._learn_batch(X, y, y, first=True)
+        self._learn_all(X, y, None, shuffle)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> Self:
@@ -141,6 +152,38 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         labelled = check_labelled_rows(
             self, X, y, sample_weight, sparse=self._accepts_sparse
         )
+        return self._learn_labelled(X, labelled, classes, first=first, predict=predict)
+
+    def _learn_all(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, shuffle: bool
+    ) -> None:
+        """Check all arguments, forget everything, then learn in the order wanted."""
+        if not isinstance(shuffle, bool | np.bool_):
+            raise TypeError(f"shuffle must be True or False, got {shuffle!r}")
+        if not shuffle:
+            self._learn_batch(X, y, y, sample_weight, first=True)
+            return
+        if sample_weight is not None:
+            self._check_uses_weights()
+        labelled = check_labelled_rows(
+            self, X, y, sample_weight, sparse=self._accepts_sparse
+        )
+        order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
+        self._learn_labelled(X, reorder(labelled, order), y, first=True)
+
+    def _learn_labelled(
+        self,
+        X: Any,
+        labelled: LabelledRows,
+        classes: ArrayLike | None,
+        *,
+        first: bool,
+        predict: bool = False,
+    ) -> IntArray:
+        """Update classes with rows that were checked, then learn them.
+
+        The names of the features are those of X, which need not be in the same order.
+        """
         declared = None if classes is None else as_labels(classes, "classes")
         known = _NO_CLASSES if first else self.classes_
         index = LabelIndex() if first else self._index
@@ -185,6 +228,19 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             self._record_parameters()
         if first or classes is not self.classes_:
             self._set_classes(classes)
+        self._state = state
+
+    # For adapters to other libraries
+
+    def _initialise(self, p: int, classes: LabelArray) -> None:
+        """Make the state for p features and these classes, all active, before any row.
+
+        For libraries that may ask for a prediction before the first row is learnt.
+        """
+        state = self._new_state(p, classes, np.arange(classes.shape[0]))
+        self._record_parameters()
+        self._set_classes(classes)
+        self.n_features_in_ = p
         self._state = state
 
     # Predicting

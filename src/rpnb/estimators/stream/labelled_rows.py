@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
+from rpnb.estimators.checks.parameters import draw_seed
 from rpnb.estimators.checks.rows import check_rows
 from rpnb.estimators.checks.weights import check_weight
 
@@ -45,3 +46,15 @@ def check_labelled_rows(
         return LabelledRows(rows, labels, weight)
     kept = weight > 0.0
     return LabelledRows(rows[kept], labels[kept], weight[kept])
+
+
+def drawn_order(random_state: Any, n: int) -> IntArray:
+    """Return a random order of n rows, which follows from `random_state`."""
+    return np.random.default_rng([draw_seed(random_state), 1]).permutation(n)
+
+
+def reorder(labelled: LabelledRows, order: IntArray) -> LabelledRows:
+    """Return the rows in another order."""
+    rows, labels, weight = labelled
+    some = weight if weight.shape[0] == 1 else weight[order]
+    return LabelledRows(rows[order], labels[order], some)

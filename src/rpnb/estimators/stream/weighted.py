@@ -11,10 +11,19 @@ from rpnb.estimators.stream.learner import State
 class WeightedStreamClassifier(StreamClassifier[State]):
     """Abstract: a stream classifier whose rows may weigh differently."""
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything and learn from the rows of X, in their order, once.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        shuffle: bool = True,
+    ) -> Self:
+        """Forget everything and learn from the rows of X, once, in a random order.
 
-        All classes in `y` may be predicted from the first row on, as in the paper.
+        Rows that are sorted, by class for instance, are a stream that no learner can
+        follow; here they are a set. `partial_fit` keeps the order given. All classes in
+        `y` may be predicted from the first row on, as in the paper.
 
         Parameters
         ----------
@@ -25,12 +34,16 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         sample_weight : array-like of shape (n,), optional
             A row of weight w is learnt as w equal rows in one update. Rows of weight 0
             are left out.
+        shuffle : bool, default=True
+            Whether the order of the rows is drawn, from `random_state` if the learner
+            has one and from a fixed seed otherwise; if not, they are learnt in the
+            order given.
 
         Returns
         -------
         self
         """
-        self._learn_batch(X, y, y, sample_weight, first=True)
+        self._learn_all(X, y, sample_weight, shuffle)
         return self
 
     def partial_fit(

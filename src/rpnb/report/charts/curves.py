@@ -22,15 +22,18 @@ from rpnb.report.charts.drawing import (
 )
 from rpnb.report.charts.palette import Style, label, style
 
-Measure: TypeAlias = Literal["error", "window", "updates"]
+Measure: TypeAlias = Literal["error", "window", "updates", "weight"]
 
 _UNITS: Mapping[Measure, str] = {
     "error": "error so far",
     "window": "error of a part",
     "updates": "updates so far",
+    "weight": "weight in the pool",
 }
 _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
+#: Measures that are shares.
+_SHARES = ("error", "window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +48,52 @@ class Curve:
 
 
 def curve_panel(
-    title: str, curves: Sequence[Curve], measure: Measure, methods: Sequence[str]
+    title: str,
+    curves: Sequence[Curve],
+    measure: Measure,
+    methods: Sequence[str],
+    *,
+    styles: Mapping[str, Style] | None = None,
+    right: float = _RIGHT,
 ) -> Drawing:
-    """Draw one panel: one line per method, with a band of ± one standard deviation."""
+    """Draw one panel: one line per method, with a band of ± one standard deviation.
+
+    Parameters
+    ----------
+    title
+        What the panel shows, in words.
+    curves
+        One per method.
+    measure
+        What is drawn.
+    methods
+        All methods of the report, which decide the style of each.
+    styles
+        The style of each method, where it is not that of the report.
+    right
+        Space for the methods' names.
+    """
+    looks = styles or {c.method: style(c.method, methods) for c in curves}
     highest = max((float((c.mean + c.deviation).max()) for c in curves), default=1.0)
     top = ceiling(highest, 4)
-    if measure != "updates":
+    if measure in _SHARES:
         top = min(top, 1.0)
     last = max((float(c.rows[-1]) for c in curves), default=1.0)
-    x = Scale(0.0, last, _LEFT, _WIDTH - _RIGHT)
+    x = Scale(0.0, last, _LEFT, _WIDTH - right)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
     marks: list[Mark] = list(stream_axes(x, y, _UNITS[measure], grid=True))
-    drawn = [c for c in curves if c.method != "RPNB"]
-    drawn += [c for c in curves if c.method == "RPNB"]  # on top of the others
-    marks.extend(_band(c, x, y, style(c.method, methods)) for c in drawn if c.runs > 1)
+    drawn = [c for c in curves if not _is_first(c)]
+    drawn += [c for c in curves if _is_first(c)]  # on top of the others
+    marks.extend(_band(c, x, y, looks[c.method]) for c in drawn if c.runs > 1)
     for index, each in enumerate(drawn):
-        marks.extend(_trace(each, x, y, style(each.method, methods), index))
-    marks.extend(_names(curves, x, y, methods))
+        marks.extend(_trace(each, x, y, looks[each.method], index))
+    marks.extend(_names(curves, x, y, looks))
     return Drawing(_WIDTH, _HEIGHT, title, tuple(marks))
+
+
+def _is_first(each: Curve) -> bool:
+    """Say whether this is the method that the chart is about."""
+    return each.method in ("RPNB", "pool")
 
 
 def _band(each: Curve, x: Scale, y: Scale, look: Style) -> Area:
@@ -87,17 +118,17 @@ def _trace(each: Curve, x: Scale, y: Scale, look: Style, index: int) -> Iterator
 
 
 def _names(
-    curves: Sequence[Curve], x: Scale, y: Scale, methods: Sequence[str]
+    curves: Sequence[Curve], x: Scale, y: Scale, looks: Mapping[str, Style]
 ) -> Iterator[Mark]:
     """Yield the methods' names at the ends of their lines, moved apart."""
     ends = [y(min(float(c.mean[-1]), y.high)) for c in curves]
     places = spread(ends, 15.0, _TOP + 2.0, _HEIGHT - _BOTTOM + 2.0)
     for each, end, place in zip(curves, ends, places, strict=True):
-        look = style(each.method, methods)
+        look = looks[each.method]
         start = x(float(each.rows[-1]))
         yield Line(((start + 2.0, end), (start + 12.0, place)), "muted", 0.7)
         value = f"{each.mean[-1]:.4g}"
         tip = f"{label(each.method)}: {value} at the end of the stream"
         yield Dot(start + 17.0, place, look.shape, look.role, 3.4, tip=tip)
-        bold = each.method == "RPNB"
+        bold = _is_first(each)
         yield Label(start + 24.0, place + 4.0, label(each.method), size=12.0, bold=bold)

@@ -1,6 +1,6 @@
 """Linear discriminants with a shared covariance that forgets.
 
-The same as `rpnb.core.pooled.shared_covariance` on fewer columns of φ: the features
+The same as `shared_covariance` beside it on fewer columns of φ: the features
 themselves (up to 64) and 32 projections, 128 where there are more features. After row
 256, every 64 rows, all sums are multiplied by (1 − 1/300)⁶⁴ and the discriminants made
 anew; before, the discriminants are made anew when the rows have grown by an eighth.
@@ -20,7 +20,7 @@ from rpnb.core.pooled.discriminant import (
 )
 from rpnb.core.pooled.features import raw_columns
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
-from rpnb.core.pooled.shared_covariance import next_refresh
+from rpnb.core.pooled.members.shared_covariance import next_refresh
 
 OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False

@@ -8,21 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oracles.pooled.counts import BinnedBayes, Neighbours, Transitions
-from oracles.pooled.covariances import (
+from oracles.pooled.members.counts import BinnedBayes, Neighbours, Transitions
+from oracles.pooled.members.covariances import (
     ClassCovariances,
     Discriminants,
     FadingDiscriminants,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled import (
-    binned_bayes,
-    class_covariance,
-    fading_covariance,
-    neighbours,
-    shared_covariance,
-    transitions,
-)
 from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.features import (
     columns_of,
@@ -32,6 +24,14 @@ from rpnb.core.pooled.features import (
     raw_columns,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.members import (
+    binned_bayes,
+    class_covariance,
+    fading_covariance,
+    neighbours,
+    shared_covariance,
+    transitions,
+)
 
 # 1,500 rows pass all schedules: the first 256, groups of 64 and of 128. Where kernels
 # are not compiled, fewer must do: after 448 a group ends that makes nothing anew.
@@ -170,15 +170,20 @@ def test_equally_near_rows_count_in_the_order_of_their_slots() -> None:
     assert_allclose(votes[0], ranks[0] + ranks[3:].sum() + 0.5 * frequency[0])
 
 
-def test_transitions_are_their_twin() -> None:
+@pytest.mark.parametrize("delay", [0, 4])
+def test_transitions_are_their_twin(delay: int) -> None:
     rows, y, weight = stream(80)
-    twin, active = Transitions(3), np.ones(3)
+    twin, active = Transitions(3, delay), np.ones(3)
     expected = []
     for label, w in zip(y, weight, strict=True):
         expected.append(twin.score(active))
         twin.learn(label, w)
-    scores = scores_along(transitions, rows, y, weight, 3)
-    assert_allclose(scores, expected, rtol=1e-12)
+    state = transitions.begin(
+        shape_of(4)._replace(delay=delay), np.ones(3, np.bool_), 5
+    )
+    scores = np.zeros((80, 1, 3))
+    transitions.learn_rows(state, rows, y, weight, scores)
+    assert_allclose(scores[:, 0], expected, rtol=1e-12)
 
 
 # Rules that every member keeps

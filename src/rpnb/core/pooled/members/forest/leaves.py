@@ -19,7 +19,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
-from rpnb.core.pooled.forest.state import ForestState, Workspace
+from rpnb.core.pooled.members.forest.state import ForestState, Workspace
 
 SMOOTHING = 1e-4
 MEMORY = 0.98

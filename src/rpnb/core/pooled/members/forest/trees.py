@@ -33,13 +33,13 @@ from numba.extending import intrinsic, overload
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import philox
-from rpnb.core.pooled.forest.leaves import (
+from rpnb.core.pooled.members.forest.leaves import (
     add_fast,
     add_slow,
     learn_in_tree,
     remember,
 )
-from rpnb.core.pooled.forest.state import (
+from rpnb.core.pooled.members.forest.state import (
     DEEPEST,
     DUE,
     GROWN,

@@ -115,8 +115,16 @@ def _pass(
         if scores.shape[0] > 0:
             _fill_distances(state.rows, low[i], distance)
             filled = min(state.seen[0], ROWS)
-            found = _nearest(distance, filled, near, slots)
-            _vote(state, slots, found, scores[i, 0])
+            found = nearest(distance, filled, near, slots)
+            vote(
+                state.active,
+                state.class_weight,
+                state.labels,
+                state.weight,
+                slots,
+                found,
+                scores[i, 0],
+            )
         if y.shape[0] > 0 and y[i] >= 0:
             slot = state.seen[0] % ROWS
             for j in range(low.shape[1]):
@@ -155,7 +163,7 @@ def _fill_distances(rows: SingleArray, x: SingleArray, distance: SingleArray) ->
 
 
 @compiled
-def _nearest(
+def nearest(
     distance: SingleArray, filled: int, near: SingleArray, slots: IntArray
 ) -> int:
     """List the slots of the nearest rows, nearest first; return how many."""
@@ -178,20 +186,29 @@ def _nearest(
 
 
 @compiled
-def _vote(state: Neighbours, slots: IntArray, found: int, scores: FloatArray) -> None:
-    M = state.class_weight.shape[0]
-    active = 0
+def vote(
+    active: BoolArray,
+    class_weight: FloatArray,
+    labels: IntArray,
+    weight: FloatArray,
+    slots: IntArray,
+    found: int,
+    scores: FloatArray,
+) -> None:
+    """Set the score of each active class: its frequency, and votes of the nearest."""
+    M = class_weight.shape[0]
+    n_active = 0
     total = 0.0
     for c in range(M):
-        active += state.active[c]
-        total += state.class_weight[c]
-    below = max(total + 0.5 * active, 0.5)
+        n_active += active[c]
+        total += class_weight[c]
+    below = max(total + 0.5 * n_active, 0.5)
     for c in range(M):
-        scores[c] = 0.5 * (state.class_weight[c] + 0.5) / below
+        scores[c] = 0.5 * (class_weight[c] + 0.5) / below
     for r in range(found):
-        scores[state.labels[slots[r]]] += state.weight[slots[r]] / (r + 1.0)
+        scores[labels[slots[r]]] += weight[slots[r]] / (r + 1.0)
     for c in range(M):
-        if state.active[c]:
+        if active[c]:
             scores[c] = log(scores[c])
 
 

@@ -5,6 +5,9 @@ r"""Transitions: which class follows which.
 with T[a, c] the weight of rows of class c learnt next after a row of class a, and a the
 class of the last row learnt: a Markov chain on the labels (Markov 1913), smoothed by
 two rows of the class frequencies. It helps where labels come in runs.
+
+Where labels come d rows late, the last label known is that of d + 1 rows before the row
+that is predicted, and T counts pairs that are d + 1 rows apart.
 """
 
 from math import log
@@ -36,13 +39,14 @@ class Transitions(NamedTuple):
     pairs: FloatArray
     """(M, M) weight of rows of the second class after one of the first"""
     last: IntArray
-    """(1,) class of the last row learnt, −1 before the first"""
+    """(d + 1,) classes of the last rows learnt, the last one first, −1 for none"""
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> Transitions:
     """Return the counts of no rows."""
     M = active.shape[0]
-    return Transitions(active.copy(), np.zeros(M), np.zeros((M, M)), np.full(1, -1))
+    last = np.full(shape.delay + 1, -1)
+    return Transitions(active.copy(), np.zeros(M), np.zeros((M, M)), last)
 
 
 def grow_classes(
@@ -50,9 +54,10 @@ def grow_classes(
 ) -> Transitions:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
     rows = arrange(state.pairs, source, 0.0)
-    last = np.full(1, -1)
-    if state.last[0] >= 0:
-        last[0] = np.flatnonzero(source == state.last[0])[0]
+    number = np.full(state.class_weight.shape[0] + 1, -1)
+    known = np.flatnonzero(source >= 0)
+    number[source[known]] = known  # the last entry is for −1, no row
+    last = number[state.last]
     return Transitions(
         active.copy(),
         arrange(state.class_weight, source, 0.0),
@@ -82,14 +87,18 @@ def _pass(
     state: Transitions, y: IntArray, weight: FloatArray, scores: FloatArray
 ) -> None:
     wanted = scores.shape[0] > 0
+    delay = state.last.shape[0] - 1
     for i in range(scores.shape[0] if wanted else y.shape[0]):
         if wanted:
             _score(state, scores[i, 0])
         if y.shape[0] > 0 and y[i] >= 0:
-            if state.last[0] >= 0:
-                state.pairs[state.last[0], y[i]] += weight[i]
+            before = state.last[delay]
+            if before >= 0:
+                state.pairs[before, y[i]] += weight[i]
             state.class_weight[y[i]] += weight[i]
             state.active[y[i]] = True
+            for j in range(delay, 0, -1):
+                state.last[j] = state.last[j - 1]
             state.last[0] = y[i]
 
 

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from oracles.pooled.window_forest import WindowForest
+from oracles.pooled.members.window_forest import WindowForest
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled import window_forest as forest
-from rpnb.core.pooled.forest.leaves import fill_exponentials, fill_softmax
-from rpnb.core.pooled.forest.state import (
+from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.members import window_forest as forest
+from rpnb.core.pooled.members.forest.leaves import fill_exponentials, fill_softmax
+from rpnb.core.pooled.members.forest.state import (
     CLOCKS,
     GROWN,
     LEARNT,
@@ -23,8 +24,7 @@ from rpnb.core.pooled.forest.state import (
     units_per_row,
     window_rows,
 )
-from rpnb.core.pooled.forest.trees import count_bits
-from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
+from rpnb.core.pooled.members.forest.trees import count_bits
 from strategies import Stream, streams
 
 # Kernels that run as plain Python get shorter streams, with all that can happen.

@@ -19,13 +19,14 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.forest.leaves import (
+from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.members.forest.leaves import (
     find_leaves,
     learn_at_leaves,
     learn_in_tree,
     score_leaves,
 )
-from rpnb.core.pooled.forest.state import (
+from rpnb.core.pooled.members.forest.state import (
     DUE,
     GROWN,
     LEARNT,
@@ -41,8 +42,7 @@ from rpnb.core.pooled.forest.state import (
     units_per_row,
     words_per_node,
 )
-from rpnb.core.pooled.forest.trees import grow, refine_leaves
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.members.forest.trees import grow, refine_leaves
 
 OUTPUTS = ("forest_slow", "forest_fast")
 MERGEABLE = False

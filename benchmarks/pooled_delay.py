@@ -1,0 +1,73 @@
+"""Error against the delay of labels, for the pooled classifier and others.
+
+    python benchmarks/pooled_delay.py --streams FOLDER
+
+`--streams` holds NAME.npz with X and y, in their own order. A label is learnt before
+the row so many rows after its own is predicted; 0 is test then train. Each line: the
+stream, the learner, and its error at each delay.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pooled_evidence.learners import neighbours, standardised
+from rpnb import PooledClassifier, RPNBClassifier
+from rpnb.core.pooled.engine import MEMBERS
+from rpnb.evaluate import prequential
+
+STREAMS = ("elec2", "weather", "rbf_drift")
+DELAYS = (0, 10, 100, 1000)
+FRESH = ("transitions", "neighbours", "window_forest")
+
+
+def models(delay: int) -> dict[str, Any]:
+    """Return the learners; those of a delay know it."""
+    from river.tree import HoeffdingTreeClassifier
+
+    rest = [name for name in MEMBERS if name not in FRESH]
+    return {
+        "Pooled": PooledClassifier(delay=delay, random_state=0),
+        "Pooled, not told": PooledClassifier(random_state=0),
+        "Pooled without the three": PooledClassifier(rest, delay=delay, random_state=0),
+        "Pooled without the three, not told": PooledClassifier(rest, random_state=0),
+        "RPNB": RPNBClassifier(random_state=0),
+        "Hoeffding tree (River)": HoeffdingTreeClassifier(),
+    }
+
+
+def main() -> None:
+    """Print one line for each stream and learner."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--streams", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=20_000)
+    options = parser.parse_args()
+    print("| stream | learner |", " | ".join(f"{d:,}" for d in DELAYS), "|")
+    for stream in STREAMS:
+        arrays = np.load(options.streams / f"{stream}.npz")
+        X = np.ascontiguousarray(arrays["X"][: options.rows], np.float64)
+        y = np.unique(arrays["y"][: options.rows], return_inverse=True)[1]
+        errors: dict[str, list[float]] = {}
+        for delay in DELAYS:
+            result = prequential(
+                models(delay),
+                X,
+                y,
+                classes=np.unique(y),
+                metrics=["error"],
+                delay=delay or None,
+            )
+            for name in result:
+                errors.setdefault(name, []).append(result[name].last("error"))
+            M, between = int(y.max()) + 1, max(delay - 1, 0)
+            labels = neighbours(standardised(X), y, M, between)
+            errors.setdefault("kNN", []).append(float(np.mean(labels != y)))
+        for name, values in errors.items():
+            cells = " | ".join(f"{value:.4f}" for value in values)
+            print(f"| {stream} | {name} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

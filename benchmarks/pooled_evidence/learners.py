@@ -1,0 +1,148 @@
+"""The learners compared: those of this package, nearest neighbours, and CapyMOA's.
+
+AROW, OnlineBayes, kNN and "RPNB, scaled" get rows that are standardised by the mean and
+deviation of the rows so far, the row itself among them; "RPNB" and all others get rows
+as they are. All classes are known from the start.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rpnb import PooledClassifier, RPNBClassifier, baselines
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.compiled import compiled
+
+Run = Callable[[FloatArray, IntArray, int, int], tuple[IntArray, float]]
+_NEAREST, _WINDOW = 3, 1000
+
+
+def own_learners() -> Mapping[str, Run]:
+    """Return the learners that need nothing but this package, by name."""
+    return {
+        "Pooled": _native(lambda seed: PooledClassifier(random_state=seed)),
+        "RPNB": _native(lambda seed: RPNBClassifier(random_state=seed)),
+        "RPNB, scaled": _native(
+            lambda seed: RPNBClassifier(random_state=seed), scaled=True
+        ),
+        "AROW": _native(lambda seed: baselines.AROW(), scaled=True),
+        "OnlineBayes": _native(lambda seed: baselines.OnlineBayes(), scaled=True),
+        "kNN": _run_neighbours,
+        "NoChange": _native(lambda seed: baselines.NoChange()),
+    }
+
+
+def capymoa_learners() -> Mapping[str, Run]:
+    """Return CapyMOA's learners by name; none where it is not installed."""
+    try:
+        from capymoa import classifier
+    except ImportError:
+        return {}
+    forest, patches = (
+        classifier.AdaptiveRandomForestClassifier,
+        classifier.StreamingRandomPatches,
+    )
+    return {
+        "ARF100": _of_capymoa(lambda schema: forest(schema, ensemble_size=100)),
+        "SRP100": _of_capymoa(lambda schema: patches(schema, ensemble_size=100)),
+        "SAMkNN": _of_capymoa(classifier.SAMkNN),
+        "KNN": _of_capymoa(classifier.KNN),
+        "ARF100, last label": _of_capymoa(
+            lambda schema: forest(schema, ensemble_size=100), last_label=True
+        ),
+        "SRP100, last label": _of_capymoa(
+            lambda schema: patches(schema, ensemble_size=100), last_label=True
+        ),
+    }
+
+
+def standardised(X: FloatArray) -> FloatArray:
+    """Return rows less the mean, over the deviation, of the rows so far."""
+    centred = X - X[0]
+    counts = np.arange(1.0, len(X) + 1.0)[:, None]
+    mean = np.cumsum(centred, axis=0) / counts
+    variance = np.cumsum(centred**2, axis=0) / counts - mean**2
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    scaled: FloatArray = (centred - mean) / np.where(deviation > 1e-12, deviation, 1.0)
+    return scaled
+
+
+def _native(make: Callable[[int], Any], *, scaled: bool = False) -> Run:
+    def run(X: FloatArray, y: IntArray, M: int, seed: int) -> tuple[IntArray, float]:
+        rows = standardised(X) if scaled else X
+        classes = np.arange(M)
+        if seed == 0:  # so that compiling is not part of the time
+            make(seed).predict_then_learn(rows, y, classes=classes)
+        model = make(seed)
+        start = time.thread_time()
+        labels = model.predict_then_learn(rows, y, classes=classes)
+        return labels, time.thread_time() - start
+
+    return run
+
+
+def _run_neighbours(
+    X: FloatArray, y: IntArray, M: int, seed: int
+) -> tuple[IntArray, float]:
+    rows = standardised(X)
+    neighbours(rows[:2], y[:2], M, 0)
+    start = time.thread_time()
+    labels = neighbours(rows, y, M, 0)
+    return labels, time.thread_time() - start
+
+
+@compiled
+def neighbours(X: FloatArray, y: IntArray, M: int, between: int) -> IntArray:
+    """Predict the class that most of the 3 nearest of the last 1,000 rows have.
+
+    Of those whose labels are known: `between` rows lie between a row and its label.
+    """
+    n, p = X.shape
+    labels = np.zeros(n, np.int64)
+    for i in range(n):
+        near = np.full(_NEAREST, np.inf)
+        classes = np.zeros(_NEAREST, np.int64)
+        known = max(i - between, 0)
+        for j in range(max(0, known - _WINDOW), known):
+            distance = 0.0
+            for k in range(p):
+                gap = X[i, k] - X[j, k]
+                distance += gap * gap
+            at = _NEAREST - 1
+            if distance >= near[at]:
+                continue
+            while at > 0 and distance < near[at - 1]:
+                near[at] = near[at - 1]
+                classes[at] = classes[at - 1]
+                at -= 1
+            near[at] = distance
+            classes[at] = y[j]
+        votes = np.zeros(M)
+        for r in range(min(known, _NEAREST)):
+            votes[classes[r]] += 1.0
+        labels[i] = np.argmax(votes)
+    return labels
+
+
+def _of_capymoa(make: Callable[[Any], Any], *, last_label: bool = False) -> Run:
+    def run(X: FloatArray, y: IntArray, M: int, seed: int) -> tuple[IntArray, float]:
+        from capymoa.evaluation import prequential_evaluation
+        from capymoa.stream import NumpyStream
+
+        rows = X
+        if last_label:
+            rows = np.column_stack([X, np.concatenate(([0], y[:-1]))])
+        stream = NumpyStream(rows, y, target_type="categorical")
+        learner = make(stream.get_schema())
+        start = time.thread_time()
+        result = prequential_evaluation(
+            stream, learner, max_instances=len(y), store_predictions=True
+        )
+        used = time.thread_time() - start
+        # A learner that has learnt nothing has no prediction.
+        found = [-1 if label is None else label for label in result.predictions()]
+        return np.array(found, np.int64), used
+
+    return run

@@ -1,0 +1,1 @@
+"""The members of the pooled classifier, a file each."""

@@ -1,0 +1,152 @@
+"""Labels that come late: the pool learns from the scores of the prediction."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles.pooled.late import pool_of, scores_when_predicted
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.engine import (
+    PooledModel,
+    arrange_classes,
+    copy_model,
+    new_model,
+    run,
+    score,
+    size_of_model,
+)
+from rpnb.core.pooled.late import block_rows
+from rpnb.core.pooled.member import same_state
+
+# Those that take little time where kernels are not compiled.
+LIGHT = ["binned_bayes", "neighbours", "transitions"]
+NOTHING = np.zeros((0, 0))
+
+
+def stream(n: int) -> tuple[FloatArray, IntArray]:
+    """Return rows whose labels come in runs, which the features hardly show."""
+    rng = np.random.default_rng(n)
+    y = (np.arange(n) // 5) % 3
+    return rng.normal(size=(n, 3)) + 0.5 * y[:, None], y
+
+
+def model_of(delay: int, active: int = 3, p: int = 3) -> PooledModel:
+    return new_model(LIGHT, p, 16, 0, np.arange(3) < active, 1, delay)
+
+
+def learn(model: PooledModel, X: FloatArray, y: IntArray, jobs: int = 1) -> IntArray:
+    labels = np.empty(len(y), np.int64)
+    run(model, X, y, np.ones(len(y)), labels, NOTHING, jobs)
+    return labels
+
+
+def assert_same(a: PooledModel, b: PooledModel) -> None:
+    assert same_state(a.scale, b.scale)
+    assert same_state(a.pool, b.pool)
+    for one, two in zip(a.states, b.states, strict=True):
+        assert same_state(one, two)
+    if a.late is not None and b.late is not None:
+        assert same_state(a.late.pending, b.late.pending)
+        assert_same(a.late.behind, b.late.behind)
+
+
+@pytest.mark.parametrize("delay", [1, 9])
+def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -> None:
+    X, y = stream(28)
+    model = model_of(delay)
+    first = model.pool.weights.copy()
+    scores = scores_when_predicted(model, X, y, delay, block_rows(delay))
+    learn(model, X, y)
+    twin = pool_of(first, scores, y)
+    assert_allclose(model.pool.weights, twin.w, rtol=1e-8, atol=1e-12)
+    assert_allclose(model.pool.curvature, twin.H, rtol=1e-8)
+    assert_allclose(
+        [model.pool.power[0], model.pool.noise[0]], [twin.power, twin.noise]
+    )
+    wrong = scores.argmax(axis=2) != y[:, None]
+    assert_array_equal(model.pool.mistakes[:-1], wrong.sum(axis=0))
+
+
+def test_members_learn_at_once_and_predictions_are_theirs() -> None:
+    X, y = stream(40)
+    late, fresh = model_of(6), model_of(0)
+    learn(late, X, y)
+    learn(fresh, X, y)
+    assert same_state(late.scale, fresh.scale)
+    for one, two in zip(late.states[:2], fresh.states[:2], strict=True):
+        assert same_state(one, two)  # all but transitions
+    fresh.states[2] = late.states[2]
+    fresh.pool = late.pool
+    ours, its = np.empty((40, 3)), np.empty((40, 3))
+    labels = np.empty(40, np.int64)
+    score(late, X, labels, ours)
+    score(fresh, X, labels, its)
+    assert_array_equal(ours, its)
+
+
+@pytest.mark.parametrize("delay", [1, 9, 30])
+def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
+    X, y = stream(60)
+    y[7::11] = -1  # rows that never get a label
+    whole, parts, threads = (model_of(delay, active=0) for _ in range(3))
+    expected = learn(whole, X, y)
+    found = [
+        learn(parts, X[start:stop], y[start:stop])
+        for start, stop in pairwise([0, 1, 2, 13, 14, 40, 60])
+    ]
+    assert_array_equal(expected, np.concatenate(found))
+    assert_array_equal(expected, learn(threads, X, y, jobs=2))
+    assert_same(whole, parts)
+    assert_same(whole, threads)
+    assert np.isfinite(whole.pool.weights).all()
+
+
+@pytest.mark.slow_uncompiled
+def test_weights_of_fresh_labels_shrink_with_the_delay() -> None:
+    X, y = stream(200)
+    weights = []
+    for delay in (0, 7):
+        model = model_of(delay)
+        learn(model, X, y)
+        weights.append(model.pool.weights[1])
+    assert weights[1] < weights[0]
+
+
+def test_classes_join_in_between() -> None:
+    X, y = stream(50)
+    y[:20] = np.where(y[:20] == 1, 2, y[:20])  # class 1 joins later
+    late, early = model_of(5, active=0), model_of(5, active=0)
+    late = arrange_classes(late, np.array([0, 1]), np.zeros(0, np.int64))
+    learn(late, X[:20], y[:20] // 2)
+    late = arrange_classes(late, np.array([0, -1, 1]), np.zeros(0, np.int64))
+    learn(late, X[20:], y[20:])
+    learn(early, X, y)
+    assert_same(late, early)
+
+
+def test_a_copy_shares_nothing_and_no_size_depends_on_the_rows() -> None:
+    model = model_of(2)
+    twin = copy_model(model)
+    size = size_of_model(model)
+    assert size > size_of_model(model_of(0))
+    X, y = stream(6)
+    learn(model, X, y)
+    assert size_of_model(model) == size
+    assert twin.late is not None
+    assert twin.late.pending.seen[0] == 0
+    learn(twin, X, y)
+    assert_same(model, twin)
+
+
+@pytest.mark.slow_uncompiled
+def test_hashed_rows_are_kept_hashed() -> None:
+    model = model_of(2, p=4100)
+    X = np.random.default_rng(0).normal(size=(6, 4100))
+    learn(model, X, np.arange(6) % 3)
+    assert model.late is not None
+    assert model.late.pending.rows.shape == (3, 1024)
+    assert model.late.behind.scale.seen[0] == 3
+    # What it scales and projects are the same 1,024 columns.
+    assert_array_equal(model.late.behind.scale.rows[:3], model.scale.rows[:3])

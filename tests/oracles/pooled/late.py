@@ -1,0 +1,44 @@
+"""Late labels: the pool learns from scores that are made when a row is predicted."""
+
+import numpy as np
+
+from oracles.pooled.pool import Pool
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.engine import PooledModel, _member_scores, _prepare, copy_model
+from rpnb.core.pooled.engine import run as learn_rows
+
+NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
+
+
+def scores_when_predicted(
+    start: PooledModel, X: FloatArray, y: IntArray, delay: int, block: int
+) -> FloatArray:
+    """Return the scores (n, K, M) of each row by members that learnt what was known.
+
+    Row s is scored by a copy of `start` that has learnt the first rows one by one: all
+    whose labels had arrived, rounded down to a multiple of `block`.
+    """
+    scores = []
+    for s in range(len(y)):
+        model = copy_model(start)
+        known = max(s - delay, 0) // block * block
+        for i in range(known):
+            learn_rows(
+                model,
+                X[i : i + 1],
+                y[i : i + 1],
+                np.ones(1),
+                np.empty(1, np.int64),
+                np.zeros((0, 0)),
+            )
+        rows = _prepare(model, X[s : s + 1], NO_LABELS, NO_WEIGHT)
+        scores.append(_member_scores(model, rows, NO_LABELS, NO_WEIGHT, 1)[0])
+    return np.array(scores)
+
+
+def pool_of(first: FloatArray, scores: FloatArray, y: IntArray) -> Pool:
+    """Return the pool that has learnt these scores."""
+    pool = Pool(first)
+    for one, label in zip(scores, y, strict=True):
+        pool.learn(one, int(label))
+    return pool

@@ -1,0 +1,44 @@
+"""Panels of the members of a pool."""
+
+import numpy as np
+import pytest
+
+from rpnb.estimators.pooled import MemberHistory
+from rpnb.report.charts.drawing import Dot, Label, Line
+from rpnb.report.charts.members import member_panels
+
+NAMES = [f"member_{i}" for i in range(8)]
+
+
+@pytest.mark.parametrize("n", [1, 7, 100])
+def test_each_member_has_a_line_in_both_panels_of_the_same_style(n: int) -> None:
+    rng = np.random.default_rng(0)
+    rows = np.cumsum(rng.integers(1, 50, n))
+    weights = {name: rng.random(n) for name in NAMES}
+    errors = {name: rng.random(n) for name in [*NAMES, "pool"]}
+    panels = member_panels(MemberHistory(rows, weights, errors))
+    styles = []
+    for panel, lines in zip(panels, (weights, errors), strict=True):
+        names = [mark.text for mark in panel.marks if isinstance(mark, Label)]
+        assert set(lines) <= set(names)
+        tips = {
+            mark.tip.split(":")[0]: (mark.shape, mark.role)
+            for mark in panel.marks
+            if isinstance(mark, Dot) and mark.tip
+        }
+        assert set(tips) == set(lines)
+        assert len({role for _, role in tips.values()}) == len(lines)
+        styles.append(tips)
+        assert sum(isinstance(mark, Line) and mark.width > 1.1 for mark in panel.marks)
+    assert styles[0].items() <= styles[1].items()
+
+
+def test_errors_of_parts_count_all_rows() -> None:
+    rows = np.arange(10, 1010, 10)
+    wrong = np.zeros(100)
+    wrong[-3:] = 1.0  # of the last three entries all rows are wrong
+    errors = {"a": wrong, "pool": 1.0 - wrong}
+    history = MemberHistory(rows, {"a": wrong}, errors)
+    shown = member_panels(history)[1]
+    tips = [mark.tip for mark in shown.marks if isinstance(mark, Dot) and mark.tip]
+    assert tips == ["pool: 0 at the end of the stream", "a: 1 at the end of the stream"]
