@@ -131,16 +131,17 @@ def is_good(columns: Columns, table: str, p: int | None, allow_nan: bool) -> Col
 
 
 def width_of(frame: DataFrame, columns: Columns) -> int:
-    """Return the number of features: of the first row, where they are one column."""
+    """Return the number of features: of the first row, where they are one column.
+
+    Of a frame without rows it is 0 then.
+    """
     if columns.kind == "columns":
         return len(columns.features)
     first = frame.select(columns.features[0]).where(
         F.col(_quoted(columns.features[0])).isNotNull()
     )
     row = first.head()
-    if row is None:
-        raise ValueError("the frame has no rows")
-    return len(row[0])
+    return 0 if row is None else len(row[0])
 
 
 class OrderedRows(NamedTuple):

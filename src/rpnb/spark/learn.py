@@ -188,13 +188,25 @@ def learn_frame(
         key = uuid.uuid4().hex
         for segment in segments(rows, model.classes_, layout):
             for batch in segment.batches:
-                yield _learn_batch(model, context, segment, layout, batch, key)
+                expected = min(size or rows.rows, rows.rows - batch * layout.batch_rows)
+                yield _learn_batch(
+                    model, context, segment, layout, batch, key, expected
+                )
 
 
 def _learn_batch(
-    model: Any, context: Any, segment: Segment, layout: Layout, batch: int, key: str
+    model: Any,
+    context: Any,
+    segment: Segment,
+    layout: Layout,
+    batch: int,
+    key: str,
+    expected: int,
 ) -> Predicted:
-    """Learn one mini-batch: on the executors, or here if it is one block only."""
+    """Learn one mini-batch: on the executors, or here if it is one block only.
+
+    `expected` is the number of its rows.
+    """
     start = time.perf_counter()
     updates = int(model.n_updates_)
     first = batch * layout.blocks_per_batch
@@ -204,7 +216,7 @@ def _learn_batch(
     if layout.batch_rows <= BLOCK_ROWS or not model._blocks_add_up(model._state):
         found = context.runJob(segment.rdd, fetcher(blocks), where)
         parts = sorted((unpack(row) for row in found), key=lambda part: part[0])
-        y = np.concatenate([part[1] for part in parts])
+        y = _all_rows([part[1] for part in parts], expected)
         back = sum(len(row["values"]) + len(row.numbers) for row in found)
         labels = learn_rows(model, stack_rows([part[2] for part in parts]), y)
     else:
@@ -227,8 +239,8 @@ def _learn_batch(
             sum(array.nbytes for array in each.arrays.values()) + 8 * each.y.shape[0]
             for each in statistics
         )
+        y = _all_rows([each.y for each in statistics], expected)
         learn_statistics(model, statistics)
-        y = np.concatenate([each.y for each in statistics])
         labels = np.concatenate([each.labels for each in statistics])
     result = BatchResult(
         batch,
@@ -241,6 +253,18 @@ def _learn_batch(
         back,
     )
     return Predicted(result, y, labels)
+
+
+def _all_rows(parts: list[IntArray], expected: int) -> IntArray:
+    """Return the classes of all rows of a mini-batch, or say that some are missing."""
+    y = np.concatenate([np.zeros(0, np.int64), *parts])
+    if y.shape[0] != expected:
+        raise RuntimeError(
+            f"a mini-batch had {expected} rows when the frame was counted and "
+            f"{y.shape[0]} when it was learnt: a frame must give the same rows whenever "
+            "it is read, so persist what is drawn at random"
+        )
+    return y
 
 
 def kappa(y: IntArray, labels: IntArray, M: int) -> float:

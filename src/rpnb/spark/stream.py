@@ -272,7 +272,10 @@ def _restore(model: Any, path: Path) -> None:
             f"the model at {path} has other parameters: {loaded!r}, not {model!r}; "
             "choose another path, or start with the same parameters"
         )
+    # Files do not keep all parameters, such as the number of threads.
+    parameters = model.get_params(deep=False)
     model.__dict__.update(loaded.__dict__)
+    model.set_params(**parameters)
 
 
 def _line(trigger: int, result: BatchResult, saved: SavedBatch) -> str:
