@@ -261,8 +261,8 @@ def _all_rows(parts: list[IntArray], expected: int) -> IntArray:
     if y.shape[0] != expected:
         raise RuntimeError(
             f"a mini-batch had {expected} rows when the frame was counted and "
-            f"{y.shape[0]} when it was learnt: a frame must give the same rows whenever "
-            "it is read, so persist what is drawn at random"
+            f"{y.shape[0]} when it was learnt: a frame must give the same rows "
+            "whenever it is read, so persist what is drawn at random"
         )
     return y
 
