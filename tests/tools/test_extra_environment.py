@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import extra_environment
 from extra_environment import main, make, wanted
 
 
@@ -19,7 +18,7 @@ def test_the_requirements_are_those_of_the_extra() -> None:
 def test_nothing_is_run_without_java(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(extra_environment.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert main(["spark", str(tmp_path / "env"), "-c", "raise SystemExit(1)"]) == 0
     assert "needs Java" in capsys.readouterr().out
@@ -41,7 +40,7 @@ def test_it_is_made_once_sees_what_is_here_and_says_if_it_cannot_be_made(
         code, text = answers[len(installed) - 1]
         return subprocess.CompletedProcess(words, code, "", text)
 
-    monkeypatch.setattr(extra_environment.subprocess, "run", answer)
+    monkeypatch.setattr("subprocess.run", answer)
     assert "no registry is in reach" in str(make(folder, ["x"]))
     assert make(folder, ["x"]) is None
     assert make(folder, ["x"]) is None
