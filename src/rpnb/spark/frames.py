@@ -55,13 +55,14 @@ class Columns(NamedTuple):
     def table(self) -> Column:
         """Return the features as one column: a list, or the record of a vector."""
         if self.kind == "vector":
-            return F.unwrap_udt(F.col(_quoted(self.features[0])))
+            return F.unwrap_udt(F.col(quoted(self.features[0])))
         if self.kind == "array":
-            return F.col(_quoted(self.features[0])).cast("array<double>")
-        return F.array(*(F.col(_quoted(each)).cast("double") for each in self.features))
+            return F.col(quoted(self.features[0])).cast("array<double>")
+        return F.array(*(F.col(quoted(each)).cast("double") for each in self.features))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it whatever letters it has."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -138,7 +139,7 @@ def width_of(frame: DataFrame, columns: Columns) -> int:
     if columns.kind == "columns":
         return len(columns.features)
     first = frame.select(columns.features[0]).where(
-        F.col(_quoted(columns.features[0])).isNotNull()
+        F.col(quoted(columns.features[0])).isNotNull()
     )
     row = first.head()
     return 0 if row is None else len(row[0])
@@ -184,10 +185,10 @@ def ordered_rows(
     if bad_rows not in ("refuse", "set_aside"):
         raise ValueError(f"bad_rows must be 'refuse' or 'set_aside', got {bad_rows!r}")
     marked = _marked(frame, columns, p, allow_nan)
-    label = F.col(_quoted(str(columns.label)))
+    label = F.col(quoted(str(columns.label)))
     marked = marked.select(
         *(
-            F.col(_quoted(each)).alias(f"_rpnb_order_{i}")
+            F.col(quoted(each)).alias(f"_rpnb_order_{i}")
             for i, each in enumerate(columns.order)
         ),
         F.xxhash64(label, F.col("_rpnb_features")).alias("_rpnb_hash"),
@@ -262,7 +263,7 @@ def _set_aside(
 
 def _marked(frame: DataFrame, columns: Columns, p: int, allow_nan: bool) -> DataFrame:
     """Return the frame with the features as one column, and whether a row is good."""
-    label = F.col(_quoted(str(columns.label)))
+    label = F.col(quoted(str(columns.label)))
     good = is_good(columns, "_rpnb_features", p, allow_nan) & label.isNotNull()
     kind = frame.schema[str(columns.label)].dataType
     if isinstance(kind, T.DoubleType | T.FloatType):
@@ -275,7 +276,7 @@ def _bad_row(
     frame: DataFrame, columns: Columns, p: int, allow_nan: bool
 ) -> BadRowError:
     """Return an error that names the first bad row of a frame, and its file."""
-    label = _quoted(str(columns.label))
+    label = quoted(str(columns.label))
     marked = _marked(frame, columns, p, allow_nan)
     place: list[Column] = []
     try:

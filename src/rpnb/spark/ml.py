@@ -29,6 +29,7 @@ from pyspark.sql import functions as F
 
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.mini_batches import model_from_bytes, model_to_bytes
+from rpnb.spark.frames import quoted
 from rpnb.spark.learn import learn
 from rpnb.spark.predict import predict
 
@@ -270,21 +271,22 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
     def _transform(self, dataset: DataFrame) -> DataFrame:
         probability = self.getOrDefault("probabilityCol")
         raw = self.getOrDefault("rawPredictionCol")
+        prediction = self.getOrDefault("predictionCol")
         found = predict(
             self.model,
             dataset,
             features=self.getOrDefault("featuresCol"),
-            prediction=self.getOrDefault("predictionCol"),
+            prediction=prediction,
             probability=probability,
             scores=raw,
         )
-        if raw:
-            vector = array_to_vector(self._by_label(raw, float("-inf")))
-            found = found.withColumn(raw, vector)
-        if probability:
-            vector = array_to_vector(self._by_label(probability, 0.0))
-            found = found.withColumn(probability, vector)
-        return found
+        for name, absent in ((raw, float("-inf")), (probability, 0.0)):
+            if name:
+                vector = array_to_vector(self._by_label(name, absent))
+                found = found.withColumn(name, vector)
+        # In the order of Spark's own classifiers.
+        added = [name for name in (raw, probability, prediction) if name]
+        return found.select(*(quoted(name) for name in (*dataset.columns, *added)))
 
     def _by_label(self, name: str, absent: float) -> Column:
         """Return a list with a value for every label, also for those never seen."""

@@ -8,11 +8,12 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.functions import arrow_udf
 from sklearn.utils import get_tags
 
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.mini_batches import model_to_bytes
-from rpnb.spark.frames import choose_columns, is_good
+from rpnb.spark.frames import choose_columns, is_good, quoted
 from rpnb.spark.worker import predictor
 
 
@@ -84,18 +85,25 @@ def predict(
         )
         bad = F.raise_error(F.lit(message[:500])).cast("boolean")
         good = F.when(good, F.lit(True)).otherwise(bad)
-    ready = ready.withColumn("_rpnb_good", good)
-    fields = list(frame.schema.fields)
     vector = T.ArrayType(T.DoubleType(), False)
-    for name, kind in zip(
-        names, (label_type(model.classes_), vector, vector), strict=True
-    ):
-        if name:
-            fields.append(T.StructField(name, kind))
-    width = len(frame.columns)
+    kinds = {
+        "prediction": label_type(model.classes_),
+        "probability": vector,
+        "scores": vector,
+    }
+    wanted = {
+        field: name for field, name in zip(kinds, names, strict=True) if name != ""
+    }
     broadcast = frame.sparkSession.sparkContext.broadcast(model_to_bytes(model))
-    work = predictor(uuid.uuid4().hex, broadcast, (width, width + 1), names)
-    return ready.mapInArrow(work, T.StructType(fields))
+    work = arrow_udf(
+        predictor(uuid.uuid4().hex, broadcast, tuple(wanted)),
+        T.StructType([T.StructField(field, kinds[field]) for field in wanted]),
+    )
+    found = ready.withColumn("_rpnb_found", work(F.col("_rpnb_features"), good))
+    return found.select(
+        *(F.col(quoted(name)) for name in frame.columns),
+        *(F.col(f"_rpnb_found.{field}").alias(name) for field, name in wanted.items()),
+    )
 
 
 def label_type(classes: LabelArray) -> T.DataType:

@@ -278,9 +278,13 @@ def fetcher(blocks: range) -> Callable[[Iterable[Any]], list[Any]]:
 
 
 def predictor(
-    key: str, model: Any, places: tuple[int, int], names: tuple[str, str, str]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for `mapInArrow` that adds predictions to rows.
+    key: str, model: Any, names: tuple[str, ...]
+) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    """Return a function for `arrow_udf` that predicts rows.
+
+    It takes the features and whether each row is good, and returns a record with those
+    of the fields prediction, probability and scores that are in `names`; bad rows have
+    nulls.
 
     Parameters
     ----------
@@ -288,43 +292,28 @@ def predictor(
         Of the model.
     model
         The broadcast bytes.
-    places
-        The columns of the features and of whether the row is good; both are left out.
     names
-        Of the columns prediction, probability and scores; an empty name leaves it out.
+        Of the fields.
     """
 
-    def predict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def predict(features: pa.Array, good: pa.Array) -> pa.Array:
         copy = copy_of_model(key, key, lambda: bytes(model.value))
         M = copy.classes_.shape[0]
-        for batch in batches:
-            good = batch.column(places[1]).to_numpy(zero_copy_only=False).astype(bool)
-            chosen = batch.column(places[0]).filter(pa.array(good))
-            scored = ScoredRows(copy.classes_[:0], np.zeros((0, M)), np.zeros((0, M)))
-            if len(chosen) > 0:
-                scored = _score(copy, as_table(chosen), bool(names[1] or names[2]))
-            place = np.full(good.shape[0], -1)
-            place[good] = np.arange(len(chosen))
-            taken = pa.array(place, mask=~good)
-            columns = [
-                column
-                for number, column in enumerate(batch.columns)
-                if number not in places
-            ]
-            labels = pa.array(scored.labels.tolist(), label_type(copy.classes_))
-            if names[0]:
-                columns.append(labels.take(taken))
-            if names[1]:
-                columns.append(_lists(scored.probabilities).take(taken))
-            if names[2]:
-                columns.append(_lists(scored.scores).take(taken))
-            kept = [
-                name
-                for number, name in enumerate(batch.schema.names)
-                if number not in places
-            ]
-            kept += [name for name in names if name]
-            yield pa.RecordBatch.from_arrays(columns, kept)
+        fine = good.to_numpy(zero_copy_only=False).astype(bool)
+        chosen = features.filter(pa.array(fine))
+        scored = ScoredRows(copy.classes_[:0], np.zeros((0, M)), np.zeros((0, M)))
+        if len(chosen) > 0:
+            scored = _score(copy, as_table(chosen), names != ("prediction",))
+        place = np.full(fine.shape[0], -1)
+        place[fine] = np.arange(len(chosen))
+        taken = pa.array(place, mask=~fine)
+        values = {
+            "prediction": pa.array(scored.labels.tolist(), label_type(copy.classes_)),
+            "probability": _lists(scored.probabilities),
+            "scores": _lists(scored.scores),
+        }
+        fields = [values[name].take(taken) for name in names]
+        return pa.StructArray.from_arrays(fields, list(names))
 
     return predict
 
