@@ -1,6 +1,8 @@
 """A stream is learnt once in effect, whatever comes again, and its results are kept."""
 
 import json
+import os
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,10 @@ def write_files(folder: Path, X: Any, y: Any, count: int, first: int = 0) -> Non
     times = np.arange(len(y))
     for number, part in enumerate(np.array_split(times, count)):
         rows = named(X[part]).assign(label=y[part], time=times[part])
-        rows.to_csv(folder / f"{first + number:03d}.csv", index=False)
+        path = folder / f"{first + number:03d}.csv"
+        rows.to_csv(path, index=False)
+        # Spark reads the oldest file first.
+        os.utime(path, (1e9 + first + number, 1e9 + first + number))
 
 
 def source(spark: Any, folder: Path) -> Any:
@@ -84,8 +89,13 @@ def test_triggers_are_learnt_as_calls_of_one_process(
     filled = np.where([label is None for label in predicted], -1, predicted)
     kappa = cohen_kappa_score(y.tolist(), filled.astype(int).tolist())
     assert rows[-1].all_kappa == pytest.approx(kappa)
+    # Listeners are told some time later.
+    until = time.monotonic() + 30.0
+    while "ended" not in lines.getvalue() and time.monotonic() < until:
+        time.sleep(0.1)
     spark.streams.removeListener(listener)
     assert "trigger 0: 3,000 rows" in lines.getvalue()
+    assert f"error {saved.error:.4f}, kappa {saved.kappa:.4f}" in lines.getvalue()
 
 
 def test_a_query_is_resumed_and_a_trigger_that_comes_again_is_skipped(
