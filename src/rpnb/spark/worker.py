@@ -308,11 +308,13 @@ def predictor(
         place[fine] = np.arange(len(chosen))
         taken = pa.array(place, mask=~fine)
         values = {
-            "prediction": pa.array(scored.labels.tolist(), label_type(copy.classes_)),
-            "probability": _lists(scored.probabilities),
-            "scores": _lists(scored.scores),
+            "prediction": lambda: pa.array(
+                scored.labels.tolist(), label_type(copy.classes_)
+            ),
+            "probability": lambda: _lists(scored.probabilities),
+            "scores": lambda: _lists(scored.scores),
         }
-        fields = [values[name].take(taken) for name in names]
+        fields = [values[name]().take(taken) for name in names]
         return pa.StructArray.from_arrays(fields, list(names))
 
     return predict
