@@ -48,6 +48,19 @@ test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
 	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
 
+# What the service needs is installed beside the packages of the environment.
+SERVE := $(VENV)/serve
+$(SERVE)/.installed: $(STAMP)
+	rm -rf $(SERVE)
+	$(BIN)/python -m venv --without-pip $(SERVE)
+	$(BIN)/python tools/link_environment.py $(SERVE)
+	$(BIN)/python -m pip --python $(SERVE)/bin/python install --quiet --editable '.[serve]' --group serve --constraint constraints.txt
+	touch $@
+
+.PHONY: test-serve
+test-serve: $(SERVE)/.installed ## the service, with a real server and a real browser
+	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=worksteal
+
 # Coverage cannot look into compiled code, so the core is tested once more without
 # compiling, on fewer and smaller examples.
 .PHONY: cover
@@ -80,7 +93,7 @@ mutants: $(STAMP) ## put random small mistakes into the sources; which does no t
 .PHONY: constraints
 constraints: $(STAMP) ## take the newest versions of everything
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --no-header --no-annotate --upgrade --output-file constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --extra serve --group dev --group serve --no-header --no-annotate --upgrade --output-file constraints.txt
 
 .PHONY: clean
 clean: ## remove what was made

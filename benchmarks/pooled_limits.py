@@ -1,10 +1,12 @@
 """The pooled classifier at its limits: many classes, one feature, many, odd ones.
 
     python benchmarks/pooled_limits.py
+    python benchmarks/pooled_limits.py --sizes
 
 Rows are drawn here, test then train. Each line: rows, features, classes, error, µs a
 row of processor time, longest call of 50 rows after row 256 in ms, and the model's
-size in MB; RPNB's error and time beside, where it takes the rows.
+size in MB; RPNB's error and time beside, where it takes the rows. `--sizes` prints the
+size in MB for numbers of features, classes and projections instead.
 """
 
 import argparse
@@ -95,6 +97,13 @@ CASES = (
 )  # fmt: skip
 
 
+SHAPES = (
+    (1, 2, 512), (10, 2, 512), (10, 100, 512), (10, 1000, 512), (100, 2, 512),
+    (1000, 2, 512), (1000, 100, 512), (4096, 2, 512), (100_000, 2, 512), (10, 2, 256),
+    (10, 2, 1024),
+)  # fmt: skip
+
+
 def measure(model: Any, X: Any, y: IntArray) -> tuple[float, float, float]:
     """Return error, µs a row, and the longest call after row 256 in ms."""
     wrong, longest = 0, 0.0
@@ -110,11 +119,28 @@ def measure(model: Any, X: Any, y: IntArray) -> tuple[float, float, float]:
     return wrong / len(y), used / len(y) * 1e6, longest * 1e3
 
 
+def print_sizes() -> None:
+    """Print the size of a model for p features, M classes and D projections."""
+    print("| p | M | D | MB | with a delay of 100 |")
+    print("|---|---|---|---|---|")
+    for p, M, D in SHAPES:
+        cells = []
+        for delay in (0, 100):
+            model = PooledClassifier(n_projections=D, delay=delay, random_state=0)
+            model._initialise(p, np.arange(M))
+            cells.append(f"{size_of_model(model._state) / 1e6:.1f}")
+        print(f"| {p:,} | {M:,} | {D:,} | {cells[0]} | {cells[1]} |")
+
+
 def main() -> None:
     """Print one line for each case."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--names", nargs="*", help="only these")
+    parser.add_argument("--sizes", action="store_true", help="sizes of models only")
     options = parser.parse_args()
+    if options.sizes:
+        print_sizes()
+        return
     print("| rows | n | p | M | error | µs a row | longest | MB | RPNB |")
     print("|---|---|---|---|---|---|---|---|---|")
     for case in CASES:

@@ -66,7 +66,8 @@ def resolve(name: str) -> Any:
             break
     else:
         raise AssertionError(name)
-    if parts[:2] == ["rpnb", "capymoa"]:  # it cannot be imported without CapyMOA
+    # They cannot be imported without the packages of an extra.
+    if parts[:2] in (["rpnb", "capymoa"], ["rpnb", "client"]):
         source = path.with_suffix(".py").read_text()
         assert all(re.search(rf"^class {each}\b", source, re.M) for each in parts[end:])
         return source
@@ -212,7 +213,7 @@ def test_the_reference_has_every_command() -> None:
 def test_a_command_is_described_by_its_parser() -> None:
     html = command_reference(find_command(_parser(), "rpnb run"))
     assert "<code>--target</code> COLUMN" in html
-    assert "{csv, parquet, jsonl, arff, svmlight}" in html
+    assert "{csv, parquet, feather, jsonl, arff, svmlight}" in html
     assert "<code>rpnb datasets</code>" in html  # in backquotes in the help
     assert "%(default)s" not in html
     with pytest.raises(ValueError, match="no such program"):

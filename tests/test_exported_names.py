@@ -20,6 +20,9 @@ EXPORTED = {
         *("BadRowError", "BatchResult", "RPNBEstimator", "RPNBModel", "SavedBatch"),
         *("learn", "predict", "progress_listener", "saved_batch", "stream"),
     ],
+    "rpnb.client": [
+        *("AsyncClient", "Client", "LabelResult", "Prediction", "ServeError"),
+    ],
     "rpnb.datasets": [
         *("DataFileError", "Dataset", "DatasetError", "DatasetUnavailableError"),
         *("Description", "UnknownDatasetError", "describe", "load", "names"),
@@ -35,7 +38,12 @@ EXPORTED = {
     ],
 }
 # Each of these needs a package that is an extra.
-EXTRAS = {"rpnb.river": "river", "rpnb.capymoa": "capymoa", "rpnb.spark": "pyspark"}
+EXTRAS = {
+    "rpnb.river": "river",
+    "rpnb.capymoa": "capymoa",
+    "rpnb.client": "httpx",
+    "rpnb.spark": "pyspark",
+}
 
 
 def imported(name: str) -> ModuleType:

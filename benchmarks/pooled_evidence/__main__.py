@@ -26,6 +26,8 @@ from rpnb import __version__
 PERMUTATIONS = 10
 #: Features beyond which OnlineBayes is run on one permutation only.
 WIDE = 100
+#: Rows beyond which CapyMOA's learners, which take long, are not run on what is aside.
+JAVA_ROWS = 2500
 
 
 def main() -> None:
@@ -38,6 +40,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("pooled_evidence.jsonl"))
     parser.add_argument("--figures", type=Path, help="where charts are written")
     parser.add_argument("--parts", nargs="*", help="only these")
+    parser.add_argument("--names", nargs="*", help="only these datasets and streams")
     parser.add_argument("--learners", nargs="*", help="only these")
     parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
     options = parser.parse_args()
@@ -56,6 +59,8 @@ def run(options: argparse.Namespace) -> None:
     for permutation in range(options.permutations):
         for source in found:
             if options.parts and source.part not in options.parts:
+                continue
+            if options.names and source.name not in options.names:
                 continue
             if permutation > 0 and source.part != "permutations":
                 continue
@@ -82,6 +87,8 @@ def _run_source(
     if not wanted:
         return
     X, y = source.rows(permutation)
+    if source.part == "aside" and len(y) > JAVA_ROWS:
+        wanted = [name for name in wanted if name in own_learners()]
     if permutation > 0 and X.shape[1] > WIDE:
         # Its time grows with the cube of the features.
         wanted = [name for name in wanted if name != "OnlineBayes"]

@@ -52,7 +52,7 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         errors |= {name: {**earlier[name], **whole[name]} for name in whole}
         names = (FIRST, "RPNB", "ARF100", "SRP100", "SAMkNN", "KNN")
         _print_tests(errors, names)
-    if again:
+    if any(record["learner"] in JAVA for record in again):
         _heading("CapyMOA's learners run again, 5,000 rows")
         charts["pooled_speed"] = _print_speed(again)
         _print_last_label(again)
@@ -61,8 +61,10 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         _heading("Kept aside")
         errors = _errors(aside)
         _print_errors(errors, (*OWN, *JAVA, "NoChange"))
-        whole_rows = _complete(errors, (*OWN, *JAVA))
-        charts["pooled_aside"] = _print_tests(whole_rows, (*OWN, *JAVA))
+        charts["pooled_aside"] = _print_tests(errors, OWN)
+        everyone = (*OWN, *JAVA)
+        if len(_complete(errors, everyone)) > 1:
+            charts["pooled_aside"] = _print_tests(errors, everyone)
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, drawing in charts.items():

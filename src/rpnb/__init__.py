@@ -1,8 +1,32 @@
 """Online classification of streams by random projections and naive Bayes."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from rpnb._version import __version__
-from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.frozen import FrozenRPNB
-from rpnb.estimators.pooled import PooledClassifier
+
+if TYPE_CHECKING:
+    from rpnb.estimators.classifier import RPNBClassifier
+    from rpnb.estimators.frozen import FrozenRPNB
+    from rpnb.estimators.pooled import PooledClassifier
 
 __all__ = ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__"]
+
+# Imported on first use: the command line starts without them.
+_MODULES = {
+    "FrozenRPNB": "rpnb.estimators.frozen",
+    "PooledClassifier": "rpnb.estimators.pooled",
+    "RPNBClassifier": "rpnb.estimators.classifier",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

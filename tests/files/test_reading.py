@@ -328,7 +328,7 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         ReadOptions(target="y"),
         "two columns have the name 'x'",
     ),
-    ("r.csv", "x;y\n1;2\n", ReadOptions(target="y"), "--delimiter names another"),
+    ("r.csv", "x:y\n1:2\n", ReadOptions(target="y"), "--delimiter names another"),
     ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "name it with --target"),
     ("r.csv", "x,y\n1,2\n", ReadOptions(target="y", drop=("x",)), "no column is left"),
     ("r.csv", "x,y\n", ReadOptions(target="y"), "there are no rows"),
@@ -363,6 +363,51 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         ReadOptions(target="y"),
         "row 2, column x: the value is",
     ),
+    (
+        "r.jsonl",
+        '{"x":1,"y":2}\n{"x":' + "[" * 10_000 + "]" * 10_000 + ',"y":2}\n',
+        ReadOptions(target="y"),
+        "row 2: values nested more than 100 deep",
+    ),
+    (
+        "r.jsonl",
+        '{"x":1,"y":2}\n{"z":' + '{"a":\n' * 150 + "1" + "}" * 150 + ',"y":2}\n',
+        ReadOptions(target="y"),
+        "values nested more than 100 deep",
+    ),
+    (
+        "r.jsonl",
+        '{"x":1,"y":2}\n{"x":"u","y":2}\n',
+        ReadOptions(target="y"),
+        "row 2: Column(/x) changed from number to string",
+    ),
+    (
+        "r.csv",
+        "x,w,y\n1,a,b\n2," + "q" * 140_000 + ",c\n3\n",
+        ReadOptions(target="y"),
+        "row 3: 1 columns",
+    ),
+    ("r.csv", "x,y\n1_000,a\n", ReadOptions(target="y"), "--thousands _"),
+    ("r.csv", 'x,"w,y\n1,a,b\n', ReadOptions(target="y"), "without its partner"),
+    (
+        "r.svm",
+        "1 1:2\n2 1000000000:1\n",
+        ReadOptions(target=None),
+        "row 2: feature 1000000000, where 10,000,000 are the most",
+    ),
+    (
+        "r.svm",
+        "1 1:2\n2 99999999999999999999:1\n",
+        ReadOptions(target=None),
+        "row 2: feature 99999999999999999999, where",
+    ),
+    ("r.svm", "1 1:2\n2 3:1 2:1\n", ReadOptions(target=None), "row 2: features must"),
+    (
+        "r.arff",
+        "@attribute x real\n@attribute y {a,b}\n@data\n1,a\n2,'b\n",
+        ReadOptions(target="y"),
+        "row 2: a quotation mark without its partner",
+    ),
     ("r.txt", "x,y\nu,a\n", ReadOptions(target="y"), "the format is not known"),
 ]
 
@@ -378,13 +423,6 @@ def test_what_cannot_be_read_is_named(
     assert message in str(caught.value)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
-
-
-def test_text_in_another_encoding_is_named_by_row_and_column(tmp_path: Path) -> None:
-    path = tmp_path / "latin.csv"
-    path.write_bytes("x,y\n1,a\n2,é\n".encode("latin-1"))
-    with pytest.raises(FileError, match="row 2, column y: not UTF-8 text"):
-        read(path, ReadOptions(target="y"))
 
 
 def test_free_text_is_refused_where_it_has_too_many_values(tmp_path: Path) -> None:
@@ -435,3 +473,50 @@ def test_a_fault_far_into_a_file_has_its_row(
         read(path, options)
     assert message in str(caught.value)
     assert f"{path}, row 300" in str(caught.value)
+
+
+def test_brackets_in_texts_are_not_nested(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    deep = json.dumps({"x": "[" * 500 + '"{', "y": 1})
+    path.write_text(f"{deep}\n{deep}\n")
+    (chunk,) = read(path, ReadOptions(target="y"))
+    assert chunk.X.tolist() == [[0.0], [0.0]]
+
+
+def test_damaged_codes_of_a_parquet_file_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    words = [f"w{i % 40}" for i in range(3000)]
+    labels = ["u", "v"] * 1500
+    pa.parquet.write_table(pa.table({"w": words, "y": labels}), path)
+    sound = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = []
+    for _ in range(60):
+        damaged = bytearray(sound)
+        for at in rng.integers(4, 800, 3):
+            damaged[at] = rng.integers(0, 256)
+        path.write_bytes(damaged)
+        try:
+            read(path, ReadOptions(target="y"), 1000)
+        except FileError as error:
+            refused.append(str(error))
+    assert len(refused) > 5
+    assert all(each.startswith(str(path)) and "\n" not in each for each in refused)
+
+
+def test_100_000_columns_are_planned_in_time_that_grows_with_their_number(
+    tmp_path: Path,
+) -> None:
+    from time import perf_counter
+
+    from rpnb.files.encoding.planning import plan_columns
+
+    def seconds(p: int) -> float:
+        schema = pa.schema([(f"c{j}", pa.float64()) for j in range(p)])
+        start = perf_counter()
+        plan_columns("file", schema, ReadOptions(target="c0", drop=("c1",)))
+        return perf_counter() - start
+
+    seconds(100)
+    few = min(seconds(5_000) for _ in range(3))
+    assert seconds(50_000) < 40 * few  # quadratic: 100 times

@@ -8,13 +8,57 @@ import are imported there.
 import argparse
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from types import FrameType
+from typing import NoReturn
 
 from rpnb._version import __version__
 
-COMMANDS = ("run.command", "run.compare", "paper", "datasets")
+#: By name: the module, and what the list of commands says. A command's module is
+#: imported when the command is called, so that the others, and --help, take no time.
+COMMANDS = {
+    "run": (
+        "run.command",
+        "learn from a file, predicting each row before learning it",
+    ),
+    "compare": (
+        "run.compare",
+        "compare learners on a file or dataset, in one pass",
+    ),
+    "predict": (
+        "predict",
+        "predict the labels of a file's rows by a saved model",
+    ),
+    "learners": (
+        "catalogue",
+        "list the learners, their parameters, and when to take which",
+    ),
+    "paper": (
+        "paper",
+        "run the paper's evaluation and compare it with the printed values",
+    ),
+    "datasets": (
+        "datasets",
+        "list the paper's datasets, and where their rows come from",
+    ),
+    "serve": (
+        "serve",
+        "answer predictions over HTTP, and learn when labels come",
+    ),
+    "warmup": (
+        "warmup",
+        "compile the learners' code, so that the first run does not wait",
+    ),
+    "completion": (
+        "completion",
+        "print a script for the completion of commands by bash, zsh or fish",
+    ),
+}
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
@@ -34,11 +78,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         The arguments; by default those of the process.
     """
+    if argv is None:
+        # A process of its own: until there is something to lose, Ctrl-C ends it at
+        # once. Raised as an exception it might be lost in the middle of an import.
+        signal.signal(signal.SIGINT, _leave)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Characters that a terminal lacks, such as arrows, become question marks.
             stream.reconfigure(errors="replace")
-    return execute(_parser(), argv)
+    words = sys.argv[1:] if argv is None else argv
+    return execute(_parser(words), argv)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End the process: what Ctrl-C does."""
+    with suppress(OSError):
+        start = b"\n" if os.isatty(2) else b""
+        os.write(2, start + b"rpnb: stopped by Ctrl-C\n")
+    os._exit(INTERRUPTED)
+
+
+def interrupts_raise() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt: for commands that have files to close."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
@@ -54,25 +117,49 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return BAD_INPUT
+        return _failed(f"{name}: {error}")
     except KeyboardInterrupt:
-        sys.stderr.write("\n")
+        _failed(f"{name}: stopped by Ctrl-C")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 1
+    except MemoryError as error:
+        return _failed(f"{name}: there is not enough memory: {error}")
+    except OSError as error:
+        _discard_output()
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{name}: {where}{error.strerror or error}")
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _failed(message: str) -> int:
+    """Write a line on what went wrong; return the exit code."""
+    with suppress(OSError):
+        start = "\n" if message.endswith("Ctrl-C") and sys.stderr.isatty() else ""
+        sys.stderr.write(f"{start}{message}\n")
+    return BAD_INPUT
+
+
+def _discard_output() -> None:
+    """Let what is still to be written to the standard output go nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of these arguments, or of all that there may be."""
     parser = argparse.ArgumentParser(
         prog="rpnb",
         description="Online classification by random projections and naive Bayes.",
     )
     parser.add_argument("--version", action="version", version=f"rpnb {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        import_module(f"{__name__}.{name}").add_parser(commands)
+    called = None if words is None else next((w for w in words if w[:1] != "-"), "")
+    for name, (module, summary) in COMMANDS.items():
+        if called in (None, name):
+            import_module(f"{__name__}.{module}").add_parser(commands)
+        else:
+            commands.add_parser(name, help=summary)
     return parser

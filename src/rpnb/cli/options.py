@@ -1,4 +1,4 @@
-"""Types of numeric options; errors name the rule."""
+"""Types of options; errors name the rule."""
 
 import argparse
 
@@ -20,3 +20,35 @@ def natural(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
     return value
+
+
+def delimiter(text: str) -> str:
+    """Return the sign between columns."""
+    from rpnb.files.formats.dialect import delimiter_named
+
+    try:
+        return delimiter_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def encoding(text: str) -> str:
+    """Return the name of an encoding of text."""
+    from rpnb.files.formats.encodings import check_encoding
+
+    try:
+        return check_encoding(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def number_sign(text: str) -> str:
+    """Return a sign in numbers, by itself or by its name."""
+    from rpnb.files.encoding.number_text import SIGNS
+
+    sign = SIGNS.get(text.lower(), text)
+    if sign not in SIGNS.values():
+        raise argparse.ArgumentTypeError(
+            f"must be one of {', '.join(SIGNS)} or the sign itself, got {text!r}"
+        )
+    return sign

@@ -90,7 +90,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the study, print its tables, write its report, and return the exit code."""
-    from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError
+    from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError, interrupts_raise
     from rpnb.cli.progress import Display, duration
     from rpnb.report.tables import to_text
     from rpnb.study.analysis import analyse
@@ -100,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.study.text_tables import terminal_tables
     from rpnb.study.workers import WorkersLostError
 
+    interrupts_raise()
     start = time.monotonic()
     display = Display(sys.stderr)
     try:

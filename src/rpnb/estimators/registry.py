@@ -44,6 +44,36 @@ _MODULES: tuple[tuple[str, Family], ...] = (
 )
 
 
+# "Take it …"
+_WHEN: Mapping[str, str] = {
+    RPNB: "for a stream of numbers and classes of any shape: few updates, merges, late "
+    "classes; scale the columns",
+    POOLED: "where the fewest errors matter more than speed; scales rows itself",
+    "Perceptron": "as the simplest linear learner, for sparse rows too",
+    "ROMMA": "for two or more classes that a plane separates, with few updates",
+    "AggressiveROMMA": "as ROMMA, where a margin is worth more updates",
+    "ALMA": "for two classes that a plane with a margin separates",
+    "OGD": "for a linear learner whose steps shrink, for sparse rows too",
+    "PA": "for sparse rows, such as words, and very high speed; labels without noise",
+    "PA1": "as PA, where some labels are wrong: steps are bounded by C",
+    "PA2": "as PA, where some labels are wrong: steps are damped by C",
+    "CW": "for sparse signals in clean labels; one wrong label costs much",
+    "SCW1": "as a linear learner with confidence that bears wrong labels",
+    "SCW2": "as SCW1, with another penalty for wrong labels",
+    "SOP": "for two classes, where columns are strongly correlated",
+    "IELLIP": "for two classes, where columns are strongly correlated",
+    "NHERD": "for two classes and a linear learner that bears noise",
+    "AROW": "as the first linear learner to try: quick, and bears wrong labels",
+    "NAROW": "for two classes, as AROW with bounded mistakes",
+    "OnlineBagging": "for rules such as a > 3 and b = red; slower",
+    "OnlineBoosting": "for rules where labels are clean; slower",
+    "OnlineBayes": "for few columns with strong correlations",
+    "GaussianNB": "where columns are independent within a class: small and fast",
+    "MajorityClass": "as a reference: what beats it has learnt something",
+    "NoChange": "as a reference: where labels come in runs it is hard to beat",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RegisteredLearner:
     """A learner that can be found by name."""
@@ -57,6 +87,11 @@ class RegisteredLearner:
         """What it is, in a sentence."""
         paragraph = (inspect.getdoc(self.estimator) or "").split("\n\n")[0]
         return " ".join(paragraph.split())
+
+    @property
+    def when(self) -> str:
+        """When to take it: the end of a sentence that begins with "take it"."""
+        return _WHEN[self.name]
 
     @property
     def seeded(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy.sparse import issparse, vstack
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
-from rpnb.labels import LabelIndex
+from rpnb.labels import NO_LABEL, LabelIndex
 
 #: Rows as arrays, sparse matrices and frames hold them, or a dict for each.
 Table: TypeAlias = Any
@@ -105,7 +105,17 @@ class RowChunk(Protocol):
 
     @property
     def codes(self) -> IntArray:
-        """(n,) the reader's numbers of the labels, in order of first appearance."""
+        """(n,) the reader's numbers of the labels, in order of first appearance.
+
+        −1 where there is no label.
+        """
+
+
+class _Labelled(NamedTuple):
+    """The rows of a chunk that have labels."""
+
+    y: NDArray[Any]
+    codes: IntArray
 
 
 class ChunkBlocks:
@@ -134,7 +144,21 @@ class ChunkBlocks:
         return Block(start, chunk.X, chunk.y, numbers, dense)
 
     def _translated(self, chunk: RowChunk) -> IntArray:
-        """Return the evaluation's numbers of a chunk's labels."""
+        """Return the evaluation's numbers of a chunk's labels; −1 where there is none.
+
+        Rows without a label cost a little more: they are taken out and put back.
+        """
+        if chunk.codes.min() < 0:
+            there = np.flatnonzero(chunk.codes >= 0)
+            numbers = np.full(chunk.codes.shape[0], NO_LABEL)
+            if there.shape[0]:
+                some = _Labelled(chunk.y[there], chunk.codes[there])
+                numbers[there] = self._look_up(some)
+            return numbers
+        return self._look_up(chunk)
+
+    def _look_up(self, chunk: "RowChunk | _Labelled") -> IntArray:
+        """Return the evaluation's numbers of labels, which are all there."""
         codes = chunk.codes
         new = int(codes.max()) + 1 - self._numbers.shape[0]
         if new > 0:

@@ -155,11 +155,13 @@ class Evaluation:
         self.labels = labels
         self.class_history = CountHistory()
         """how often each label had occurred, along the stream"""
+        self.unlabelled = 0
+        """number of rows without a label so far: predicted, not learnt, not scored"""
         self._last = NO_LABEL
 
     @property
     def rows(self) -> int:
-        """Number of rows so far."""
+        """Number of labelled rows so far."""
         return self.class_history.rows
 
     def step(
@@ -173,7 +175,8 @@ class Evaluation:
         Parameters
         ----------
         block
-            The next rows of the stream, with the numbers of their labels.
+            The next rows of the stream, with the numbers of their labels. Rows without
+            a label, −1, are predicted and not learnt.
         events
             The order in which they are predicted, and others learnt; by default each
             is learnt once it has been predicted.
@@ -185,22 +188,35 @@ class Evaluation:
         list
             The predictions of each participant.
         """
+        truth = block.numbers
+        assert truth is not None  # noqa: S101 - labels are numbered
+        labelled = truth >= 0
+        if events is None and not labelled.all():
+            rows = np.arange(block.start, block.stop)
+            events, kept = Events(rows, np.ones_like(labelled), labelled), [block]
         if events is None:
             found = [each.predict_then_learn(block) for each in self.participants]
         else:
             found = [each.process(kept, events) for each in self.participants]
-        truth = block.numbers
-        assert truth is not None  # noqa: S101 - labels are numbered
+        self.unlabelled += int((~labelled).sum())
+        if labelled.all():
+            self._score(truth, found)
+        elif labelled.any():
+            self._score(truth[labelled], [_part(each, labelled) for each in found])
+        for participant, predictions in zip(self.participants, found, strict=True):
+            if participant.predictions is not None:
+                participant.predictions += self.labels.labels_of(predictions.numbers)
+        return found
+
+    def _score(self, truth: IntArray, found: Sequence[Predictions]) -> None:
+        """Count the predictions of all participants for rows with these labels."""
         repeats = self._repeats(truth)
         M, n = len(self.labels), truth.shape[0]
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
             rows = ScoredRows(truth, predictions.numbers, repeats, loss)
             participant.confusion.add(rows, M)
-            if participant.predictions is not None:
-                participant.predictions += self.labels.labels_of(predictions.numbers)
         self.class_history.add(truth, M)
-        return found
 
     def _repeats(self, truth: IntArray) -> BoolArray:
         """Return whether each row has the label of the row before."""
@@ -285,6 +301,14 @@ class Evaluation:
         totals = self.class_history.places()[1][-1]
         frequent = np.argsort(-totals, kind="stable")
         return [int(number) for number in frequent if totals[number] > 0]
+
+
+def _part(predictions: Predictions, rows: BoolArray) -> Predictions:
+    """Return the predictions of some rows."""
+    probability = predictions.probability
+    return Predictions(
+        predictions.numbers[rows], None if probability is None else probability[rows]
+    )
 
 
 def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:

@@ -273,6 +273,14 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    """columns taken as numbers"""
+    categories: Mapping[str, int] = field(default_factory=dict)
+    """columns taken as categories, and how many values each has"""
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """columns left out, and why"""
+    notes: tuple[str, ...] = ()
+    """what a user should know of how the rows were read"""
 
 
 def _pyplot() -> Any:

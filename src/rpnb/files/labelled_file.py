@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -12,13 +13,14 @@ from rpnb.core.kernels.arrays import IntArray
 from rpnb.files.encoding.chunking import rechunk, shuffled
 from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
 from rpnb.files.formats.arff import Arff
-from rpnb.files.formats.arrow import Kind
 from rpnb.files.formats.delimited import Delimited
+from rpnb.files.formats.feather import Feather
 from rpnb.files.formats.json_lines import JsonLines
-from rpnb.files.formats.lines import STANDARD_INPUT, closed_on_error
+from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.parquet import Parquet
+from rpnb.files.formats.sources import COMPRESSED, STANDARD_INPUT
 from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
-from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.files.records import ColumnPlan, FileError, LabelledChunk, ReadOptions
 from rpnb.labels import LabelIndex
 
 
@@ -26,8 +28,10 @@ class TableReader(Protocol):
     """Reads a file of one format in batches of columns."""
 
     name: str
-    kinds: dict[str, Kind]
-    """the feature columns"""
+    plan: ColumnPlan
+    """what becomes of the columns"""
+    notes: list[str]
+    """what a user should know of how the file is read"""
     categories: dict[str, list[str]]
     """the values of columns for which the format declares them"""
     again: bool
@@ -46,10 +50,11 @@ class TableReader(Protocol):
 
 
 # A new format is a module in `formats` and an entry in both tables.
-#: Format -> endings of file names, without that of gzip.
+#: Format -> endings of file names, without those of compression.
 FORMATS: Mapping[str, tuple[str, ...]] = {
-    "csv": (".csv", ".tsv"),
+    "csv": (".csv", ".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
+    "feather": (".feather", ".arrow", ".ipc"),
     "jsonl": (".jsonl", ".ndjson"),
     "arff": (".arff",),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
@@ -58,6 +63,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
     "csv": Delimited,
     "parquet": Parquet,
+    "feather": Feather,
     "jsonl": JsonLines,
     "arff": Arff,
     "svmlight": SvmLight,
@@ -70,14 +76,16 @@ def format_of(path: str, named: str | None = None) -> str:
         return named
     if path == STANDARD_INPUT:
         raise FileError("standard input: which format? name it with --format")
-    name = Path(path).name.lower().removesuffix(".gz")
+    name = Path(path).name.lower()
+    ending = next((each for each in COMPRESSED if name.endswith(each)), "")
+    name = name.removesuffix(ending)
     for kind, endings in FORMATS.items():
         if name.endswith(endings):
             return kind
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
     raise FileError(
         f"{path}: the format is not known by the name of the file ({known}, perhaps "
-        f"with .gz); --format names one of {', '.join(FORMATS)}"
+        f"with {', '.join(COMPRESSED)}); --format names one of {', '.join(FORMATS)}"
     )
 
 
@@ -108,6 +116,8 @@ class LabelledFile:
             raise FileError(f"{path}: there is no such file")
         if path != STANDARD_INPUT and Path(path).is_dir():
             raise FileError(f"{path}: a folder, not a file")
+        if state is not None and "columns" in state:
+            options = replace(options, columns=state["columns"])
         self._reader = _READERS[self.format](path, options)
         self.encoder: ColumnEncoder | SparseEncoder
         with closed_on_error(self._reader):
@@ -121,17 +131,32 @@ class LabelledFile:
         """Return the encoder for the reader's batches."""
         reader = self._reader
         if isinstance(reader, SvmLight):
-            return SparseEncoder(reader.name, int(reader.p or 0), options)
+            return SparseEncoder(
+                reader.name, int(reader.p or 0), options, zero_based=reader.zero_based
+            )
+        options = reader.plan.options
         categories: Mapping[str, list[str]] = {}
         if options.categorical == "one-hot" and state is None:
             again = partial(_READERS[self.format], path, options)
             categories = _all_categories(reader, again, options)
-        return ColumnEncoder(reader.name, reader.kinds, options, categories)
+        return ColumnEncoder(reader.name, reader.plan.kinds, options, categories)
 
     @property
     def name(self) -> str:
         """The name of the file, for messages."""
         return self._reader.name
+
+    @property
+    def plan(self) -> ColumnPlan | None:
+        """What becomes of the columns; None for sparse files, which name none."""
+        reader = self._reader
+        return None if isinstance(reader, SvmLight) else reader.plan
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know of how the file is read."""
+        plan = self.plan
+        return [*self._reader.notes, *(() if plan is None else plan.notes)]
 
     @property
     def declared(self) -> list[Any] | None:
@@ -188,7 +213,7 @@ def _all_categories(
     reader: TableReader, again: Callable[[], Any], options: ReadOptions
 ) -> dict[str, list[str]]:
     """Return all values of each category: from the header, or by reading `again`."""
-    columns = [name for name, kind in reader.kinds.items() if kind == "category"]
+    columns = [name for name, kind in reader.plan.kinds.items() if kind == "category"]
     if all(name in reader.categories for name in columns):
         return dict(reader.categories)
     if not reader.again:

@@ -1,14 +1,16 @@
 """What readers return and raise, and their options."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import IntArray
 
 Label: TypeAlias = Hashable
+#: What a column of features holds.
+Kind: TypeAlias = Literal["number", "category"]
 
 
 class FileError(ValueError):
@@ -26,7 +28,8 @@ class LabelledChunk:
     y : (n,)
         Labels: integers, booleans or text.
     codes : (n,)
-        The labels' numbers in the order in which they were first seen.
+        The labels' numbers in the order in which they were first seen; −1 where the
+        label is missing, and `y` is then any label.
     rows : (n,)
         The rows' numbers in the file; the first is 1.
     position
@@ -47,7 +50,12 @@ class ReadOptions:
     Attributes
     ----------
     target
-        The column with the labels; None for formats that have no names.
+        The column with the labels, by name or, if there is no such name, by number: 1
+        for the first, −1 for the last. None for formats that have no names.
+    labelled
+        Whether there are labels; if not, no target is read.
+    unlabelled
+        Rows whose label is missing: "refuse", or "predict" to give them the code −1.
     drop
         Columns to leave out.
     as_category
@@ -60,7 +68,14 @@ class ReadOptions:
         Whether a delimited file begins with the names of its columns. Without, the
         names are "1", "2", ….
     delimiter
-        Of a delimited file; None for what its name suggests.
+        Of a delimited file; None to recognise it.
+    encoding
+        Of text; None to recognise it.
+    decimal, thousands
+        Signs in numbers that are written as text; no thousands by default.
+    columns
+        The columns of features and their kinds, if they are known from an earlier
+        file; None to find out.
     features
         How many features a sparse file has; None to read the file for it.
     zero_based
@@ -71,13 +86,47 @@ class ReadOptions:
     """
 
     target: str | None
+    labelled: bool = True
+    unlabelled: str = "refuse"
     drop: tuple[str, ...] = ()
     as_category: tuple[str, ...] = ()
     categorical: str = "codes"
     missing: str = "refuse"
     header: bool = True
     delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    thousands: str | None = None
+    columns: Mapping[str, Kind] | None = None
     features: int | None = None
     zero_based: bool | None = None
     max_classes: int = 1000
     max_categories: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnPlan:
+    """What becomes of the columns of a file.
+
+    Attributes
+    ----------
+    options
+        Those of the reader, with the names of columns as they are in the file.
+    kinds
+        The columns of features, in order.
+    dropped
+        Columns that are left out, and why.
+    notes
+        What a user should know of it.
+    """
+
+    options: ReadOptions
+    kinds: dict[str, Kind]
+    dropped: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns to read: features, then the target if there is one."""
+        target = self.options.target if self.options.labelled else None
+        return [*self.kinds, *([] if target is None else [target])]

@@ -1,6 +1,7 @@
 """Bad files: one line that names file, row and column, exit code 2, nothing written."""
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,3 +132,67 @@ def test_files_that_were_there_stay_as_they_were_where_a_run_fails(
     assert main(words) == 0
     assert all(b"as it was" not in output.read_bytes() for output in outputs)
     assert sorted(tmp_path.iterdir()) == sorted([path, *outputs])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("option", ["--predictions", "--save", "--report"])
+def test_a_full_disk_is_one_line(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(HEAD + ROWS)
+    words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
+    assert main([*words, option, "/dev/full"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "rpnb run: /dev/full cannot be written: No space left on device\n"
+
+
+def test_the_file_that_is_read_is_never_written_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(HEAD + ROWS)
+    link, hard = tmp_path / "link.csv", tmp_path / "hard.csv"
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
+    for name in (path, link, hard):
+        for option in ("--predictions", "--save", "--report"):
+            assert main([*words, option, str(name)]) == 2
+            assert "is the file that is read" in capsys.readouterr().err
+    assert path.read_bytes() == HEAD + ROWS
+    out = tmp_path / "out"
+    again = tmp_path / "again"
+    again.symlink_to(out)
+    assert main([*words, "--predictions", str(out), "--save", str(again)]) == 2
+    assert "named twice" in capsys.readouterr().err
+
+
+def test_links_pipes_and_devices_are_written_through(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import threading
+
+    from rpnb.baselines import OGD
+
+    path = tmp_path / "rows.csv"
+    path.write_bytes(HEAD + ROWS[:2000].rpartition(b"\n")[0] + b"\n")
+    words = ["run", str(path), "--target", "kind", "--model", "OGD", "--quiet"]
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert main([*words, "--predictions", str(link), "--report", "/dev/null"]) == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith("row,truth,prediction")
+    assert Path("/dev/null").is_char_device()
+    pipe, received = tmp_path / "pipe", tmp_path / "model.rpnb"
+    os.mkfifo(pipe)
+    reader = threading.Thread(
+        target=lambda: received.write_bytes(pipe.read_bytes()), daemon=True
+    )
+    reader.start()
+    assert main([*words, "--save", str(pipe)]) == 0
+    reader.join(20)
+    assert pipe.is_fifo()
+    assert OGD.load(received).n_seen_ > 0

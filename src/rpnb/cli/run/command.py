@@ -5,12 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from rpnb.cli.learners import add_options
-from rpnb.cli.options import natural, positive
+from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
 from rpnb.files import FORMATS
 
 _ABOUT = """\
 Read a file once, row by row: predict each label with what was known before the row,
 then learn the row. The error of these predictions is that of a model in use.
+"""
+_EXAMPLES = """\
+examples:
+  rpnb run rows.csv --target label
+  rpnb run sales.csv --target -1 --delimiter tab --decimal , --drop note
+  rpnb run rows.parquet --target label --compare RPNB AROW --report rows.html
+  rpnb run monday.csv --target label --save model.rpnb
+  rpnb run tuesday.csv --target label --load model.rpnb
 """
 
 
@@ -19,12 +27,15 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = commands.add_parser(
         "run",
         help="learn from a file, predicting each row before learning it",
+        usage="rpnb run FILE --target COLUMN [options]",
         description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the learner: RPNB, or one of rpnb.baselines (default: RPNB)",
+        help="the learner; `rpnb learners` lists them (default: RPNB)",
     )
     parser.add_argument(
         "--compare",
@@ -43,10 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help=f"a file ({', '.join(FORMATS)}; text may be compressed by gzip); - for "
-        "the standard input; or one of the datasets that `rpnb datasets` lists",
+        help=f"a file ({', '.join(FORMATS)}; text may be compressed: gz, bz2, xz, "
+        "zst); - for the standard input; or one of the datasets that `rpnb datasets` "
+        "lists",
     )
-    _add_reading(parser.add_argument_group("reading"))
+    reading = parser.add_argument_group("reading")
+    _add_columns(reading)
+    add_file_options(reading)
+    _add_order(parser.add_argument_group("order and limits"))
     _add_results(parser.add_argument_group("results"))
     parser.add_argument(
         "--param",
@@ -73,20 +88,19 @@ def _add_engine(group: "argparse._ArgumentGroup") -> None:
     )
 
 
-def _add_reading(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--target", metavar="COLUMN", help="the column of the labels")
+def _add_columns(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
-        "--format",
-        choices=tuple(FORMATS),
-        help="default: by the name of the file",
+        "--target",
+        metavar="COLUMN",
+        help="the column of the labels, by name or by number (1 the first, -1 the "
+        "last)",
     )
     group.add_argument(
-        "--no-header",
-        action="store_true",
-        help="the first line of a CSV file is a row; columns are named 1, 2, …",
-    )
-    group.add_argument(
-        "--delimiter", metavar="C", help="of CSV (default: a comma; a tab for .tsv)"
+        "--unlabelled",
+        choices=("refuse", "predict"),
+        default="refuse",
+        help="refuse rows without a label, or predict them and do not learn them "
+        "(default: refuse)",
     )
     group.add_argument(
         "--drop",
@@ -102,7 +116,7 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         action="extend",
         default=[],
         metavar="COLUMN",
-        help="columns whose numbers are categories",
+        help="columns whose numbers, or many texts, are categories",
     )
     group.add_argument(
         "--categorical",
@@ -119,6 +133,9 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         help="refuse missing values, or put in the mean of the column in the rows "
         "before; missing categories are one more category (default: refuse)",
     )
+
+
+def _add_order(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--shuffle",
         type=natural,
@@ -130,18 +147,6 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         nargs="+",
         metavar="LABEL",
         help="labels that are known from the first row on (default: as they appear)",
-    )
-    group.add_argument(
-        "--features",
-        type=positive,
-        metavar="N",
-        help="number of features of a sparse file (default: found by reading it twice)",
-    )
-    group.add_argument(
-        "--zero-based",
-        action="store_true",
-        default=None,
-        help="the first feature of a sparse file is 0, not 1",
     )
     group.add_argument(
         "--max-classes",
@@ -163,6 +168,59 @@ def _add_reading(group: "argparse._ArgumentGroup") -> None:
         default=32768,
         metavar="N",
         help="rows read at a time; no result depends on it (default: 32768)",
+    )
+
+
+def add_file_options(group: "argparse._ArgumentGroup") -> None:
+    """Declare how the bytes of a file are read."""
+    group.add_argument(
+        "--format",
+        choices=tuple(FORMATS),
+        help="default: by the name of the file",
+    )
+    group.add_argument(
+        "--no-header",
+        action="store_true",
+        help="the first line of a CSV file is a row; columns are named 1, 2, …",
+    )
+    group.add_argument(
+        "--delimiter",
+        type=delimiter,
+        metavar="C",
+        help="of CSV: a sign, or tab, comma, semicolon, pipe, space (default: "
+        "recognised)",
+    )
+    group.add_argument(
+        "--encoding",
+        type=encoding,
+        metavar="NAME",
+        help="of text, such as utf-8, utf-16 or cp1252 (default: recognised)",
+    )
+    group.add_argument(
+        "--decimal",
+        type=number_sign,
+        default=".",
+        metavar="C",
+        help="the decimal sign of numbers: . or , (default: .)",
+    )
+    group.add_argument(
+        "--thousands",
+        type=number_sign,
+        metavar="C",
+        help="the sign between thousands: a comma, a dot, ', _ or space (default: "
+        "none)",
+    )
+    group.add_argument(
+        "--features",
+        type=positive,
+        metavar="N",
+        help="number of features of a sparse file (default: found by reading it twice)",
+    )
+    group.add_argument(
+        "--zero-based",
+        action="store_true",
+        default=None,
+        help="the first feature of a sparse file is 0, not 1",
     )
 
 

@@ -12,6 +12,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser = commands.add_parser(
         "compare",
         help="compare learners on a file or dataset, in one pass",
+        usage="rpnb compare FILE --target COLUMN [options]",
         description="Compare learners on a file, or on one of the paper's datasets, in "
         "one pass: each predicts every row before it learns it. The table has "
         "majority class and same as last besides.",

@@ -1,7 +1,11 @@
 """Files that a command writes: all of them whole, or none."""
 
 import csv
-from collections.abc import Sequence
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -9,14 +13,34 @@ from rpnb.atomic import AtomicFile
 from rpnb.cli import CommandError
 
 
+@contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Turn an error of the system into one that names the file."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise CommandError(f"{path} cannot be written: {reason}") from error
+
+
 class Outputs:
     """Files under temporary names, which get their names when all are written.
 
-    Leaving the context before `commit` removes them.
+    Leaving the context before `commit` removes them. Pipes and devices are written to
+    directly.
+
+    Parameters
+    ----------
+    inputs
+        Files that are read meanwhile, and must not be written to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: Sequence[str | Path] = ()) -> None:
+        self._inputs = list(inputs)
         self._files: dict[Path, AtomicFile] = {}
+        self._copies: dict[Path, Path] = {}
         self._open: list[IO[str]] = []
 
     def __enter__(self) -> Self:
@@ -24,14 +48,35 @@ class Outputs:
 
     def __exit__(self, *_: object) -> None:
         for file in self._open:
-            file.close()
+            with suppress(OSError):  # as on a full disk, where something was raised
+                file.close()
         for pending in self._files.values():
             pending.discard()
+        for temporary in self._copies.values():
+            temporary.unlink(missing_ok=True)
 
     def reserve(self, path: Path) -> Path:
-        """Return the temporary name of a file that shall have the name `path`."""
-        if path in self._files:
-            raise CommandError(f"{path} is named twice as a file to write to")
+        """Return the name of a file to write that shall have the name `path`.
+
+        What is written there goes to a pipe or a device once it is complete.
+        """
+        temporary = self._reserve(path)
+        if temporary == path:
+            descriptor, name = tempfile.mkstemp(prefix="rpnb-")
+            os.close(descriptor)
+            temporary = self._copies[path] = Path(name)
+        return temporary
+
+    def _reserve(self, path: Path) -> Path:
+        for other in self._files:
+            if path == other or os.path.realpath(path) == os.path.realpath(other):
+                raise CommandError(f"{path} is named twice as a file to write to")
+        for source in self._inputs:
+            with suppress(OSError):
+                if os.path.samefile(path, source):
+                    raise CommandError(
+                        f"{path} is the file that is read: name another to write to"
+                    )
         try:
             self._files[path] = AtomicFile(path)
         except IsADirectoryError as error:
@@ -42,19 +87,23 @@ class Outputs:
 
     def open(self, path: Path) -> IO[str]:
         """Return a file of text to write to."""
-        file = self.reserve(path).open("w", encoding="utf-8", newline="")
+        temporary = self._reserve(path)
+        with writing(path):
+            file = temporary.open("w", encoding="utf-8", newline="")
         self._open.append(file)
         return file
 
     def commit(self) -> None:
         """Give all files their names."""
         for file in self._open:
-            file.close()
-        try:
-            for pending in self._files.values():
+            with writing(file.name):
+                file.close()
+        for path, pending in self._files.items():
+            with writing(path):
+                if path in self._copies:
+                    with self._copies[path].open("rb") as source, path.open("wb") as to:
+                        shutil.copyfileobj(source, to)
                 pending.commit()
-        except OSError as error:
-            raise CommandError(f"cannot be written: {error}") from error
 
 
 class PredictionsFile:
@@ -85,15 +134,15 @@ class PredictionsFile:
     def write(
         self,
         rows: Any,
-        truth: Any,
+        truth: Sequence[Any],
         predictions: Sequence[Sequence[Any]],
         probabilities: Sequence[Any],
     ) -> None:
         """Write rows with the predicted labels and probabilities of each learner.
 
-        A missing prediction is empty.
+        A missing label or prediction is empty.
         """
-        columns = [rows.tolist(), truth.tolist()]
+        columns = [rows.tolist(), truth]
         for labels, probability in zip(predictions, probabilities, strict=True):
             columns.append(labels)
             if probability is not None:

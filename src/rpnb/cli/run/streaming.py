@@ -6,10 +6,12 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
+
+import numpy as np
 
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.learners import (
@@ -18,7 +20,7 @@ from rpnb.cli.learners import (
     make_learners,
 )
 from rpnb.cli.progress import Display
-from rpnb.cli.run.outputs import Outputs, PredictionsFile
+from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
 from rpnb.estimators.registry import ALIASES, RPNB
@@ -34,6 +36,7 @@ from rpnb.files import (
     ReadAhead,
     ReadOptions,
 )
+from rpnb.labels import NO_LABEL
 
 #: The entry of a model file that says how labels and categories were read.
 _ENCODER = "encoder"
@@ -44,10 +47,11 @@ def stream(arguments: argparse.Namespace) -> int:
     state, models = _learners(arguments)
     if arguments.save and len(models) > 1:
         raise CommandError("--save writes one model, but there are several learners")
-    with Interrupt() as interrupt, Outputs() as outputs:
+    with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
             source = _open(arguments, state)
             run = _Run(arguments, models, source, outputs)
+            run.announce()
             run.evaluate(interrupt)
         except FileError as error:
             raise CommandError(str(error)) from error
@@ -73,10 +77,10 @@ def _learners(
             "--load resumes the learner of the file with its parameters; it takes no "
             "--model, --compare or parameters besides"
         )
-    return _load(arguments.load)
+    return load_model(arguments.load)
 
 
-def _load(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Return the encoder's state and the learner, by name, of a saved model."""
     from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
 
@@ -101,20 +105,36 @@ def _open(
     path = arguments.file
     if path != "-" and not Path(path).exists() and arguments.target is None:
         return _dataset(arguments, path)
+    if arguments.thousands == arguments.decimal:
+        raise CommandError(
+            "--thousands and --decimal must be different signs, as in --thousands . "
+            "--decimal ,"
+        )
     options = ReadOptions(
         target=arguments.target,
+        unlabelled=arguments.unlabelled,
         drop=tuple(arguments.drop),
         as_category=tuple(arguments.as_category),
         categorical=arguments.categorical,
         missing=arguments.missing,
-        header=not arguments.no_header,
-        delimiter=arguments.delimiter,
-        features=arguments.features,
-        zero_based=arguments.zero_based,
         max_classes=arguments.max_classes,
         max_categories=arguments.max_categories,
+        **file_options(arguments),
     )
     return LabelledFile(path, options, arguments.format, state)
+
+
+def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a reader that `add_file_options` declares."""
+    return {
+        "header": not arguments.no_header,
+        "delimiter": arguments.delimiter,
+        "encoding": arguments.encoding,
+        "decimal": arguments.decimal,
+        "thousands": arguments.thousands,
+        "features": arguments.features,
+        "zero_based": arguments.zero_based,
+    }
 
 
 def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
@@ -134,21 +154,31 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
 
 
 class Interrupt:
-    """Context in which the first Ctrl-C is only recorded; a second one interrupts.
+    """Context in which, from `record` on, the first Ctrl-C is only recorded.
+
+    Before, and from the second on, it does what it did outside.
 
     >>> with Interrupt() as interrupt:
+    ...     interrupt.record()
     ...     interrupt.came()
     False
     """
 
     def __init__(self) -> None:
         self._came = False
-        self._before: object = None
-        self._main = threading.current_thread() is threading.main_thread()
+        self._before: Any = None
+        self._recording = False
 
     def came(self) -> bool:
         """Return whether Ctrl-C was pressed."""
         return self._came
+
+    def record(self) -> None:
+        """Record the next Ctrl-C from now on."""
+        if threading.current_thread() is threading.main_thread():
+            # Elsewhere signals do not come.
+            self._before = signal.signal(signal.SIGINT, self._note)
+            self._recording = True
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         """Record the first Ctrl-C; let the next one interrupt."""
@@ -156,13 +186,11 @@ class Interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def __enter__(self) -> Self:
-        if self._main:  # elsewhere signals do not come
-            self._before = signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._main:
-            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
+        if self._recording:
+            signal.signal(signal.SIGINT, self._before)
 
 
 @dataclass(slots=True)
@@ -196,6 +224,12 @@ class _Run:
         )
         self._display = Display(sys.stderr, line)
 
+    def announce(self) -> None:
+        """Say at the beginning what a user should know of how the file is read."""
+        if not self._arguments.quiet and isinstance(self._source, LabelledFile):
+            for note in self._source.notes:
+                sys.stderr.write(f"{self._source.name}: {note}\n")
+
     def evaluate(self, interrupt: Interrupt) -> None:
         """Predict, then learn, all rows, or until Ctrl-C."""
         batch = max(
@@ -209,16 +243,20 @@ class _Run:
         try:
             for read in ahead.items(interrupt.came):
                 if self.evaluation is None:
+                    self._warm_up(read.chunk)
+                    interrupt.record()  # from here on there is something to lose
                     self.evaluation = self._begin(read.chunk)
                     blocks = ChunkBlocks(self.evaluation.labels)
                 self._step(self.evaluation, blocks, read.chunk)
-                if not self._arguments.quiet:
+                if not self._arguments.quiet and self.evaluation.rows:
                     self._display(self._progress(self.evaluation, read.share))
         finally:
             ahead.close()
             self._source.close()
             self._display.close()
         self._seconds = time.monotonic() - self._start
+        if self.evaluation is not None and self.evaluation.rows == 0:
+            raise FileError(f"{self._source.name}: no row has a label")
 
     def _step(
         self, evaluation: Evaluation, blocks: ChunkBlocks, chunk: LabelledChunk
@@ -235,17 +273,14 @@ class _Run:
             kept = predictions[: len(self._models)]
             labels = [evaluation.labels.labels_of(each.numbers) for each in kept]
             probabilities = [each.probability for each in kept]
-            self._predictions.write(chunk.rows, chunk.y, labels, probabilities)
+            truth = chunk.y.tolist()
+            for i in np.flatnonzero(chunk.codes == NO_LABEL).tolist():
+                truth[i] = ""
+            with writing(self._arguments.predictions):
+                self._predictions.write(chunk.rows, truth, labels, probabilities)
 
     def _begin(self, first: LabelledChunk) -> Evaluation:
-        """Check the first chunk, prepare learners and outputs, start to evaluate."""
-        if not isinstance(first.X, _dense()):
-            for name, model in self._models.items():
-                if not model.__sklearn_tags__().input_tags.sparse:
-                    raise CommandError(
-                        f"{self._source.name}: {name} does not take sparse rows; "
-                        "among those that do are PA, OGD and Perceptron"
-                    )
+        """Prepare outputs, start to evaluate."""
         if self._arguments.predictions:
             probabilities = [
                 self._probabilities and hasattr(model, "predict_proba")
@@ -253,34 +288,50 @@ class _Run:
             ]
             file = self._outputs.open(self._arguments.predictions)
             self._predictions = PredictionsFile(file, list(self._models), probabilities)
-        classes = self._source.declared
-        if self._arguments.classes:
-            classes = _as_labels(self._arguments.classes, first.y.dtype.kind)
-        if self._arguments.load:
-            classes = None
-        self._warm_up(first, classes)
         return native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
-            classes=classes,
+            classes=self._classes(first),
             window=self._arguments.window,
             probabilities=self._probabilities,
         )
 
-    def _warm_up(self, first: LabelledChunk, classes: Any) -> None:
+    def _classes(self, first: LabelledChunk) -> Any:
+        """Return the classes that are known from the first row on, None for none."""
+        if self._arguments.load:
+            return None
+        if self._arguments.classes:
+            return _as_labels(self._arguments.classes, first.y.dtype.kind)
+        return self._source.declared
+
+    def _warm_up(self, first: LabelledChunk) -> None:
         """Compile the learners' code, or load it, before their time is measured."""
         from sklearn.base import clone
 
+        if not isinstance(first.X, np.ndarray):
+            for name, model in self._models.items():
+                if not model.__sklearn_tags__().input_tags.sparse:
+                    raise CommandError(
+                        f"{self._source.name}: {name} does not take sparse rows; "
+                        "among those that do are PA, OGD and Perceptron"
+                    )
+        classes = self._classes(first)
+        labelled = np.flatnonzero(first.codes != NO_LABEL)[:64]
+        X, y = first.X[labelled], first.y[labelled]
         if not self._arguments.quiet and sys.stderr.isatty():
             sys.stderr.write("preparing learners …\r")
         for name, model in self._models.items():
             try:
                 trial = clone(model)
                 for part in (slice(0, 32), slice(32, 64)):
-                    if first.y[part].shape[0]:
-                        trial.predict_then_learn(first.X[part], first.y[part], classes)
-                if self._probabilities and hasattr(trial, "predict_proba"):
-                    trial.predict_proba(first.X[:1])
+                    if y[part].shape[0]:
+                        trial.predict_then_learn(X[part], y[part], classes)
+                if (
+                    self._probabilities
+                    and y.shape[0]
+                    and hasattr(trial, "predict_proba")
+                ):
+                    trial.predict_proba(X[:1])
             except (TypeError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from error
 
@@ -295,7 +346,7 @@ class _Run:
                 for each in evaluation.participants[: len(self._models)]
             },
             window=min(self._arguments.window, evaluation.rows),
-            updates=int(first.model.n_updates_),
+            updates=first.driver.updates(),
         )
 
     def write(self, interrupted: bool) -> None:
@@ -305,10 +356,11 @@ class _Run:
 
             (model,) = self._models.values()
             path = self._outputs.reserve(self._arguments.save)
-            model.save(path)
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
-            attach_json(path, _ENCODER, encoder.to_json(self._position))
+            with writing(self._arguments.save):
+                model.save(path)
+                attach_json(path, _ENCODER, encoder.to_json(self._position))
         if self._arguments.report:
             from rpnb.report.stream import stream_page
 
@@ -316,7 +368,8 @@ class _Run:
             page = stream_page(
                 self.evaluation, self._facts(interrupted), self._arguments.command_line
             )
-            self._outputs.open(self._arguments.report).write(page)
+            with writing(self._arguments.report):
+                self._outputs.open(self._arguments.report).write(page)
 
     def _facts(self, interrupted: bool) -> RunFacts:
         """Return what is reported besides the counts."""
@@ -331,22 +384,34 @@ class _Run:
             loaded=None if arguments.load is None else str(arguments.load),
             window=arguments.window,
             written=tuple(str(path) for path in written if path is not None),
+            **self._columns(),
         )
+
+    def _columns(self) -> dict[str, Any]:
+        """Return what became of the columns, for the facts."""
+        source = self._source
+        if isinstance(source, LabelledArrays):
+            return {}
+        found: dict[str, Any] = {"notes": tuple(source.notes)}
+        if source.plan is not None:
+            kinds = source.plan.kinds
+            found["numbers"] = tuple(n for n, k in kinds.items() if k == "number")
+            found["categories"] = source.encoder.category_counts(self._position)
+            found["dropped"] = source.plan.dropped
+        return found
 
     def print(self, interrupted: bool) -> None:
         """Print the results."""
         assert self.evaluation is not None  # noqa: S101 - there were rows
         facts = self._facts(interrupted)
-        show = as_json if self._arguments.json else as_table
-        sys.stdout.write(show(self.evaluation, facts))
+        if self._arguments.json:
+            sys.stdout.write(as_json(self.evaluation, facts))
+        else:
+            if not self._arguments.quiet:
+                facts = replace(facts, notes=())  # they were announced
+            sys.stdout.write(as_table(self.evaluation, facts))
         if interrupted:
             sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
-
-
-def _dense() -> type:
-    from numpy import ndarray
-
-    return ndarray
 
 
 def _as_labels(texts: list[str], kind: str) -> list[Any]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.cli.progress import duration
+from rpnb.cli.run.advice import advice, column_lines
 from rpnb.cli.run.stream_progress import memory
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
@@ -53,6 +54,8 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         for participant in evaluation.participants
         if hasattr(participant.model, "density")
     ]
+    notes += [f"Note: {note}." for note in facts.notes]
+    notes += advice(evaluation, facts)
     if facts.loaded is not None:
         notes.append(
             f"Resumed {facts.loaded}; errors are of this file's rows, updates of all, "
@@ -61,9 +64,17 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
     notes += [f"written: {path}" for path in facts.written]
-    table = TextTable(
+    if evaluation.unlabelled:
+        notes.append(
+            f"{evaluation.unlabelled:,} rows without a label were predicted, and are "
+            "neither learnt nor among the figures."
+        )
+    title = (
         f"{facts.source}: {evaluation.rows:,} rows, {facts.p} features, "
-        f"{classes} classes, {order}",
+        f"{classes} classes, {order}"
+    )
+    table = TextTable(
+        "\n".join([title, *column_lines(facts)]),
         ("learner", "error", f"last {facts.window:,}", "macro F1", "updates", "rows/s"),
         tuple(lines),
         tuple(notes),
@@ -81,7 +92,14 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "rpnb_version": __version__,
                 "source": facts.source,
                 "rows": evaluation.rows,
+                "unlabelled": evaluation.unlabelled,
                 "features": facts.p,
+                "columns": {
+                    "numbers": list(facts.numbers),
+                    "categories": dict(facts.categories),
+                    "dropped": dict(facts.dropped),
+                },
+                "notes": [*facts.notes, *advice(evaluation, facts)],
                 "classes": [evaluation.labels.labels[i] for i in order],
                 "order": facts.order,
                 "window": facts.window,

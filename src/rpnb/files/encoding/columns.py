@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
-from rpnb.files.formats.arrow import Kind, as_array, is_text
-from rpnb.files.records import FileError, LabelledChunk, ReadOptions
-from rpnb.labels import LabelIndex
+from rpnb.files.encoding.text_columns import refused_number
+from rpnb.files.formats.arrow import as_array, is_text
+from rpnb.files.records import FileError, Kind, LabelledChunk, ReadOptions
+from rpnb.labels import NO_LABEL, LabelIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +66,10 @@ class ColumnEncoder:
         self._double = pa.float64()
         self._buffers = Buffers()
         self.name, self._kinds, self._options = name, dict(kinds), options
-        self.targets = Targets(name, str(options.target), options.max_classes)
+        self._notation = Notation(options.decimal, options.thousands)
+        self.targets = Targets(
+            name, str(options.target), options.max_classes, options.unlabelled
+        )
         self._one_hot = options.categorical == "one-hot"
         known = categories or {}
         self._indexes = {
@@ -87,13 +92,17 @@ class ColumnEncoder:
 
     def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> LabelledChunk:
         """Return the rows of a batch, which have these numbers in the file."""
-        y, codes = self.targets.encode(batch.column(self._options.target), rows)
+        if self._options.labelled:
+            labels = batch.column(self._options.target)
+            y, codes = self.targets.encode(labels, rows)
+        else:
+            y, codes = np.zeros(len(rows), np.int64), np.full(len(rows), NO_LABEL)
         X = self._buffers.empty(batch.num_rows, len(self.feature_names()))
         place = 0
         for j, (column, kind) in enumerate(self._kinds.items()):
             values = batch.column(column)
             if kind == "number":
-                X[:, place] = self._numbers(j, values)
+                X[:, place] = self._numbers(j, column, values, rows)
                 place += 1
                 continue
             index = self._indexes[column]
@@ -110,18 +119,30 @@ class ColumnEncoder:
             self._refuse(X, rows)
         return LabelledChunk(X, y, codes, rows, self._position())
 
-    def _numbers(self, j: int, values: "pa.Array") -> FloatArray:
+    def _numbers(
+        self, j: int, column: str, values: "pa.Array", rows: IntArray
+    ) -> FloatArray:
         """Return a column of numbers as floats, missing ones as NaN or imputed."""
         if values.type != self._double:
-            values = self._doubles(values)
+            values = self._doubles(column, values, rows)
         if values.null_count:
             values = values.fill_null(np.nan)
         numbers: FloatArray = as_array(values)
         return self._impute(j, numbers) if self._options.missing == "mean" else numbers
 
-    def _doubles(self, values: "pa.Array") -> "pa.Array":
+    def _doubles(self, column: str, values: "pa.Array", rows: IntArray) -> "pa.Array":
         import pyarrow as pa
 
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if is_text(values.type):
+            values = values.cast(pa.string())
+            fits = self._notation.fits(values).fill_null(True)
+            if fits.true_count != len(fits):
+                at = int(np.argmin(as_array(fits)))
+                cell = values[at].as_py()
+                raise FileError(refused_number(self.name, int(rows[at]), column, cell))
+            return self._notation.parse(values)
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
         return values.cast(self._double, safe=False)
@@ -129,6 +150,9 @@ class ColumnEncoder:
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Put the mean of the values so far in place of each that is missing."""
         there = ~np.isnan(numbers)
+        if not self._options.labelled:  # nothing is learnt from these rows
+            mean = self._sums[j] / max(self._counts[j], 1)
+            return np.where(there, numbers, mean)
         # `accumulate` adds one by one, so the sums do not depend on the chunking.
         terms = np.concatenate(([self._sums[j]], np.where(there, numbers, 0.0)))
         sums = np.add.accumulate(terms)
@@ -231,6 +255,10 @@ class ColumnEncoder:
         counts, sums = self._counts.copy(), self._sums.copy()
         return EncoderPosition(len(self.targets.labels), sizes, counts, sums)
 
+    def category_counts(self, position: EncoderPosition) -> dict[str, int]:
+        """Return how many values each category had at the end of a chunk."""
+        return dict(zip(self._indexes, position.categories, strict=True))
+
     def to_json(self, position: EncoderPosition) -> dict[str, Any]:
         """Return what was known at the end of the chunk with this position."""
         pairs = zip(self._indexes.items(), position.categories, strict=True)
@@ -253,6 +281,8 @@ class ColumnEncoder:
             ("categorical", self._options.categorical),
             ("missing", self._options.missing),
         ):
+            if name == "target" and not self._options.labelled:
+                continue
             if state[name] != ours or (
                 name == "columns" and list(state[name]) != list(self._kinds)
             ):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.files.formats.arrow import as_array
 from rpnb.files.records import FileError
-from rpnb.labels import LabelIndex
+from rpnb.labels import NO_LABEL, LabelIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,9 +24,14 @@ class Targets:
         Of the file and the column, for messages.
     max_classes
         More different labels than this are refused.
+    unlabelled
+        "refuse" rows without a label, or "predict" them: their number is −1.
     """
 
-    def __init__(self, name: str, column: str, max_classes: int) -> None:
+    def __init__(
+        self, name: str, column: str, max_classes: int, unlabelled: str = "refuse"
+    ) -> None:
+        self._unlabelled = unlabelled
         self._where = f"{name}, row {{}}, column {column}"
         self._max_classes = max_classes
         self.labels = LabelIndex()
@@ -39,9 +44,10 @@ class Targets:
         """Return the labels of a column and their numbers."""
         import pyarrow as pa
 
-        if values.null_count:
-            missing = as_array(values.is_null())
-            self._refuse(rows, missing, "the label is missing")
+        if values.null_count or pa.types.is_floating(values.type):
+            missing = as_array(values.is_null(nan_is_null=True))
+            if missing.any():
+                return self._encode_some(values, rows, missing)
         if pa.types.is_decimal(values.type):
             values = values.cast(pa.float64())
         kind = values.type
@@ -61,6 +67,28 @@ class Targets:
         codes = as_array(values.indices)
         numbers = self._check_count(self.labels.of_codes(codes, listed), rows)
         return self.labels.array()[numbers], numbers
+
+    def _encode_some(
+        self, values: "pa.Array", rows: IntArray, missing: NDArray[Any]
+    ) -> tuple[NDArray[Any], IntArray]:
+        """Return the labels and numbers of rows some of which have no label."""
+        import pyarrow as pa
+
+        if self._unlabelled == "refuse":
+            self._refuse(
+                rows,
+                missing,
+                "the label is missing; --unlabelled predict predicts such rows and "
+                "does not learn them",
+            )
+        numbers = np.full(rows.shape[0], NO_LABEL)
+        there = ~missing
+        if not there.any():
+            return np.zeros(rows.shape[0], np.int64), numbers
+        some, numbers[there] = self.encode(values.filter(pa.array(there)), rows[there])
+        y = np.zeros(rows.shape[0], some.dtype)
+        y[there] = some
+        return y, numbers
 
     def encode_array(
         self, labels: NDArray[Any], rows: IntArray

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpnb.files.formats.arrow import plan_columns, require_pyarrow
+from rpnb.files.encoding.number_text import Notation
+from rpnb.files.encoding.planning import plan_columns
+from rpnb.files.formats.arrow import require_pyarrow
 from rpnb.files.formats.delimited import BlockReader
-from rpnb.files.formats.lines import closed_on_error, head_of
+from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
 from rpnb.files.records import FileError, ReadOptions
 
@@ -42,27 +44,34 @@ class Arff(TextFile):
         require_pyarrow("ARFF")
         import pyarrow as pa
 
-        super().__init__(path)
+        super().__init__(path, options.encoding, _has_data)
         with closed_on_error(self._source):
-            head = head_of(self._source)
-            attributes, self._first = _header(self.name, head)
+            attributes, self._first = _header(self.name, self._first)
             types = {name: kind for name, kind, _ in attributes}
-            schema = pa.schema(list(types.items()))
-            if len(schema) != len(attributes):
-                names = [name for name, _, _ in attributes]
-                repeated = next(n for i, n in enumerate(names) if n in names[:i])
-                raise FileError(f"{self.name}: two columns have the name {repeated!r}")
-            self.kinds = plan_columns(self.name, schema, options)
-            wanted = [*self.kinds, str(options.target)]
-            self._values = {
-                name: v for name, _, v in attributes if v and name in wanted
-            }
-            self.categories = {k: v for k, v in self._values.items() if k in self.kinds}
-            self.declared: list[Any] | None = self._values.get(str(options.target))
-            text = pa.dictionary(pa.int32(), pa.string())
+            schema = pa.schema([(name, kind) for name, kind, _ in attributes])
+            values = {name: v for name, _, v in attributes if v}
+            self._values: dict[str, list[str]] = {}
+            notation = Notation(options.decimal, options.thousands)
             self._reading = BlockReader(
-                self.name, list(types), ",", _quote(self._first)
+                self.name, list(types), ",", _quote(self._first), notation
             )
+            free = [
+                name for name, kind, v in attributes if kind == pa.string() and not v
+            ]
+            sample = None
+            if free and len(types) == len(attributes):
+                self._reading.declare(dict.fromkeys(types, pa.string()), list(types))
+                block = self._first[: self._first.rfind(b"\n") + 1] or self._first
+                batch = self._parse(block, 1)
+                sample = None if batch is None else pa.Table.from_batches([batch])
+            self.plan = plan_columns(self.name, schema, options, sample, values)
+            wanted, target = self.plan.wanted, self.plan.options.target
+            self._values = {name: v for name, v in values.items() if name in wanted}
+            self.categories = {
+                k: v for k, v in self._values.items() if k in self.plan.kinds
+            }
+            self.declared: list[Any] | None = self._values.get(str(target))
+            text = pa.dictionary(pa.int32(), pa.string())
             self._reading.declare(
                 {
                     name: text if name in self._values or kind == pa.string() else kind
@@ -106,7 +115,7 @@ class Arff(TextFile):
                     at = int(np.argmax(np.from_dlpack(codes) == listed.index(strange)))
                     raise FileError(
                         f"{self.name}, row {row + at}, column {field.name}: "
-                        f"{strange!r} is none of the values that the header allows"
+                        f"{strange!r:.60} is none of the values that the header allows"
                     )
             indices = column.indices
             if "?" in listed:  # blanks around it hid it from the reader
@@ -118,6 +127,12 @@ class Arff(TextFile):
             trimmed = trimmed.dictionary_decode().dictionary_encode()
             batch = batch.set_column(j, field.name, trimmed)
         return batch
+
+
+def _has_data(head: bytes) -> bool:
+    """Return whether bytes have the whole header, and a row."""
+    _, data, rest = head.lower().partition(b"\n@data")
+    return bool(data) and rest.count(b"\n") > 1
 
 
 def _header(

@@ -1,17 +1,14 @@
 """pyarrow, if it is installed, and how its types become features."""
 
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.records import FileError, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Kind: TypeAlias = Literal["number", "category"]
 
 
 def require_pyarrow(what: str) -> None:
@@ -22,51 +19,6 @@ def require_pyarrow(what: str) -> None:
         raise FileError(
             f"reading {what} needs pyarrow: pip install 'rpnb[files]'"
         ) from error
-
-
-def plan_columns(
-    name: str, schema: "pa.Schema", options: ReadOptions
-) -> dict[str, Kind]:
-    """Return the feature columns of a table by name, in order, with their kinds.
-
-    Raises
-    ------
-    FileError
-        Where a column named in the options is missing, or a column holds what is
-        neither number nor category.
-    """
-    names = schema.names
-    repeated = next((n for i, n in enumerate(names) if n in names[:i]), None)
-    if repeated is not None:
-        raise FileError(f"{name}: two columns have the name {repeated!r}")
-    target = options.target
-    if target is None:
-        raise FileError(f"{name}: which column has the labels? name it with --target")
-    for column in (target, *options.drop, *options.as_category):
-        if column not in names:
-            raise FileError(f"{name}: {no_such_column(column, names)}")
-    if target in options.drop:
-        raise FileError(f"{name}: the target {target!r} cannot be left out")
-    kinds: dict[str, Kind] = {}
-    for field in schema:
-        if field.name in options.drop:
-            continue
-        kind = kind_of(name, field)
-        if field.name != target:
-            kinds[field.name] = (
-                "category" if field.name in options.as_category else kind
-            )
-    if not kinds:
-        raise FileError(f"{name}: no column is left beside the target {target!r}")
-    return kinds
-
-
-def no_such_column(column: str, names: list[str]) -> str:
-    """Return a message on a missing column, with a similar name if there is one."""
-    close = get_close_matches(column, names, n=1)
-    shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-    hint = f"; close to it: {close[0]!r}" if close else ""
-    return f"there is no column {column!r}; the columns are {shown}{hint}"
 
 
 def kind_of(name: str, field: "pa.Field") -> Kind:
@@ -132,4 +84,22 @@ def read_as(field: "pa.Field", kind: Kind | None) -> "pa.DataType":
         return field.type
     if kind == "number" and pa.types.is_boolean(field.type):
         return field.type
+    if kind == "number" and is_text(field.type):
+        return pa.string()  # turned into numbers later
     return pa.float64()
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error on one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def validated(batch: "pa.RecordBatch") -> None:
+    """Raise an ArrowInvalid where text or codes of a batch are damaged."""
+    from pyarrow import types
+
+    for column in batch.columns:
+        if not types.is_primitive(column.type):
+            column.validate(full=True)

@@ -4,20 +4,30 @@ A block that pyarrow refuses gets a slow second look that finds row and column.
 """
 
 import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rpnb.files.formats.arrow import Kind, plan_columns, read_as, require_pyarrow
-from rpnb.files.formats.lines import closed_on_error, head_of, whole_lines
+from rpnb.files.encoding.number_text import Notation, is_plain_number
+from rpnb.files.encoding.planning import plan_columns
+from rpnb.files.encoding.text_columns import refused_number
+from rpnb.files.formats.arrow import one_line, read_as, require_pyarrow
+from rpnb.files.formats.dialect import (
+    cells_of,
+    read_header,
+    skip_to_header,
+    sniff_delimiter,
+)
+from rpnb.files.formats.lines import closed_on_error, whole_lines
 from rpnb.files.formats.text import TextFile
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.records import ColumnPlan, FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 #: What stands for a missing value where it is not in quotation marks.
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
+# A line that no file has, for it is no text.
+_END = "\x00"
 
 
 class Delimited(TextFile):
@@ -33,22 +43,32 @@ class Delimited(TextFile):
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("CSV")
-        super().__init__(path)
+        super().__init__(path, options.encoding)
         self.categories: dict[str, list[str]] = {}
+        self.declared: list[Any] | None = None
         with closed_on_error(self._source):
-            delimiter = options.delimiter
-            if delimiter is None:
-                delimiter = "\t" if ".tsv" in self.name.lower() else ","
-            head = head_of(self._source)
-            names, self._first = _header(self.name, head, delimiter, options.header)
-            self._reading = BlockReader(self.name, names, delimiter, '"')
+            head, declared = skip_to_header(self._first)
+            delimiter = options.delimiter or declared or self._sniff(head, options)
+            names, self._first = read_header(self.name, head, delimiter, options.header)
+            notation = Notation(options.decimal, options.thousands)
+            self._reading = BlockReader(self.name, names, delimiter, '"', notation)
             sample = next(whole_lines(_Text(self._first), quote=b'"'), b"")
             if not sample.strip():
                 raise FileError(f"{self.name}: there are no rows")
-            found = self._reading.infer(sample, options)
-            self.kinds = plan_columns(self.name, found, options)
-            self.declared: list[Any] | None = None
-            self._reading.fix(found, self.kinds, options)
+            table = self._reading.sample(sample)
+            self.plan = plan_columns(self.name, table.schema, options, table)
+            self._reading.fix(table.schema, self.plan)
+
+    def _sniff(self, head: bytes, options: ReadOptions) -> str:
+        """Return the delimiter; note it if it is not what the name suggests."""
+        name = self.name.lower()
+        if ".tsv" in name or name.endswith(".tab"):
+            return "\t"
+        found = sniff_delimiter(head, options.target if options.header else None)
+        if found != ",":
+            shown = {"\t": "tabs", " ": "single spaces"}.get(found, repr(found))
+            self.notes.append(f"columns are parted by {shown}")
+        return found
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
@@ -66,41 +86,6 @@ class _Text:
         return data
 
 
-def _header(
-    name: str, head: bytes, delimiter: str, header: bool
-) -> tuple[list[str], bytes]:
-    """Return the names of the columns, and the bytes after the header."""
-    line, _, rest = head.partition(b"\n")
-    try:
-        cells = next(csv.reader([line.decode()], delimiter=delimiter), [])
-    except UnicodeDecodeError as error:
-        raise FileError(f"{name}: the first line is not text in UTF-8") from error
-    if len(cells) < 2:
-        raise FileError(
-            f"{name}: a single column in the first line; columns are taken to be "
-            f"parted by {delimiter!r}, --delimiter names another"
-        )
-    if not header:
-        return [str(j) for j in range(1, len(cells) + 1)], head
-    names = [cell.strip() for cell in cells]
-    if all(_is_number(cell) for cell in names):
-        raise FileError(
-            f"{name}: the first line holds numbers, not names of columns; if the file "
-            "has no header, say --no-header and name columns by number"
-        )
-    if "" in names:
-        raise FileError(f"{name}, header: column {names.index('') + 1} has no name")
-    return names, rest
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 class BlockReader:
     """How blocks of delimited text become batches.
 
@@ -112,48 +97,45 @@ class BlockReader:
         Of the columns.
     delimiter, quote
         Signs of the format.
+    notation
+        Of the numbers.
     """
 
     def __init__(
-        self, name: str, names: Sequence[str], delimiter: str, quote: str
+        self,
+        name: str,
+        names: Sequence[str],
+        delimiter: str,
+        quote: str,
+        notation: Notation,
     ) -> None:
         self._name, self._names = name, list(names)
         self._delimiter, self._quote = delimiter, quote
+        self._notation = notation
         self._types: dict[str, Any] = {}
         self._wanted: list[str] = []
 
-    def infer(self, block: bytes, options: ReadOptions) -> "pa.Schema":
-        """Return the schema that the rows of a block suggest.
-
-        A column of numbers with a little text among them is refused, not taken for
-        categories.
-        """
+    def sample(self, block: bytes) -> "pa.Table":
+        """Return the rows of a first block, of the types that they suggest."""
         import pyarrow as pa
 
         table = self._parse(block, 1)
-        found = table.schema
-        settled = (options.target, *options.drop, *options.as_category)
-        for field in found:
+        for field in table.schema:
             if pa.types.is_binary(field.type):
                 fault = self._fault(block, 1)
                 raise FileError(fault or f"{self._name}: not UTF-8 text")
-            if pa.types.is_string(field.type) and field.name not in settled:
-                listed = table.column(field.name).value_counts().to_pylist()
-                counts = {each["values"]: each["counts"] for each in listed}
-                numbers = sum(n for v, n in counts.items() if v and _is_number(v))
-                if 2 * numbers > sum(n for v, n in counts.items() if v):
-                    self._types = {field.name: pa.float64()}
-                    raise FileError(str(self._fault(block, 1)))
-        return found
+        return table
 
-    def fix(
-        self, found: "pa.Schema", kinds: Mapping[str, Kind], options: ReadOptions
-    ) -> None:
+    def fix(self, found: "pa.Schema", plan: ColumnPlan) -> None:
         """Read only the columns that are wanted, from now on as of these types."""
-        self._wanted = [*kinds, str(options.target)]
+        import pyarrow as pa
+
+        self._wanted = plan.wanted
         for column in self._wanted:
-            kind = kinds.get(column)
+            kind = plan.kinds.get(column)
             self._types[column] = read_as(found.field(column), kind)
+            if kind == "number" and self._notation.thousands is not None:
+                self._types[column] = pa.string()  # turned into numbers later
 
     def declare(self, types: Mapping[str, Any], wanted: Sequence[str]) -> None:
         """Read the `wanted` columns as of these types."""
@@ -172,6 +154,9 @@ class BlockReader:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
+        quote = self._quote.encode()
+        if quote in block and block.count(quote) % 2:
+            self._refuse_open_quote(block, row)
         try:
             return arrow_csv.read_csv(
                 pa.BufferReader(block),
@@ -189,47 +174,67 @@ class BlockReader:
                     null_values=MISSING,
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
+                    decimal_point=self._notation.decimal,
                 ),
             )
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             fault = self._fault(block, row)
-            reason = fault or f"{self._name}, row {row} or after: {error}"
+            reason = fault or f"{self._name}, row {row} or after: {one_line(error)}"
             raise FileError(reason) from error
+
+    def _refuse_open_quote(self, block: bytes, row: int) -> None:
+        """Refuse the last block of a file if it ends within quotation marks."""
+        text = block.decode(errors="replace").rstrip("\r\n") + f"\n{_END}"
+        rows = [
+            cells for cells in cells_of(text, self._delimiter, self._quote) if cells
+        ]
+        if rows[-1] != [_END]:
+            raise FileError(
+                f"{self._name}, row {row + len(rows) - 1}: a quotation mark without "
+                "its partner"
+            )
 
     def _fault(self, block: bytes, row: int) -> str | None:
         """Return the first fault of a block in words: its row, its column, why."""
         from pyarrow import types
 
         text = block.decode(errors="replace")
-        reader = csv.reader(
-            io.StringIO(text, newline=""),
-            delimiter=self._delimiter,
-            quotechar=self._quote,
-        )
+        places = {name: j for j, name in enumerate(self._names)}
         numbers = [
-            (self._names.index(name), name)
+            (places[name], name)
             for name, kind in self._types.items()
             if types.is_floating(kind) or types.is_integer(kind)
         ]
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(self._names):
+        try:
+            for cells in cells_of(text, self._delimiter, self._quote):
+                if not cells:
+                    continue
+                fault = self._fault_of(cells, row, numbers)
+                if fault is not None:
+                    return fault
+                row += 1
+        except csv.Error as error:
+            return f"{self._name}, row {row}: {error}"
+        return None
+
+    def _fault_of(
+        self, cells: list[str], row: int, numbers: list[tuple[int, str]]
+    ) -> str | None:
+        """Return the first fault of a row in words, None if it has none."""
+        if len(cells) != len(self._names):
+            return (
+                f"{self._name}, row {row}: {len(cells)} columns, where there must "
+                f"be {len(self._names)}"
+            )
+        for j, cell in enumerate(cells):
+            if "\N{REPLACEMENT CHARACTER}" in cell:
                 return (
-                    f"{self._name}, row {row}: {len(cells)} columns, where there must "
-                    f"be {len(self._names)}"
+                    f"{self._name}, row {row}, column {self._names[j]}: not UTF-8 "
+                    "text; --encoding names another, such as cp1252"
                 )
-            for j, cell in enumerate(cells):
-                if "\N{REPLACEMENT CHARACTER}" in cell:
-                    column = self._names[j]
-                    return f"{self._name}, row {row}, column {column}: not UTF-8 text"
-            for j, name in numbers:
-                cell = cells[j].strip()
-                if cell not in MISSING and not _is_number(cell):
-                    return (
-                        f"{self._name}, row {row}, column {name}: {cell!r} is no "
-                        "number, as others in the column are; if they are "
-                        f"categories, say --as-category {name}"
-                    )
-            row += 1
+        for j, name in numbers:
+            cell = cells[j].strip()
+            plain = cell.replace(self._notation.decimal, ".")
+            if cell not in MISSING and not is_plain_number(plain):
+                return refused_number(self._name, row, name, cell)
         return None

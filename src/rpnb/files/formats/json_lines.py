@@ -1,16 +1,24 @@
 """JSON lines: one object a row, read by pyarrow block by block."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rpnb.files.formats.arrow import plan_columns, read_as, require_pyarrow
-from rpnb.files.formats.lines import closed_on_error, head_of
+import numpy as np
+
+from rpnb.files.encoding.planning import plan_columns
+from rpnb.files.formats.arrow import one_line, read_as, require_pyarrow
+from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
 from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Values nested deeper are refused; pyarrow has no limit but the stack.
+_DEEPEST = 100
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonLines(TextFile):
@@ -30,21 +38,21 @@ class JsonLines(TextFile):
         require_pyarrow("JSON lines")
         import pyarrow as pa
 
-        super().__init__(path)
+        super().__init__(path, options.encoding, lambda head: b"\n" in head)
         with closed_on_error(self._source):
-            self._first = head_of(self._source)
             sample = self._first[: self._first.rfind(b"\n") + 1] or self._first
             self._schema: Any = None
-            found = self._parse(sample, 1).schema
-            self.kinds = plan_columns(self.name, found, options)
+            table = self._parse(sample, 1)
+            found = table.schema
+            self.plan = plan_columns(self.name, found, options, table)
             self.categories: dict[str, list[str]] = {}
             fields = []
-            for field in found:
-                if field.name in self.kinds or field.name == options.target:
-                    kind = read_as(field, self.kinds.get(field.name))
-                    if pa.types.is_dictionary(kind):
-                        kind = field.type  # turned into categories later
-                    fields.append(pa.field(field.name, kind))
+            for column in self.plan.wanted:
+                field = found.field(column)
+                kind = read_as(field, self.plan.kinds.get(column))
+                if pa.types.is_dictionary(kind):
+                    kind = field.type  # turned into categories later
+                fields.append(pa.field(column, kind))
             self._schema = pa.schema(fields)
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
@@ -62,6 +70,7 @@ class JsonLines(TextFile):
         import pyarrow as pa
         from pyarrow import json as arrow_json
 
+        self._check(block, row)
         try:
             return arrow_json.read_json(
                 pa.BufferReader(block),
@@ -73,10 +82,50 @@ class JsonLines(TextFile):
                     ),
                 ),
             )
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             fault = self._fault(block, row)
-            reason = fault or f"{self.name}, row {row} or after: {error}"
-            raise FileError(reason) from error
+            raise FileError(fault or self._reason(error, row)) from error
+
+    def _reason(self, error: BaseException, row: int) -> str:
+        """Return what pyarrow says of a block, with the row in the file."""
+        text = one_line(error).removeprefix("JSON parse error: ")
+        said = re.fullmatch(r"(.*?)\.? in row (\d+)", text)
+        if said is None:
+            return f"{self.name}, row {row} or after: {text}"
+        return f"{self.name}, row {row + int(said[2])}: {said[1]}"
+
+    def _check(self, block: bytes, row: int) -> None:
+        """Refuse what pyarrow would not survive, or would pass on unseen."""
+        try:
+            if not block.isascii():
+                block.decode()
+        except UnicodeDecodeError as error:
+            row += block.count(b"\n", 0, error.start)
+            raise FileError(
+                f"{self.name}, row {row}: not UTF-8 text; --encoding names another, "
+                "such as cp1252"
+            ) from error
+        signs = np.frombuffer(block, np.uint8)
+        nested = np.count_nonzero(signs == ord("{"))
+        nested += np.count_nonzero(signs == ord("["))
+        # Where an object ends before the next begins, nothing is open.
+        ends = np.flatnonzero(signs[1:-1] == ord("\n"))
+        ends = ends[signs[ends + 2] == ord("{")]
+        before = np.where(signs[ends] == ord("\r"), np.maximum(ends - 1, 0), ends)
+        nested -= np.count_nonzero(signs[before] == ord("}"))
+        if nested <= _DEEPEST:
+            return
+        # Texts may hold brackets, but not end lines.
+        signs = np.frombuffer(_STRING.sub(b'""', block), np.uint8)
+        opening = (signs == ord("{")) | (signs == ord("["))
+        closing = (signs == ord("}")) | (signs == ord("]"))
+        depth = np.cumsum(opening.astype(np.int32) - closing.astype(np.int32))
+        if depth.max(initial=0) > _DEEPEST:
+            at = int(np.argmax(depth > _DEEPEST))
+            row += int((signs[:at] == ord("\n")).sum())
+            raise FileError(
+                f"{self.name}, row {row}: values nested more than {_DEEPEST} deep"
+            )
 
     def _fault(self, block: bytes, row: int) -> str | None:
         """Return the first fault of a block in words: its row, its column, why."""
@@ -87,8 +136,8 @@ class JsonLines(TextFile):
                 continue
             try:
                 values = json.loads(line)
-            except ValueError as error:
-                return f"{self.name}, row {row}: not a JSON object ({error})"
+            except (ValueError, RecursionError) as error:
+                return f"{self.name}, row {row}: not a JSON object ({one_line(error)})"
             if not isinstance(values, dict):
                 return f"{self.name}, row {row}: not a JSON object, but {values!r:.40}"
             for field in self._schema or ():

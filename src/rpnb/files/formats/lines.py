@@ -1,102 +1,17 @@
-"""Bytes from a file, a gzip file or the standard input, in blocks of whole lines."""
+"""Text in blocks of whole lines."""
 
-import gzip
-import io
-import os
-import select
-import sys
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
+from rpnb.files.formats.encodings import encoding_of, to_utf8
+from rpnb.files.formats.sources import BLOCK, ByteSource
 from rpnb.files.records import FileError
 
-#: Bytes of a block.
-BLOCK = 1 << 22
 #: No line of a table of text is longer than this many bytes.
 LONGEST = 1 << 26
 # Bytes of a pipe to wait for before the first row.
 _ENOUGH = 1 << 16
-_GZIP = b"\x1f\x8b"
-#: The path that stands for the standard input.
-STANDARD_INPUT = "-"
-
-
-class ByteSource:
-    """Bytes of a file, decompressed where they begin as gzip files do.
-
-    Parameters
-    ----------
-    path
-        The file, or "-" for the standard input.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.name = "standard input" if path == STANDARD_INPUT else path
-        self.seekable = path != STANDARD_INPUT and Path(path).is_file()
-        self._size = 0
-        try:
-            if path == STANDARD_INPUT:
-                self._raw: IO[bytes] = sys.stdin.buffer
-            else:
-                self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
-                self._size = os.fstat(self._raw.fileno()).st_size
-            buffered = self._raw
-            if not isinstance(buffered, io.BufferedReader):
-                buffered = io.BufferedReader(self._raw)
-            self._zipped = buffered.peek(2)[:2] == _GZIP
-        except OSError as error:
-            raise FileError(f"{self.name}: {error.strerror or error}") from error
-        self._file: IO[bytes] = buffered
-        if self._zipped:
-            self._file = gzip.GzipFile(fileobj=buffered)  # type: ignore[assignment]
-
-    def read(self, size: int = BLOCK) -> bytes:
-        """Return up to `size` bytes, none at the end.
-
-        From a pipe, whatever is there, at least one byte: a stream may pause for long.
-        """
-        try:
-            if self.seekable:
-                return self._file.read(size)
-            data: bytes = self._file.read1(size)  # type: ignore[attr-defined]
-            while data and len(data) < size and self._has_more():
-                more = self._file.read1(size - len(data))  # type: ignore[attr-defined]
-                if not more:
-                    break
-                data += more
-            return data
-        except EOFError as error:
-            raise FileError("the gzip file is cut short; copy it again") from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise FileError(f"not a sound gzip file ({error})") from error
-        except OSError as error:
-            raise FileError(f"{error.strerror or error}") from error
-
-    def _has_more(self) -> bool:
-        """Return whether a pipe can be read without waiting."""
-        try:
-            return bool(select.select([self._raw], [], [], 0.0)[0])
-        except (OSError, ValueError):  # not a pipe, or a system that cannot tell
-            return False
-
-    def share(self) -> float | None:
-        """Return which share of the file has been read, if that can be known."""
-        if self._size == 0:
-            return None
-        try:
-            return min(self._raw.tell() / self._size, 1.0)
-        except (OSError, ValueError):
-            return None
-
-    def close(self) -> None:
-        """Close the file; the standard input stays open."""
-        if self._zipped:
-            self._file.close()
-        if self._raw is not sys.stdin.buffer:
-            self._raw.close()
 
 
 @contextmanager
@@ -155,23 +70,61 @@ def whole_lines(
 def _last_end(block: bytes, quote: bytes) -> int:
     """Return where the last whole line ends, 0 if none does."""
     cut = block.rfind(b"\n") + 1
-    if not quote or not cut:
+    # Looking for one is much faster than counting them.
+    if not quote or not cut or quote not in block:
         return cut
     open_quote = block.count(quote, 0, cut) % 2 == 1
     while open_quote and cut:
-        # Lines are left for the next block until quotation marks are in pairs.
-        start = block.rfind(b"\n", 0, cut - 1) + 1
+        # Lines are left for the next block until quotation marks are in pairs: those
+        # from the line on in which the last mark is.
+        last = block.rfind(quote, 0, cut)
+        start = block.rfind(b"\n", 0, last) + 1
         open_quote = (block.count(quote, start, cut) + open_quote) % 2 == 1
         cut = start
     return cut
 
 
-def head_of(source: ByteSource) -> bytes:
-    """Return the first bytes of a text file; an error says if it is not one."""
+def head_of(
+    source: ByteSource,
+    encoding: str | None = None,
+    complete: Callable[[bytes], bool] = lambda head: b"\n" in head,
+) -> tuple[bytes, list[str]]:
+    """Return the first bytes of a text file as UTF-8, and notes on how it is read.
+
+    The source gives UTF-8 from then on.
+
+    Parameters
+    ----------
+    source
+        The file, of which nothing has been read.
+    encoding
+        Its encoding; None to recognise it.
+    complete
+        Whether bytes have all that is needed at once, such as a header.
+    """
+    notes: list[str] = []
     head = b""
     try:
         # Enough to see what the columns are, also from a pipe that gives little.
         while len(head) < min(_ENOUGH, BLOCK) and (more := source.read(BLOCK)):
+            head += more
+        if not head:
+            raise FileError("the file is empty")
+        found, mark, note = encoding_of(head, encoding)
+        notes += [note] if note else []
+        head = head[mark:]
+        if found != "utf-8":
+            convert = to_utf8(found)
+            source.convert(convert)
+            head = convert(head) if head else b""
+        if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
+            # As old systems end lines.
+            source.convert(_after(source, lambda data: data.replace(b"\r", b"\n")))
+            head = head.replace(b"\r", b"\n")
+        while not complete(head) and len(head) <= LONGEST:
+            more = source.read(BLOCK)
+            if not more:
+                break
             head += more
     except FileError as error:
         raise FileError(f"{source.name}: {error}") from error
@@ -179,4 +132,12 @@ def head_of(source: ByteSource) -> bytes:
         raise FileError(f"{source.name}: the file is empty")
     if b"\x00" in head:
         raise FileError(f"{source.name}: a binary file, not a table of text")
-    return head.removeprefix(b"\xef\xbb\xbf")
+    return head, notes
+
+
+def _after(
+    source: ByteSource, function: Callable[[bytes], bytes]
+) -> Callable[[bytes], bytes]:
+    """Return a function that is applied after the conversion that there is."""
+    before = source.conversion
+    return function if before is None else lambda data: function(before(data))

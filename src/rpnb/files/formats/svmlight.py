@@ -7,6 +7,7 @@ known before the first row: it is given, or found by a first pass over the file.
 import re
 from collections.abc import Iterator, Mapping
 from io import BytesIO
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.targets import Targets
-from rpnb.files.formats.lines import ByteSource, closed_on_error, head_of
+from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.text import TextFile
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
+from rpnb.labels import NO_LABEL
 
 _ROW = re.compile(rb"\s*[^\s:#]+(?:\s+qid:\d+)?(?:\s+\d+:[^\s:#]+)*\s*(?:#.*)?$")
+_INDEX = re.compile(rb"(\d+):")
 _LARGEST = 1e150
+#: More features than this must be asked for: learners hold numbers for each of them.
+MOST_FEATURES = 10_000_000
 
 
 class SparseBatch(NamedTuple):
@@ -48,14 +53,13 @@ class SvmLight(TextFile):
     declared: list[Any] | None = None
 
     def __init__(self, path: str, options: ReadOptions) -> None:
-        super().__init__(path)
+        super().__init__(path, options.encoding, lambda head: b"\n" in head)
         with closed_on_error(self._source):
             if options.target is not None:
                 raise FileError(
                     f"{self.name}: SVMlight has no names of columns; leave --target out"
                 )
-            self._first = head_of(self._source)
-            self.p, self._zero = options.features, bool(options.zero_based)
+            self.p, self.zero_based = options.features, bool(options.zero_based)
             if self.p is None:
                 if not self.again:
                     raise FileError(
@@ -63,20 +67,30 @@ class SvmLight(TextFile):
                         "the file cannot be read twice"
                     )
                 low, high = self._survey()
-                self._zero = low == 0 if options.zero_based is None else self._zero
-                self.p = high + 1 if self._zero else high
-                self._source = ByteSource(path)
-                self._first = head_of(self._source)
+                self.zero_based = (
+                    low == 0 if options.zero_based is None else self.zero_based
+                )
+                self.p = high + 1 if self.zero_based else high
+                super().__init__(path, options.encoding, lambda head: b"\n" in head)
             if self.p < 1:
                 raise FileError(f"{self.name}: there are no features")
 
     def _survey(self) -> tuple[int, int]:
         """Return the smallest and the largest index of a feature."""
-        low, high = np.iinfo(np.int64).max, 0
+        low, high, row = np.iinfo(np.int64).max, 0, 1
         for batch in self._read(self._parse):
             if batch.X.nnz:
                 low = min(low, int(batch.X.indices.min()))
                 high = max(high, int(batch.X.indices.max()))
+            if high > MOST_FEATURES:
+                beyond = np.flatnonzero(batch.X.indices > MOST_FEATURES)[0]
+                at = int(np.searchsorted(batch.X.indptr, beyond, side="right")) - 1
+                raise FileError(
+                    f"{self.name}, row {row + at}: feature {batch.X.indices[beyond]}, "
+                    f"where {MOST_FEATURES:,} are the most that are taken without "
+                    "asking; --features N allows more, in memory in proportion"
+                )
+            row += batch.num_rows
         self.close()
         return int(low), high
 
@@ -96,7 +110,7 @@ class SvmLight(TextFile):
         p = self.p
         if p is None:  # while surveyed
             return SparseBatch(X, y)
-        if not self._zero:
+        if not self.zero_based:
             below = np.flatnonzero(X.indices == 0)
             if below.shape[0]:
                 at = int(np.searchsorted(X.indptr, below[0], side="right")) - 1
@@ -108,7 +122,7 @@ class SvmLight(TextFile):
         beyond = np.flatnonzero(X.indices >= p)
         if beyond.shape[0]:
             at = int(np.searchsorted(X.indptr, beyond[0], side="right")) - 1
-            index = int(X.indices[beyond[0]]) + (not self._zero)
+            index = int(X.indices[beyond[0]]) + (not self.zero_based)
             raise FileError(
                 f"{self.name}, row {row + at}: feature {index}, but there are {p}"
             )
@@ -123,6 +137,17 @@ class SvmLight(TextFile):
             if not _ROW.match(line) or not _are_numbers(line):
                 shown = line.decode(errors="replace").strip()
                 return f"{self.name}, row {row}: not a row of SVMlight: {shown!r:.60}"
+            indices = [int(index[:20]) for index in _INDEX.findall(line)]
+            if max(indices, default=0) > np.iinfo(np.int32).max:
+                return (
+                    f"{self.name}, row {row}: feature {max(indices)}, where "
+                    f"{np.iinfo(np.int32).max} is the last that can be"
+                )
+            if any(a >= b for a, b in pairwise(indices)):
+                return (
+                    f"{self.name}, row {row}: features must be in ascending order, "
+                    "each once"
+                )
             row += 1
         return f"{self.name}, row {row} or before: {reason}"
 
@@ -142,8 +167,11 @@ def _are_numbers(line: bytes) -> bool:
 class SparseEncoder:
     """Turns sparse batches into chunks for a learner; see `Encoder`."""
 
-    def __init__(self, name: str, p: int, options: ReadOptions) -> None:
-        self.name, self._p = name, p
+    def __init__(
+        self, name: str, p: int, options: ReadOptions, *, zero_based: bool = False
+    ) -> None:
+        self.name, self._p, self._zero_based = name, p, zero_based
+        self._labelled = options.labelled
         self.targets = Targets(name, "label", options.max_classes)
 
     def feature_names(self) -> None:
@@ -159,12 +187,23 @@ class SparseEncoder:
                 f"{self.name}, row {rows[at]}: a feature is {values[bad[0]]!r}; it "
                 f"must be a finite number within ±{_LARGEST:.0e}"
             )
-        y, codes = self.targets.encode_array(batch.y, rows)
+        if self._labelled:
+            y, codes = self.targets.encode_array(batch.y, rows)
+        else:
+            y, codes = batch.y, np.full(len(rows), NO_LABEL)
         return LabelledChunk(batch.X, y, codes, rows, len(self.targets.labels))
+
+    def category_counts(self, _position: int) -> dict[str, int]:
+        """Return nothing: sparse columns are numbers."""
+        return {}
 
     def to_json(self, position: int) -> dict[str, Any]:
         """Return the state of the encoder at a position, as JSON values."""
-        return {"features": self._p, "labels": self.targets.to_json(position)}
+        return {
+            "features": self._p,
+            "zero_based": self._zero_based,
+            "labels": self.targets.to_json(position),
+        }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Start with what an earlier encoder had seen."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-from rpnb.files.formats.lines import ByteSource, whole_lines
+from rpnb.files.formats.lines import closed_on_error, head_of, whole_lines
+from rpnb.files.formats.sources import ByteSource
 from rpnb.files.records import FileError
 
 
@@ -18,6 +19,11 @@ class CountedRows(Protocol):
 Batch = TypeVar("Batch", bound=CountedRows)
 
 
+def two_lines(head: bytes) -> bool:
+    """Return whether bytes have two whole lines: a header and a row."""
+    return head.count(b"\n") > 1
+
+
 class TextFile:
     """Abstract: a file of text, or the standard input, that is read once.
 
@@ -25,13 +31,23 @@ class TextFile:
     ----------
     path
         The file, or "-".
+    encoding
+        Of the text; None to recognise it.
+    complete
+        Whether the first bytes have all that a reader needs at once.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        encoding: str | None = None,
+        complete: Callable[[bytes], bool] = two_lines,
+    ) -> None:
         self._source = ByteSource(path)
         self.name, self.again = self._source.name, self._source.seekable
-        self._first = b""
-        """bytes after the header that were read along with it"""
+        with closed_on_error(self._source):
+            self._first, self.notes = head_of(self._source, encoding, complete)
+        # `_first` are bytes that were read already and are still to be parsed.
 
     def share(self) -> float | None:
         """Return which share of the file has been read."""
@@ -51,6 +67,13 @@ class TextFile:
         row = 1
         try:
             for block in whole_lines(self._source, self._first, quote=quote):
+                zero = block.find(b"\x00")
+                if zero >= 0:
+                    row += block.count(b"\n", 0, zero)
+                    raise FileError(
+                        f"{self.name}, row {row}: a byte that is zero; the file is "
+                        "damaged, or no text"
+                    )
                 batch = parse(block, row)
                 if batch is not None and batch.num_rows > 0:
                     row += batch.num_rows

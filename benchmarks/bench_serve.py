@@ -1,0 +1,333 @@
+"""How many labels and predictions `rpnb serve` acknowledges, beside a bare service.
+
+Run: python benchmarks/bench_serve.py [--seconds 5] [--data DIR]
+
+Labels/s and predictions/s at 1, 32 and 256 connections, with the median and the 99th
+percentile of the time to an answer. Beside them the same application (FastAPI, uvicorn,
+the same checks before each request) that only parses one row and commits it: what the
+framework and the disk allow. Then bulk: observing Letter as Arrow tables, beside
+`predict_then_learn` of the library on the same arrays in this process. All requests are
+of one row but in bulk; clients are one process that speaks HTTP by itself, on the same
+machine, so the two share its processors.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+CONNECTIONS = (1, 32, 256)
+FEATURES, CLASSES = 16, 26
+
+
+# The bare application
+
+
+def serve_bare(folder: Path) -> None:
+    """Run the same application with an endpoint that parses a row and commits it."""
+    from fastapi import Request, Response
+    from pydantic_core import to_json
+
+    from rpnb.serve import server
+    from rpnb.serve.app import make_app
+    from rpnb.serve.commands import Command, Group
+    from rpnb.serve.http.formats import Columns, read_table
+    from rpnb.serve.limits import Limits
+    from rpnb.serve.log import insert_event, pack_row
+
+    @dataclass(slots=True, kw_only=True)
+    class Store(Command):
+        """A row to commit."""
+
+        x: bytes
+
+        @property
+        def digest(self) -> bytes:
+            return b""
+
+        def write(self, group: Group) -> dict[str, Any]:
+            insert_event(group.connection, 0, "store", 1, self.x)
+            return {"stored": 1}
+
+    def make_bare_app(writer: Any, metrics: Any) -> Any:
+        app, api = make_app(writer, metrics)
+        columns, limits = Columns(FEATURES, None, False), Limits()
+
+        async def store(request: Request) -> Response:
+            body = await request.body()
+            kind = request.headers.get("content-type", "")
+            table = read_table(body, kind, ("rows",), columns, limits)
+            command = Store(name="", x=pack_row(table.X[0]))
+            answer = await writer.submit(command)
+            return Response(to_json(answer), media_type="application/json")
+
+        app.add_api_route(
+            "/v1/models/{name}/store", store, methods=["POST"], response_model=None
+        )
+        return app, api
+
+    server.run(server.Options(folder, port=0, make_app=make_bare_app))
+
+
+class Server(NamedTuple):
+    """A server that runs."""
+
+    address: str
+    pid: int
+
+
+@contextmanager
+def started(folder: Path, *, bare: bool = False) -> Iterator[Server]:
+    """Start a server, and stop it in the end."""
+    code = "import sys; from rpnb.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "serve", str(folder), "--port", "0"]
+    if bare:
+        command = [sys.executable, __file__, "--bare", str(folder)]
+    process = subprocess.Popen(  # noqa: S603 - a command of our own
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            found = json.loads(line) if line.startswith("{") else {}
+            if "address" in found:
+                yield Server(found["address"], process.pid)
+                break
+        else:
+            raise RuntimeError("the server did not start")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+# Clients
+
+
+@dataclass
+class Load:
+    """Answers per second, and the time to an answer."""
+
+    rate: float
+    p50: float
+    p99: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rate:8.0f}/s  p50 {1e3 * self.p50:7.1f} ms  "
+            f"p99 {1e3 * self.p99:7.1f} ms"
+        )
+
+
+async def _connection(
+    port: int, requests: Iterator[bytes], until: float, times: list[float]
+) -> None:
+    """Send requests one after the other over one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for request in requests:
+            start = time.perf_counter()
+            if start >= until:
+                return
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200"), head
+            place = head.index(b"content-length: ") + 16
+            await reader.readexactly(int(head[place : head.index(b"\r", place)]))
+            times.append(time.perf_counter() - start)
+    finally:
+        writer.close()
+
+
+def load(
+    address: str, make: Callable[[int], Iterator[bytes]], n: int, seconds: float
+) -> Load:
+    """Send requests over n connections for some seconds."""
+    port = int(address.rpartition(":")[2])
+
+    async def run() -> tuple[list[float], float]:
+        times: list[float] = []
+        started_at = time.perf_counter()
+        until = started_at + seconds
+        await asyncio.gather(
+            *(_connection(port, make(i), until, times) for i in range(n))
+        )
+        return times, time.perf_counter() - started_at
+
+    times, taken = asyncio.run(run())
+    times.sort()
+    return Load(
+        len(times) / taken, statistics.median(times), times[int(0.99 * len(times))]
+    )
+
+
+def post(path: str, body: Any) -> bytes:
+    """Return the bytes of a request."""
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+def one_row(X: NDArray[Any], path: str) -> Callable[[int], Iterator[bytes]]:
+    """Return requests with a row each."""
+    requests = [post(path, {"rows": [row.tolist()]}) for row in X[:2000]]
+
+    def make(i: int) -> Iterator[bytes]:
+        j = 97 * i
+        while True:
+            yield requests[j % len(requests)]
+            j += 1
+
+    return make
+
+
+def labels_of(
+    ids: list[str], y: list[Any], path: str, n: int
+) -> Callable[[int], Iterator[bytes]]:
+    """Return requests with a label each, every id once."""
+
+    def make(i: int) -> Iterator[bytes]:
+        for j in range(i, len(ids), n):
+            yield post(path, {"ids": [ids[j]], "labels": [y[j % len(y)]]})
+
+    return make
+
+
+# What is measured
+
+
+def measure(X: NDArray[Any], y: list[Any], seconds: float) -> None:
+    """Measure single rows."""
+    from rpnb.client import Client
+
+    one = "/v1/models/letters"
+    with tempfile.TemporaryDirectory() as folder:
+        bare_folder, own = Path(folder, "bare"), Path(folder, "own")
+        bare_folder.mkdir()
+        for n in CONNECTIONS:
+            with started(bare_folder, bare=True) as server:
+                address = server.address
+                load(address, one_row(X, f"{one}/store"), n, 0.5)
+                bare = load(address, one_row(X, f"{one}/store"), n, seconds)
+            with started(own) as server, Client(server.address) as client:
+                address = server.address
+                if not client.models():
+                    client.create(
+                        "letters",
+                        features=FEATURES,
+                        classes=sorted(set(y)),
+                        random_state=0,
+                    )
+                    client.learn("letters", X[:2000], y[:2000])
+                load(address, one_row(X, f"{one}/predict"), n, 0.5)
+                plain = load(address, one_row(X, f"{one}/predict"), n, seconds)
+                path = f"{one}/predict?remember=true"
+                kept = load(address, one_row(X, path), n, seconds)
+                count = int(3 * bare.rate * seconds) + 1000
+                ids = []
+                for start in range(0, count, 5000):
+                    rows = X[(np.arange(start, min(start + 5000, count))) % len(X)]
+                    ids += client.predict("letters", rows, remember=True).ids or []
+                make = labels_of(ids, y, f"{one}/labels", n)
+                labels = load(address, make, n, seconds)
+            print(f"\n{n} connections")
+            print(f"  parse and commit a row       {bare}")
+            for name, each in (
+                ("labels, acknowledged", labels),
+                ("predictions that wait", kept),
+                ("predictions", plain),
+            ):
+                print(f"  {name:28s} {each}  {each.rate / bare.rate:5.2f} of it")
+
+
+def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int = 3) -> None:
+    """Measure Arrow tables beside the library."""
+    from rpnb import RPNBClassifier
+    from rpnb.client import Client
+
+    classes = sorted(set(y))
+    ratios, rates, own_rates = [], [], []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started(Path(folder)) as server,
+        Client(server.address) as client,
+    ):
+        labels = np.array(y)
+        for turn in range(rounds + 1):
+            model = RPNBClassifier(random_state=0)
+            start = time.perf_counter()
+            expected = model.predict_then_learn(X, labels, classes=classes)
+            alone = time.perf_counter() - start
+            name = f"bulk-{turn}"
+            client.create(name, features=FEATURES, classes=classes, random_state=0)
+            start = time.perf_counter()
+            predicted = client.observe(name, X, y)
+            taken = time.perf_counter() - start
+            assert predicted == expected.tolist()
+            if turn > 0:  # the first compiles
+                ratios.append(alone / taken)
+                rates.append(len(X) / taken)
+                own_rates.append(len(X) / alone)
+    print(f"\nArrow bulk, {len(X)} rows of {FEATURES} features, {len(classes)} classes")
+    print(f"  library on arrays            {statistics.median(own_rates):8.0f} rows/s")
+    print(
+        f"  observed by the service      {statistics.median(rates):8.0f} rows/s  "
+        f"{statistics.median(ratios):5.2f} of it"
+    )
+
+
+def letters() -> tuple[NDArray[Any], list[Any]]:
+    """Return Letter, or, where its file is not available, rows of its shape."""
+    from rpnb.datasets import DatasetError, load
+
+    try:
+        data = load("Letter")
+        return np.asarray(data.X, np.float64), [str(each) for each in data.y]
+    except DatasetError:
+        print("Letter is not available: rows of its shape instead")
+        rng = np.random.default_rng(0)
+        numbers = rng.integers(0, CLASSES, 20_000)
+        centres = rng.normal(0.0, 1.0, (CLASSES, FEATURES))
+        X = centres[numbers] + rng.normal(0.0, 1.0, (20_000, FEATURES))
+        return X, [chr(65 + each) for each in numbers]
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--data", type=Path, help="folder of data files")
+    parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.bare is not None:
+        serve_bare(arguments.bare)
+        return 0
+    if arguments.data is not None:
+        os.environ["RPNB_DATA"] = str(arguments.data)
+    X, y = letters()
+    measure_bulk(X, y)
+    measure(X, y, arguments.seconds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,375 @@
+"""Kill `rpnb serve` at random moments under load, and count what is lost.
+
+Run: python benchmarks/kill_serve.py [KILLS] [--clients 32]
+
+Clients predict rows, remember them, and send their labels, or let rows be observed,
+over and over; each request is repeated until it is answered. Meanwhile the server gets
+SIGKILL at a random moment and is started again. In the end every label that was ever
+acknowledged must be in the log, none twice, and the state of the server must be that of
+a replay of the log, to the bit. Servers are forked from a process that has imported the
+package already, so that most of the time is spent under load.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+MODEL = "m"
+FEATURES = 4
+
+
+# The process that servers are forked from
+
+
+def fork_servers() -> None:
+    """Fork a server for each line "FOLDER PORT" of the standard input."""
+    from rpnb.serve.models import ModelSpec, new_learner
+    from rpnb.serve.server import Options, run
+    from rpnb.serve.writer import Schedule
+
+    learner = new_learner(ModelSpec("GaussianNB", {}, FEATURES, None, None))
+    for labels in (["a", "b"], ["a", "c"]):  # compiles, or loads, the kernels
+        learner.predict_then_learn([[0.0] * FEATURES, [1.0] * FEATURES], labels)
+        learner.predict_proba([[0.0] * FEATURES])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        folder, port = line.rsplit(" ", 1)
+        pid = os.fork()
+        if pid == 0:
+            options = Options(
+                Path(folder), port=int(port), schedule=Schedule(snapshot_rows=500)
+            )
+            os._exit(run(options))
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+
+
+class Servers:
+    """Servers in one folder, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._log = (folder / "stderr.txt").open("a")
+        self._parent = subprocess.Popen(  # noqa: S603 - a command of our own
+            [sys.executable, __file__, "--fork"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        )
+        self.pid = 0
+
+    def start(self) -> None:
+        """Start a server and wait until it listens."""
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        self._parent.stdin.write(f"{self.folder} {self.port}\n")
+        self._parent.stdin.flush()
+        self.pid = int(self._parent.stdout.readline())
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 0.2).close()
+            except OSError:
+                os.kill(self.pid, 0)  # or it did not start
+                time.sleep(0.005)
+            else:
+                return
+
+    def kill(self) -> None:
+        """End the server as a power cut would, and wait until it is gone."""
+        os.kill(self.pid, signal.SIGKILL)
+        while True:
+            try:
+                os.kill(self.pid, 0)
+                time.sleep(0.002)
+            except ProcessLookupError:
+                return
+
+    def close(self) -> None:
+        """End the process that servers are forked from."""
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        self._parent.stdin.close()
+        self._parent.wait()
+        self._parent.stdout.close()
+        self._log.close()
+
+
+# Clients
+
+
+@dataclass
+class Outcome:
+    """What clients were told, and what the log says."""
+
+    kills: int = 0
+    acknowledged: dict[str, str] = field(default_factory=dict)
+    """labels that the service acknowledged, by id"""
+    observed: int = 0
+    """rows whose observation was acknowledged"""
+    cut_off: int = 0
+    """requests that got no answer and were repeated"""
+    wrong_answers: list[str] = field(default_factory=list)
+    lost: int = 0
+    twice: int = 0
+    wrong_label: int = 0
+    missing_observations: int = 0
+    states_compared: int = 0
+    states_different: int = 0
+    stopping: bool = False
+    """whether clients finish what they have begun, and end"""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was lost, learnt twice, or different."""
+        return not (
+            self.wrong_answers
+            or self.lost
+            or self.twice
+            or self.wrong_label
+            or self.missing_observations
+            or self.states_different
+        )
+
+    def lines(self) -> list[str]:
+        """Return the counts in words."""
+        return [
+            f"kills -9:                          {self.kills}",
+            f"labels acknowledged:               {len(self.acknowledged)}",
+            f"rows observed, acknowledged:       {self.observed}",
+            f"requests cut off and repeated:     {self.cut_off}",
+            f"acknowledged labels lost:          {self.lost}",
+            f"labels learnt twice:               {self.twice}",
+            f"labels learnt otherwise:           {self.wrong_label}",
+            f"observations lost or double:       {self.missing_observations}",
+            f"wrong answers:                     {len(self.wrong_answers)}",
+            f"states compared with the replay:   {self.states_compared}",
+            f"of them different:                 {self.states_different}",
+        ]
+
+
+async def until_answered(
+    call: Callable[[], Awaitable[Answer]], outcome: Outcome
+) -> tuple[Answer, bool]:
+    """Repeat a request until it is answered; return whether it was repeated."""
+    from rpnb.client import ServeError
+
+    repeated = False
+    while True:
+        try:
+            return await call(), repeated
+        except ServeError as error:
+            if error.status not in (0, 503):
+                raise
+            repeated = True
+            outcome.cut_off += 1
+            await asyncio.sleep(0.01)
+
+
+async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
+    """Predict a row, remember it, label it; again and again."""
+    rng = random.Random(number)  # noqa: S311 - not for secrets
+    n = 0
+    while not outcome.stopping:
+        name, n = f"{number}-{n}", n + 1
+        label = rng.choice(["a", "b", "c"])
+        centre = "abc".index(label)
+        x = [[rng.gauss(centre, 1.0) for _ in range(FEATURES)]]
+
+        def predict(x: Any = x, name: str = name) -> Any:
+            return client.predict(MODEL, x, remember=True, ids=[name])
+
+        # Every other client has keys; the others may learn that it was a duplicate.
+        key = name if number % 2 else None
+
+        def send(name: str = name, label: str = label, key: str | None = key) -> Any:
+            return client.label(MODEL, [name], [label], key=key)
+
+        await until_answered(predict, outcome)
+        answer, repeated = await until_answered(send, outcome)
+        if answer.results == ["learnt"] or (
+            answer.results == ["duplicate"] and repeated and key is None
+        ):
+            outcome.acknowledged[name] = label
+        else:
+            outcome.wrong_answers.append(f"{name}: {answer.results}")
+
+
+async def observe_rows(client: Any, number: int, outcome: Outcome) -> None:
+    """Let rows be observed, and ask again with the same key: the same answer."""
+    rng = random.Random(number)  # noqa: S311 - not for secrets
+    n = 0
+    while not outcome.stopping:
+        n += 1
+        labels = [rng.choice(["a", "b", "c"]) for _ in range(3)]
+        rows = [["abc".index(y) + rng.gauss(0, 1)] * FEATURES for y in labels]
+
+        def send(rows: Any = rows, labels: Any = labels, n: int = n) -> Any:
+            return client.observe(MODEL, rows, labels, key=f"observe-{number}-{n}")
+
+        first, _ = await until_answered(send, outcome)
+        outcome.observed += 3
+        again, _ = await until_answered(send, outcome)
+        if first != again:
+            outcome.wrong_answers.append(f"observe-{number}-{n}")
+
+
+async def _random_moment(rng: random.Random, outcome: Outcome) -> None:
+    """Wait for a random number of answers, and a random time more."""
+
+    def answers() -> int:
+        return len(outcome.acknowledged) + outcome.observed // 3
+
+    wanted = answers() + rng.randint(0, 100)
+    latest = time.monotonic() + 10.0
+    while answers() < wanted and time.monotonic() < latest:
+        await asyncio.sleep(0.002)
+    await asyncio.sleep(rng.uniform(0.0, 0.02))
+
+
+async def run_clients(servers: Servers, kills: int, clients: int) -> Outcome:
+    """Kill servers under load."""
+    from rpnb.client import AsyncClient, ServeError
+
+    outcome = Outcome()
+    rng = random.Random(0)  # noqa: S311 - not for secrets
+    servers.start()
+    async with AsyncClient(
+        servers.address, retries=0, timeout=30, connections=clients
+    ) as client:
+        try:
+            await client.create(MODEL, "GaussianNB", features=FEATURES)
+        except ServeError as error:
+            if error.code != "name_taken":
+                raise
+        tasks = [
+            asyncio.create_task(
+                (observe_rows if i % 8 == 0 else label_rows)(client, i, outcome)
+            )
+            for i in range(clients)
+        ]
+        for _ in range(kills):
+            await _random_moment(rng, outcome)
+            await asyncio.to_thread(servers.kill)
+            outcome.kills += 1
+            if outcome.kills % 25 == 0:
+                await asyncio.to_thread(_compare_states, servers.folder, outcome)
+            await asyncio.to_thread(servers.start)
+            for task in tasks:
+                if task.done():
+                    task.result()
+        outcome.stopping = True
+        await asyncio.gather(*tasks)
+    async with AsyncClient(servers.address, retries=6) as client:
+        state = await client.download(MODEL)
+    servers.kill()
+    _compare_states(servers.folder, outcome, state)
+    _read_log(servers.folder, outcome)
+    return outcome
+
+
+# What the log says
+
+
+def _compare_states(folder: Path, outcome: Outcome, state: bytes | None = None) -> None:
+    """Compare the state of a start, or of a server, with a replay of the whole log."""
+    from rpnb.serve.log import open_log
+    from rpnb.serve.snapshots import (
+        replay_from_base,
+        restore,
+        same_state,
+        stored_models,
+    )
+
+    connection = open_log(folder, read_only=True)
+    try:
+        row = stored_models(connection)[0]
+        *_, (_, model) = replay_from_base(connection, row)
+        replayed = model.to_bytes()
+        if state is None:
+            state = restore(connection, row).model.to_bytes()
+    finally:
+        connection.close()
+    outcome.states_compared += 1
+    if replayed is None or state is None:
+        outcome.states_different += replayed is not state
+    else:
+        outcome.states_different += not same_state(state, replayed)
+
+
+def _read_log(folder: Path, outcome: Outcome) -> None:
+    """Count, in the log itself, the labels that were acknowledged."""
+    from rpnb.serve.log import open_log, unpack_rows
+
+    connection = open_log(folder, read_only=True)
+    try:
+        learnt: Counter[int] = Counter()
+        labels: dict[int, str] = {}
+        observed = 0
+        for kind, body in connection.execute("SELECT kind, body FROM events"):
+            if kind == "labels":
+                content = json.loads(body)
+                learnt.update(content["rows"])
+                labels.update(zip(content["rows"], content["labels"], strict=True))
+            else:
+                observed += len(unpack_rows(body)[1])
+        numbers = dict(connection.execute("SELECT id, seq FROM rows"))
+    finally:
+        connection.close()
+    for name, label in outcome.acknowledged.items():
+        number = numbers.get(name, -1)
+        outcome.lost += learnt[number] == 0
+        outcome.wrong_label += learnt[number] > 0 and labels[number] != label
+    outcome.twice += sum(count > 1 for count in learnt.values())
+    outcome.missing_observations += abs(observed - outcome.observed)
+
+
+def kill(kills: int, clients: int, folder: Path) -> Outcome:
+    """Kill servers in a folder, under load, and return what was found."""
+    servers = Servers(folder)
+    try:
+        return asyncio.run(run_clients(servers, kills, clients))
+    finally:
+        servers.close()
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kills", type=int, nargs="?", default=20)
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.fork:
+        fork_servers()
+        return 0
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = kill(arguments.kills, arguments.clients, Path(folder))
+    print("\n".join(outcome.lines()))
+    print(f"seconds: {time.monotonic() - started:.0f}")
+    return 0 if outcome.sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

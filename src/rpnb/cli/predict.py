@@ -1,0 +1,157 @@
+"""`rpnb predict`: the labels of a file's rows, by a model that `rpnb run` has saved."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpnb.cli.options import positive
+from rpnb.cli.run.command import add_file_options
+from rpnb.files import FORMATS
+
+if TYPE_CHECKING:
+    from rpnb.files import LabelledFile
+
+_ABOUT = """\
+Predict the labels of a file's rows by a model that `rpnb run --save` has written. The
+file needs the columns that the model was trained with, found by name in any order;
+others are left out, also that of the labels. Nothing is learnt.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "predict",
+        help="predict the labels of a file's rows by a saved model",
+        usage="rpnb predict FILE --load MODEL [options]",
+        description=_ABOUT,
+    )
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help=f"a file ({', '.join(FORMATS)}; text may be compressed: gz, bz2, xz, "
+        "zst); - for the standard input",
+    )
+    parser.add_argument(
+        "--load",
+        type=Path,
+        required=True,
+        metavar="MODEL",
+        help="a model that `rpnb run --save` wrote",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="where to write: CSV, .tsv, .jsonl, .parquet or .feather by the ending "
+        "(default: CSV to the standard output)",
+    )
+    parser.add_argument(
+        "--probabilities",
+        choices=("none", "prediction", "all"),
+        default="prediction",
+        help="no probabilities, that of the prediction, or those of all classes "
+        "(default: prediction, where the learner has them)",
+    )
+    add_file_options(parser.add_argument_group("reading"))
+    parser.add_argument(
+        "--chunk-rows",
+        type=positive,
+        default=32768,
+        metavar="N",
+        help="rows read at a time; no result depends on it (default: 32768)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print no notes")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the predictions; return the exit code."""
+    from rpnb.cli import CommandError, interrupts_raise
+    from rpnb.cli.run.outputs import Outputs, writing
+    from rpnb.cli.run.streaming import load_model
+    from rpnb.cli.tables import open_table
+    from rpnb.files import FileError, ReadAhead
+
+    state, models = load_model(arguments.load)
+    (model,) = models.values()
+    interrupts_raise()
+    start, rows = time.monotonic(), 0
+    path = arguments.output
+    with Outputs([arguments.file, arguments.load]) as outputs:
+        try:
+            source = _open(arguments, state)
+            if not arguments.quiet:
+                for note in source.notes:
+                    sys.stderr.write(f"{source.name}: {note}\n")
+            ahead = ReadAhead(source.chunks(arguments.chunk_rows))
+            try:
+                with (
+                    writing(path or "the standard output"),
+                    open_table(path, outputs) as table,
+                ):
+                    for chunk in ahead.items():
+                        columns = dict(
+                            _columns(model, chunk.X, arguments.probabilities)
+                        )
+                        table.write({"row": chunk.rows, **columns})
+                        rows += len(chunk.rows)
+            finally:
+                ahead.close()
+                source.close()
+        except FileError as error:
+            raise CommandError(str(error)) from error
+        outputs.commit()
+    if path is not None and not arguments.quiet:
+        seconds = max(time.monotonic() - start, 1e-9)
+        sys.stderr.write(f"{rows:,} rows, {rows / seconds:,.0f} rows/s: {path}\n")
+    return 0
+
+
+def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledFile":
+    """Return the file, whose columns are read as those of the training."""
+    from rpnb.cli.run.streaming import file_options
+    from rpnb.files import LabelledFile, ReadOptions
+
+    options = file_options(arguments)
+    if "features" in state:  # sparse rows
+        options["features"] = state["features"]
+        options["zero_based"] = arguments.zero_based or state.get("zero_based")
+    return LabelledFile(
+        arguments.file,
+        ReadOptions(
+            target=None,
+            labelled=False,
+            categorical=state.get("categorical", "codes"),
+            missing=state.get("missing", "refuse"),
+            **options,
+        ),
+        arguments.format,
+        state,
+    )
+
+
+def _columns(model: Any, X: Any, probabilities: str) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of the result: predictions, and probabilities if asked for."""
+    from rpnb.cli import CommandError
+
+    try:
+        predictions = model.predict(X)
+        yield "prediction", predictions
+        if probabilities == "none" or not hasattr(model, "predict_proba"):
+            if probabilities == "all":
+                raise CommandError(
+                    f"--probabilities all: {type(model).__name__} has no probabilities"
+                )
+            return
+        P = model.predict_proba(X)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    if probabilities == "prediction":
+        yield "probability", P.max(axis=1)
+        return
+    for m, label in enumerate(model.classes_.tolist()):
+        yield f"probability of {label}", P[:, m]

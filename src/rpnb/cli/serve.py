@@ -1,0 +1,182 @@
+"""`rpnb serve`: predictions and late labels over HTTP."""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rpnb.cli.options import positive
+
+_DAY = 86_400.0
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "serve",
+        help="answer predictions over HTTP, and learn when labels come",
+        description="Answer predictions over HTTP and learn from labels that come "
+        "late, by id. Whatever is acknowledged is on the disk. Needs pip install "
+        "'rpnb[serve]'.",
+    )
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="where the log is kept"
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on; others than this machine's own need --token-file "
+        "(default: 127.0.0.1)",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=8000,
+        help="port to listen on; 0 takes a free one, which the log names (default: "
+        "8000)",
+    )
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="tokens that clients must have"
+    )
+    parser.add_argument(
+        "--add-token",
+        nargs=2,
+        metavar=("NAME", "SCOPES"),
+        help="add a token with scopes among predict,learn,admin to the token file, "
+        "print it once, and end",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="verify the log and the snapshots by replaying everything, and end; exit "
+        "code 1 if anything is damaged",
+    )
+    parser.add_argument(
+        "--backup",
+        type=Path,
+        metavar="DIR",
+        help="copy the log to another folder, also while the service runs, and end",
+    )
+    parser.add_argument(
+        "--keep-log",
+        type=positive,
+        metavar="DAYS",
+        help="delete events of the log that are older and that snapshots include "
+        "(default: keep all)",
+    )
+    parser.add_argument(
+        "--max-waiting",
+        type=positive,
+        metavar="N",
+        help="rows per model that wait for labels; beyond it the oldest are dropped "
+        "(default: 100000)",
+    )
+    parser.add_argument(
+        "--max-age",
+        type=positive,
+        metavar="DAYS",
+        help="days that a row waits for its label (default: 30)",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=positive,
+        metavar="N",
+        help="bytes of a request (default: 67108864)",
+    )
+    parser.add_argument(
+        "--max-in-flight",
+        type=positive,
+        metavar="N",
+        help="requests at a time (default: 512)",
+    )
+    parser.add_argument(
+        "--snapshot-rows",
+        type=positive,
+        metavar="N",
+        default=50_000,
+        help="rows learnt after which a model's state is written (default: 50000)",
+    )
+    parser.add_argument(
+        "--log-requests",
+        action="store_true",
+        help="log each request, not only failures",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve, or check, or copy."""
+    from rpnb.cli import CommandError
+
+    try:
+        from rpnb.serve.log import LogError
+        from rpnb.serve.server import run as serve
+        from rpnb.serve.tokens import TokenFileError
+    except ImportError as error:
+        raise CommandError(f"{error}: pip install 'rpnb[serve]'") from error
+    try:
+        if arguments.add_token is not None:
+            return _add_token(arguments)
+        if arguments.check:
+            return _check(arguments.folder)
+        if arguments.backup is not None:
+            return _backup(arguments.folder, arguments.backup)
+        return serve(_options(arguments))
+    except (LogError, TokenFileError, OSError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _options(arguments: argparse.Namespace) -> Any:
+    from rpnb.serve.limits import Limits
+    from rpnb.serve.server import Options
+    from rpnb.serve.tokens import read_tokens
+    from rpnb.serve.writer import Schedule
+
+    changed = {
+        name: value
+        for name in ("max_waiting", "max_bytes", "max_in_flight")
+        if (value := getattr(arguments, name)) is not None
+    }
+    limits = replace(Limits(), **changed)
+    if arguments.max_age is not None:
+        limits = replace(limits, max_age=arguments.max_age * _DAY)
+    keep = None if arguments.keep_log is None else arguments.keep_log * _DAY
+    path = arguments.token_file
+    return Options(
+        arguments.folder,
+        arguments.host,
+        arguments.port,
+        None if path is None else read_tokens(path),
+        limits,
+        Schedule(snapshot_rows=arguments.snapshot_rows, keep_events=keep),
+        arguments.log_requests,
+    )
+
+
+def _add_token(arguments: argparse.Namespace) -> int:
+    from rpnb.cli import CommandError
+    from rpnb.serve.tokens import add_token
+
+    if arguments.token_file is None:
+        raise CommandError("--add-token needs --token-file")
+    sys.stdout.write(add_token(arguments.token_file, *arguments.add_token) + "\n")
+    return 0
+
+
+def _check(folder: Path) -> int:
+    from rpnb.serve.snapshots import check
+
+    all_sound = True
+    for sound, line in check(folder):
+        sys.stdout.write(f"{'ok     ' if sound else 'DAMAGED'} {line}\n")
+        all_sound &= sound
+    return 0 if all_sound else 1
+
+
+def _backup(folder: Path, target: Path) -> int:
+    from rpnb.serve.snapshots import backup
+
+    backup(folder, target)
+    sys.stdout.write(f"copied to {target}\n")
+    return 0

@@ -1,0 +1,66 @@
+"""`rpnb warmup`: compile beforehand what a first stream needs."""
+
+import argparse
+import sys
+import time
+from typing import Any
+
+
+def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "warmup",
+        help="compile the learners' code, so that the first run does not wait",
+        description="Compile the code of learners and keep it on the disk: in an image "
+        "of a container, say, or after an update. Without it, the first run compiles "
+        "what it needs.",
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="learners (default: RPNB and those that `rpnb compare` takes)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile, and say for which learner and how long."""
+    from rpnb.cli.learners import class_of
+    from rpnb.estimators.registry import ALIASES, COMPARED
+
+    names = list(arguments.names or COMPARED)
+    for name in names:
+        class_of(name)  # an error names similar ones
+    begin = time.perf_counter()
+    for done, name in enumerate(names, 1):
+        if not arguments.quiet:
+            sys.stderr.write(f"{done} of {len(names)}: {name} … ")
+            sys.stderr.flush()
+        start = time.perf_counter()
+        compile_learner(ALIASES.get(name, name))
+        if not arguments.quiet:
+            sys.stderr.write(f"{time.perf_counter() - start:.1f} s\n")
+    if not arguments.quiet:
+        seconds = time.perf_counter() - begin
+        sys.stdout.write(f"{len(names)} learners are compiled, in {seconds:.1f} s.\n")
+    return 0
+
+
+def compile_learner(name: str) -> None:
+    """Let a learner do on few rows what it does on a stream; the rest is caching."""
+    import numpy as np
+
+    from rpnb.estimators.registry import learners
+
+    rng = np.random.default_rng(0)
+    y = np.arange(64) % 2  # some learners have two classes
+    X = rng.standard_normal((64, 4)) + y[:, None]
+    model: Any = learners()[name].estimator()
+    for part in (slice(0, 32), slice(32, 64)):
+        model.predict_then_learn(X[part], y[part])
+    model.partial_fit(X[:4], y[:4])
+    model.predict(X)
+    if hasattr(model, "predict_proba"):
+        model.predict_proba(X[:1])

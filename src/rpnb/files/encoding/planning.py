@@ -1,0 +1,242 @@
+"""What becomes of each column: the target, a number, a category, or nothing."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from rpnb.files.encoding.number_text import Notation
+from rpnb.files.encoding.text_columns import examine_text
+from rpnb.files.formats.arrow import is_text, kind_of
+from rpnb.files.records import ColumnPlan, FileError, Kind, ReadOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: The name of an index without one, as pandas writes it when it reads such a file.
+UNNAMED = "Unnamed: {}"
+_UNNAMED = re.compile(r"Unnamed: \d+")
+# So many rows must be counted before a column is said to count them.
+_COUNTED = 20
+
+
+def plan_columns(
+    name: str,
+    schema: "pa.Schema",
+    options: ReadOptions,
+    sample: "pa.Table | None" = None,
+    declared: Mapping[str, Any] | None = None,
+) -> ColumnPlan:
+    """Return what becomes of the columns of a table.
+
+    Parameters
+    ----------
+    name
+        Of the file, for messages.
+    schema
+        Names and types of all columns.
+    options
+        What the user says of them.
+    sample
+        The first rows, of all columns or at least of those of text.
+    declared
+        Columns whose values are categories by the format itself.
+
+    Raises
+    ------
+    FileError
+        Where a column named in the options is missing, or a column holds what is
+        neither number nor category.
+    """
+    names = schema.names
+    repeated = _repeated(names)
+    if repeated is not None:
+        raise FileError(f"{name}: two columns have the name {repeated!r}")
+    options = _resolved(name, names, options)
+    first = (
+        {}
+        if sample is None
+        else dict(zip(sample.column_names, sample.columns, strict=True))
+    )
+    dropped = dict.fromkeys(options.drop, "--drop")
+    wanted = {options.target, *options.as_category, *(options.columns or ())}
+    for column, why in _index_columns(name, schema, first).items():
+        if column not in wanted:
+            dropped.setdefault(column, why)
+    if options.columns is not None:
+        return _as_before(name, names, options, dropped)
+    notation = Notation(options.decimal, options.thousands)
+    kinds: dict[str, Kind] = {}
+    notes: list[str] = []
+    for field in schema:
+        if field.name in dropped:
+            continue
+        kind = kind_of(name, field)
+        if field.name == options.target:
+            continue
+        if field.name in options.as_category or field.name in (declared or ()):
+            kind = "category"
+        elif is_text(field.type) and field.name in first:
+            kind, note = examine_text(name, field.name, first[field.name], notation)
+            notes += [note] if note else []
+        elif field.name in first and _counts_rows(first[field.name]):
+            notes.append(
+                f"column {field.name} counts the rows; if it is no feature: "
+                f"--drop {field.name}"
+            )
+        kinds[field.name] = kind
+    if not kinds:
+        raise FileError(
+            f"{name}: no column is left beside the target {options.target!r}"
+        )
+    return ColumnPlan(options=options, kinds=kinds, dropped=dropped, notes=tuple(notes))
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    """Return a name that occurs twice, None if there is none."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _resolved(name: str, names: list[str], options: ReadOptions) -> ReadOptions:
+    """Return options with columns by name; refuse those that are not there."""
+    target = options.target if options.labelled else None
+    if options.labelled and target is None:
+        raise FileError(
+            f"{name}: which column has the labels? name it with --target; the columns "
+            f"are {shown_names(names)}"
+        )
+    found = {}
+    for text in (target, *options.drop, *options.as_category):
+        if text is not None:
+            column = find_column(text, names)
+            if column is None:
+                raise FileError(f"{name}: {no_such_column(text, names)}")
+            found[text] = column
+    drop = tuple(found[text] for text in options.drop)
+    if target is not None and found[target] in drop:
+        raise FileError(f"{name}: the target {found[target]!r} cannot be left out")
+    return replace(
+        options,
+        target=None if target is None else found[target],
+        drop=drop,
+        as_category=tuple(found[text] for text in options.as_category),
+    )
+
+
+def find_column(text: str, names: Sequence[str]) -> str | None:
+    """Return a column by its name, or else by its number.
+
+    >>> names = ["a", "b", "c"]
+    >>> [find_column(text, names) for text in ("b", "1", "-1", "4")]
+    ['b', 'a', 'c', None]
+    """
+    if text in names:
+        return text
+    if not re.fullmatch(r"-?\d{1,9}", text):
+        return None
+    number = int(text)
+    if not 1 <= abs(number) <= len(names):
+        return None
+    return names[number - 1 if number > 0 else number]
+
+
+def no_such_column(column: str, names: Sequence[str]) -> str:
+    """Return a message on a missing column, with a similar name if there is one."""
+    close = get_close_matches(column, names, n=1)
+    hint = f"; close to it: {close[0]!r}" if close else ""
+    return f"there is no column {column!r}; the columns are {shown_names(names)}{hint}"
+
+
+def shown_names(names: Sequence[str], most: int = 10) -> str:
+    """Return names as text, at most so many of them.
+
+    >>> shown_names(["a", "b", "c"], most=2)
+    'a, b, …'
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def _as_before(
+    name: str, names: list[str], options: ReadOptions, dropped: dict[str, str]
+) -> ColumnPlan:
+    """Return the plan of an earlier file for a file with the same columns."""
+    assert options.columns is not None  # noqa: S101 - the caller has looked
+    there = set(names)
+    for column in options.columns:
+        if column not in there or column in dropped:
+            raise FileError(
+                f"{name}: the model was trained with a column {column!r}; "
+                f"{no_such_column(column, names)}"
+            )
+    kinds = dict(options.columns)
+    others = [
+        each
+        for each in names
+        if each not in kinds and each != options.target and each not in dropped
+    ]
+    if others and options.labelled:
+        raise FileError(
+            f"{name}: the model can only be resumed with the same columns; the file "
+            f"has more: {shown_names(others)}; leave them out: --drop {others[0]}"
+        )
+    dropped |= dict.fromkeys(others, "not among the model's columns")
+    return ColumnPlan(options=options, kinds=kinds, dropped=dropped)
+
+
+# Columns that are no features
+
+
+def _index_columns(
+    name: str, schema: "pa.Schema", first: Mapping[str, "pa.ChunkedArray"]
+) -> dict[str, str]:
+    """Return columns that number or name the rows, and why they are left out.
+
+    pandas and R write such a column first, without a name; Parquet and Feather files
+    from pandas say which it is.
+    """
+    found = dict.fromkeys(_pandas_index(schema), "the index of a pandas frame")
+    for j, column in enumerate(schema.names):
+        if column not in first or not _UNNAMED.fullmatch(column):
+            continue
+        values = first[column]
+        there = len(values) - values.null_count
+        if there == 0:
+            found[column] = "empty, without a name"
+        elif j == 0 and len(values.unique()) == len(values):
+            found[column] = "an index without a name"
+        elif column == UNNAMED.format(j):
+            raise FileError(f"{name}, header: column {j + 1} has no name")
+    return found
+
+
+def _pandas_index(schema: "pa.Schema") -> list[str]:
+    """Return the columns that pandas has marked as the index."""
+    try:
+        listed = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return [
+            name for name in listed if isinstance(name, str) and name in schema.names
+        ]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def _counts_rows(values: "pa.ChunkedArray") -> bool:
+    """Return whether values are 0, 1, 2 … or 1, 2, 3 …."""
+    import pyarrow as pa
+
+    n = len(values)
+    if n < _COUNTED or values.null_count or not pa.types.is_integer(values.type):
+        return False
+    first = values[0].as_py()
+    if first not in (0, 1) or values[n - 1].as_py() != first + n - 1:
+        return False
+    return bool(
+        values.combine_chunks().equals(pa.array(range(first, first + n), values.type))
+    )

@@ -1,0 +1,116 @@
+"""A column of text: numbers, dates, categories, or free text, by its first rows."""
+
+import re
+from typing import TYPE_CHECKING
+
+from rpnb.files.encoding.number_text import (
+    Notation,
+    is_number_in_some_notation,
+    is_plain_number,
+    options_for,
+)
+from rpnb.files.records import FileError, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Rows to look at, at most.
+_EXAMINED = 20_000
+# So many values, and more than this share of them different, are free text.
+_ENOUGH, _SHARE = 50, 0.5
+_DATE = re.compile(r"\s*\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d.*)?\s*", re.ASCII)
+
+
+def examine_text(
+    name: str, column: str, values: "pa.ChunkedArray", notation: Notation
+) -> tuple[Kind, str | None]:
+    """Return what a column of text holds, and a note if that needs one.
+
+    Parameters
+    ----------
+    name, column
+        Of the file and the column, for messages.
+    values
+        The first rows of the column.
+    notation
+        How numbers may be written.
+
+    Raises
+    ------
+    FileError
+        Where it holds numbers in another notation, numbers with a little text among
+        them, dates, or free text.
+    """
+    import pyarrow as pa
+
+    values = values.slice(0, _EXAMINED).cast(pa.string())
+    listed = values.value_counts().to_pylist()
+    counts = {
+        each["values"]: each["counts"] for each in listed if each["values"] is not None
+    }
+    total = sum(counts.values())
+    if total == 0:
+        return "number", None
+    readable = {v for v in counts if is_plain_number(v) or notation.matches(v)}
+    if len(readable) == len(counts):
+        return "number", _number_note(column, counts, notation)
+    numbers = {v for v in counts if v in readable or is_number_in_some_notation(v)}
+    if 2 * sum(counts[v] for v in numbers) > total:
+        wrong = next(
+            v for v in values.to_pylist() if v is not None and v not in readable
+        )
+        row = values.to_pylist().index(wrong) + 1
+        others = [v for v in numbers if v not in readable]
+        raise FileError(refused_number(name, row, column, wrong, others))
+    if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
+        raise FileError(
+            f"{name}, column {column}: holds dates or times, neither numbers nor "
+            f"categories; turn it into numbers, or leave it out: --drop {column}"
+        )
+    if total >= _ENOUGH and len(counts) > _SHARE * total:
+        raise FileError(
+            f"{name}, column {column}: {len(counts):,} different values in the first "
+            f"{total:,}: free text, not a category; leave it out: --drop {column}; or "
+            f"take it as categories nevertheless: --as-category {column}"
+        )
+    return "category", None
+
+
+def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str | None:
+    """Return what was left out of numbers to read them, None if nothing."""
+    example = next((v for v in counts if not is_plain_number(v)), None)
+    if example is None:
+        return f"column {column} is text that holds numbers, and is read as numbers"
+    if notation.thousands is not None or notation.decimal != ".":
+        return None  # it was asked for
+    return f"column {column} is read as numbers, such as {example.strip()!r}"
+
+
+def refused_number(
+    name: str, row: int, column: str, cell: str, others: list[str] | None = None
+) -> str:
+    """Return why a cell among numbers is refused, with the option that reads it.
+
+    Parameters
+    ----------
+    name, row, column
+        Where it is.
+    cell
+        What it is.
+    others
+        More numbers that are written in another way.
+    """
+    where = f"{name}, row {row}, column {column}"
+    shown = cell.strip()
+    if len(shown) > 40:
+        shown = shown[:40] + "…"
+    if is_number_in_some_notation(cell):
+        options = options_for(others or [cell]) or options_for([cell])
+        return (
+            f"{where}: {shown!r} is a number in another notation, which {options} "
+            f"reads; if they are categories, say --as-category {column}"
+        )
+    return (
+        f"{where}: {shown!r} is no number, as others in the column are; if they are "
+        f"categories, say --as-category {column}"
+    )

@@ -1,0 +1,96 @@
+"""Feather, which is Arrow's own format in a file, read batch by batch."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpnb.files.encoding.planning import plan_columns
+from rpnb.files.formats.arrow import one_line, require_pyarrow
+from rpnb.files.formats.parquet import DAMAGE
+from rpnb.files.formats.sources import STANDARD_INPUT
+from rpnb.files.records import FileError, ReadOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Feather:
+    """Batches of a Feather file, version 2: Arrow IPC.
+
+    Parameters
+    ----------
+    path
+        The file; it cannot come from the standard input.
+    options
+        How to read it.
+    """
+
+    again = True
+    declared: list[Any] | None = None
+
+    def __init__(self, path: str, options: ReadOptions) -> None:
+        require_pyarrow("Feather")
+        import pyarrow as pa
+
+        self.name = path
+        if path == STANDARD_INPUT:
+            raise FileError(
+                "standard input: Feather has its contents at the end and cannot be "
+                "read as a stream; name the file"
+            )
+        self.notes: list[str] = []
+        self.categories: dict[str, list[str]] = {}
+        self._done = 0
+        self._rows = 0
+        try:
+            if Path(path).stat().st_size == 0:
+                raise FileError(f"{path}: the file is empty")
+            with pa.OSFile(path) as file:
+                if file.read(4) == b"FEA1":
+                    raise FileError(
+                        f"{path}: Feather of version 1, which is no longer written; "
+                        "save it anew"
+                    )
+                file.seek(0)
+                reader = pa.ipc.open_file(file)
+                schema, sample = reader.schema, None
+                if reader.num_record_batches:
+                    first = reader.get_batch(0)
+                    first.validate(full=True)
+                    sample = pa.Table.from_batches([first])
+                self._batches = reader.num_record_batches
+            self.plan = plan_columns(path, schema, options, sample)
+            wanted = set(self.plan.wanted)
+            fields = [j for j, name in enumerate(schema.names) if name in wanted]
+            self._file = pa.OSFile(path)
+            self._reader = pa.ipc.open_file(
+                self._file, options=pa.ipc.IpcReadOptions(included_fields=fields)
+            )
+        except FileError:
+            raise
+        except (pa.ArrowException, *DAMAGE) as error:
+            raise FileError(f"{path}: {one_line(error)}") from error
+
+    def share(self) -> float | None:
+        """Return which share of the batches has been read."""
+        return self._done / self._batches if self._batches else None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def batches(self) -> Iterator["pa.RecordBatch"]:
+        """Yield the rows in their order."""
+        import pyarrow as pa
+
+        try:
+            for number in range(self._batches):
+                batch = self._reader.get_batch(number)
+                batch.validate(full=True)
+                self._done += 1
+                self._rows += batch.num_rows
+                yield batch
+        except (pa.ArrowException, *DAMAGE) as error:
+            raise FileError(
+                f"{self.name}, after row {self._rows}: {one_line(error)}"
+            ) from error

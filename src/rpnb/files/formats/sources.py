@@ -1,0 +1,149 @@
+"""Bytes from a file, compressed or not, or from the standard input."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import select
+import sys
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from rpnb.files.records import FileError
+
+#: Bytes of a block.
+BLOCK = 1 << 22
+#: The path that stands for the standard input.
+STANDARD_INPUT = "-"
+#: Endings of the names of compressed files.
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+
+
+class ByteSource:
+    """Bytes of a file, decompressed where they begin as compressed files do.
+
+    Parameters
+    ----------
+    path
+        The file, or "-" for the standard input.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = "standard input" if path == STANDARD_INPUT else path
+        self.seekable = path != STANDARD_INPUT and Path(path).is_file()
+        self._size = 0
+        self.conversion: Callable[[bytes], bytes] | None = None
+        self._ended = False
+        try:
+            if path == STANDARD_INPUT:
+                self._raw: IO[bytes] = sys.stdin.buffer
+            else:
+                self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
+                self._size = os.fstat(self._raw.fileno()).st_size
+            buffered = self._raw
+            if not isinstance(buffered, io.BufferedReader):
+                buffered = io.BufferedReader(self._raw)
+            begin = buffered.peek(8)[:8]
+        except OSError as error:
+            raise FileError(f"{self.name}: {error.strerror or error}") from error
+        found = next((m for m in _COMPRESSIONS if begin.startswith(m)), None)
+        self._compression: str | None = None
+        self._file: Any = buffered
+        if found is not None:
+            self._compression, decompressed = _COMPRESSIONS[found]
+            self._file = decompressed(buffered)
+
+    def convert(self, function: Callable[[bytes], bytes]) -> None:
+        """Put all bytes that are read from now on through a function.
+
+        It is called with no bytes at the end.
+        """
+        self.conversion = function
+
+    def read(self, size: int = BLOCK) -> bytes:
+        """Return up to `size` bytes, none at the end.
+
+        From a pipe, whatever is there, at least one byte: a stream may pause for long.
+        Converted bytes may be more than `size`.
+        """
+        if self.conversion is None:
+            return self._read(size)
+        while not self._ended:
+            data = self._read(size)
+            self._ended = not data
+            converted = self.conversion(data)
+            if converted:
+                return converted
+        return b""
+
+    def _read(self, size: int) -> bytes:
+        what = self._compression
+        try:
+            if self.seekable or what == "zstd":
+                whole: bytes = self._file.read(size)
+                return whole
+            data: bytes = self._file.read1(size)
+            while data and len(data) < size and self._has_more():
+                more = self._file.read1(size - len(data))
+                if not more:
+                    break
+                data += more
+            return data
+        except EOFError as error:
+            raise FileError(f"the {what} file is cut short; copy it again") from error
+        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+            raise FileError(f"not a sound {what} file ({error})") from error
+        except OSError as error:
+            reason = " ".join(str(error.strerror or error).split())
+            if what is not None and error.errno is None:
+                if "runcated" in reason:
+                    reason = f"the {what} file is cut short; copy it again"
+                else:
+                    reason = f"not a sound {what} file ({reason})"
+            raise FileError(reason) from error
+
+    def _has_more(self) -> bool:
+        """Return whether a pipe can be read without waiting."""
+        try:
+            return bool(select.select([self._raw], [], [], 0.0)[0])
+        except (OSError, ValueError):  # not a pipe, or a system that cannot tell
+            return False
+
+    def share(self) -> float | None:
+        """Return which share of the file has been read, if that can be known."""
+        if self._size == 0:
+            return None
+        try:
+            return min(self._raw.tell() / self._size, 1.0)
+        except (OSError, ValueError):
+            return None
+
+    def close(self) -> None:
+        """Close the file; the standard input stays open."""
+        if self._compression not in (None, "zstd"):
+            self._file.close()
+        if self._raw is not sys.stdin.buffer:
+            self._raw.close()
+
+
+def _zstd(file: IO[bytes]) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise FileError(
+            "reading zstd files needs pyarrow: pip install 'rpnb[files]'"
+        ) from error
+    # The file is closed by whoever opened it.
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+
+
+# How compressed files begin: by what they are called, and read.
+_COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+    b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
+}

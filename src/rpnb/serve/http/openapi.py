@@ -1,0 +1,262 @@
+"""The OpenAPI description: schemas and examples of requests and answers."""
+
+from typing import Any
+
+from rpnb.estimators.registry import learners
+
+DESCRIPTION = """Predict now, learn when the label comes.
+
+A row that is predicted with `remember=true` waits for its label; `labels` takes labels
+by id, late, in any order. Whatever is acknowledged is on the disk. Send an
+`Idempotency-Key` with a request that changes something, and repeat it as often as
+needed: it is carried out once.
+
+Many rows go into one request, as JSON, NDJSON (`application/x-ndjson`) or an Arrow IPC
+stream (`application/vnd.apache.arrow.stream`); `Accept` chooses the form of the answer.
+"""
+
+Schema = dict[str, Any]
+
+
+def _list(items: Schema, **more: Any) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _object(properties: Schema, required: list[str] | None = None) -> Schema:
+    found: Schema = {"type": "object", "properties": properties}
+    if required is not None:
+        found |= {"required": required, "additionalProperties": False}
+    return found
+
+
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
+_LABEL: Schema = {
+    "oneOf": [
+        _TEXT,
+        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
+        {"type": "boolean"},
+    ]
+}
+_VALUE: Schema = {"type": ["number", "null"]}
+_ROW: Schema = {
+    "oneOf": [
+        _list(_VALUE),
+        {"type": "object", "additionalProperties": _VALUE},
+    ]
+}
+_LABEL_OR_NULL: Schema = {"oneOf": [*_LABEL["oneOf"], {"type": "null"}]}
+_SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1.0000001}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"}
+
+_ERROR = _object(
+    {
+        "error": {
+            **_object(
+                {
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                    "row": _COUNT,
+                    "column": {"type": ["string", "integer"]},
+                },
+                ["code", "message"],
+            )
+        }
+    },
+    ["error"],
+)
+_MODEL = _object(
+    {
+        "name": {"type": "string"},
+        "learner": {"type": "string"},
+        "parameters": {"type": "object"},
+        "n_features": _COUNT,
+        "features": {"type": ["array", "null"], "items": _TEXT},
+        "classes": _list(_LABEL),
+        "learnt": _COUNT,
+        "scored": _COUNT,
+        "waiting": _COUNT,
+        "expired": _COUNT,
+        "error": _SHARE,
+        "window_error": _SHARE,
+    }
+)
+_EXAMPLE_ROWS = [{"width": 5.1, "height": 3.5}, {"width": 6.3, "height": 2.9}]
+_CREATE = _object(
+    {
+        "name": _NAME,
+        "learner": {"type": "string"},
+        "parameters": {"type": "object"},
+        "features": _list(_TEXT, minItems=1),
+        "n_features": {"type": "integer", "minimum": 1},
+        "classes": _list(_LABEL, minItems=1),
+    },
+    ["name"],
+)
+_LEARN = _object(
+    {"rows": _list(_ROW, minItems=1), "labels": _list(_LABEL, minItems=1)},
+    ["rows", "labels"],
+)
+_PREDICTIONS = _object(
+    {
+        "ids": _list(_TEXT),
+        "labels": _list(_LABEL_OR_NULL),
+        "confidence": _list(_SHARE),
+        "probabilities": _list(_list(_SHARE)),
+        "classes": _list(_LABEL),
+    }
+)
+_ONE = "/v1/models/{name}"
+
+#: Of each operation: schema and example of the request, and of the answer.
+_OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
+    ("GET", "/v1/learners"): (None, None, {"type": "object"}, None),
+    ("GET", "/v1/models"): (None, None, _object({"models": _list(_MODEL)}), None),
+    ("POST", "/v1/models"): (
+        _CREATE,
+        {
+            "name": "leaves",
+            "learner": "RPNB",
+            "parameters": {"random_state": 0},
+            "features": ["width", "height"],
+            "classes": ["oak", "elm"],
+        },
+        _MODEL,
+        None,
+    ),
+    ("GET", _ONE): (None, None, _MODEL, None),
+    ("DELETE", _ONE): (
+        None,
+        None,
+        _object({"deleted": {"type": "boolean"}}),
+        {"deleted": True},
+    ),
+    ("GET", f"{_ONE}/scores"): (None, None, {"type": "object"}, None),
+    ("POST", f"{_ONE}/predict"): (
+        _object(
+            {"rows": _list(_ROW, minItems=1), "ids": _list(_TEXT, minItems=1)}, ["rows"]
+        ),
+        {"rows": _EXAMPLE_ROWS},
+        _PREDICTIONS,
+        {
+            "ids": ["0f3a9c11d20000000", "0f3a9c11d20000001"],
+            "labels": ["oak", "elm"],
+            "confidence": [0.93, 0.71],
+        },
+    ),
+    ("POST", f"{_ONE}/labels"): (
+        _object(
+            {"ids": _list(_TEXT, minItems=1), "labels": _list(_LABEL, minItems=1)},
+            ["ids", "labels"],
+        ),
+        {"ids": ["0f3a9c11d20000001"], "labels": ["elm"]},
+        _object(
+            {
+                "results": _list({"enum": ["learnt", "duplicate", "unknown"]}),
+                "learnt": _COUNT,
+                "duplicate": _COUNT,
+                "unknown": _COUNT,
+            }
+        ),
+        {"results": ["learnt"], "learnt": 1, "duplicate": 0, "unknown": 0},
+    ),
+    ("POST", f"{_ONE}/learn"): (
+        _LEARN,
+        {"rows": _EXAMPLE_ROWS, "labels": ["oak", "elm"]},
+        _object({"learnt": _COUNT}),
+        {"learnt": 2},
+    ),
+    ("POST", f"{_ONE}/observe"): (
+        _LEARN,
+        {"rows": _EXAMPLE_ROWS, "labels": ["oak", "elm"]},
+        _object({"labels": _list(_LABEL_OR_NULL), "learnt": _COUNT}),
+        {"labels": ["oak", "oak"], "learnt": 2},
+    ),
+    ("GET", "/healthz"): (None, None, {"type": "object"}, None),
+    ("GET", "/readyz"): (None, None, {"type": "object"}, None),
+}
+_FILES = {("GET", f"{_ONE}/file"), ("PUT", f"{_ONE}/file"), ("GET", "/metrics")}
+_MEANINGS = {
+    400: "The request was cut off.",
+    401: "A token is needed.",
+    403: "The token lacks the scope.",
+    404: "There is no such model.",
+    405: "This method is not allowed here.",
+    408: "The body came too slowly.",
+    409: "It is not possible in the present state.",
+    413: "A limit is exceeded; the message names it.",
+    415: "The media type is none of those accepted.",
+    421: "The host is not this machine.",
+    422: "The content is wrong; the message names row and column.",
+    503: "The log cannot be written at present, or the server is busy: try again.",
+}
+
+
+def creates(method: str, path: str) -> bool:
+    """Return whether an operation answers 201."""
+    return (method, path) in {("POST", "/v1/models"), ("PUT", f"{_ONE}/file")}
+
+
+def described(method: str, path: str) -> bool:
+    """Return whether an operation is part of the description."""
+    return (method, path) in _OPERATIONS or (method, path) in _FILES
+
+
+def responses(method: str, path: str) -> dict[int | str, Schema]:
+    """Return the answers of an operation, errors among them."""
+    status = 201 if creates(method, path) else 200
+    found: dict[int | str, Schema] = {}
+    if (method, path) in _OPERATIONS:
+        _, _, schema, example = _OPERATIONS[method, path]
+        content: Schema = {"schema": schema}
+        if example is not None:
+            content["example"] = example
+        found[status] = {
+            "description": "Done.",
+            "content": {"application/json": content},
+        }
+    elif path == "/metrics":
+        found[status] = {"description": "Done.", "content": {"text/plain": {}}}
+    elif method == "PUT":
+        found[status] = {
+            "description": "Done.",
+            "content": {"application/json": {"schema": _MODEL}},
+        }
+    else:
+        found[status] = {"description": "Done.", "content": {_BINARY: {}}}
+    errors: Schema = {"application/json": {"schema": _ERROR}}
+    for code, meaning in _MEANINGS.items():
+        if path == "/readyz" and code == 503:
+            errors = {"application/json": {"schema": {"type": "object"}}}
+        found[code] = {"description": meaning, "content": errors}
+    return found
+
+
+_BINARY = "application/octet-stream"
+
+
+def request_of(method: str, path: str) -> Schema:
+    """Return the request's body, and headers, of an operation."""
+    found: Schema = {}
+    if (method, path) == ("PUT", f"{_ONE}/file"):
+        body = {"schema": {"type": "string", "format": "binary"}}
+        found["requestBody"] = {"required": True, "content": {_BINARY: body}}
+    elif (method, path) in _OPERATIONS and _OPERATIONS[method, path][0] is not None:
+        schema, example, *_ = _OPERATIONS[method, path]
+        if (method, path) == ("POST", "/v1/models") and schema is not None:
+            names = {**schema["properties"]["learner"], "enum": list(learners())}
+            properties = {**schema["properties"], "learner": names}
+            schema = {**schema, "properties": properties}
+        content = {"application/json": {"schema": schema, "example": example}}
+        found["requestBody"] = {"required": True, "content": content}
+    if method in ("POST", "PUT"):
+        found["parameters"] = [
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "description": "The same key again: the same answer, and nothing is "
+                "done twice.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+            }
+        ]
+    return found

@@ -1,0 +1,96 @@
+"""Model files from clients: checked as files from strangers."""
+
+import io
+import json
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rpnb.estimators.registry import RegisteredLearner, learners
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.serve.http.formats import check_labels, check_names
+from rpnb.serve.limits import ApiError, Limits, beyond, invalid
+from rpnb.serve.models import Learner, ModelSpec, check_size
+
+_METADATA = "metadata.json"
+
+
+class Upload(NamedTuple):
+    """A model file that can be served."""
+
+    spec: ModelSpec
+    learner: Learner
+    file: bytes
+    """the model file of the learner, without names of features"""
+
+
+def read_upload(content: bytes, limits: Limits) -> Upload:
+    """Check a model file and load the learner in it."""
+    about = _metadata(content)
+    registered = _registered(about.get("estimator"))
+    p = about.get("n_features_in")
+    parameters = about.get("parameters")
+    if type(p) is not int or p < 1 or not isinstance(parameters, dict):
+        raise _damaged()
+    if p > limits.max_features:
+        raise beyond("max_features", limits.max_features, "too many features")
+    classes = about.get("classes")
+    if not isinstance(classes, list) or len(classes) > limits.max_classes:
+        raise beyond("max_classes", limits.max_classes, "too many classes")
+    if not isinstance(parameters.get("class_prior", ""), str):
+        raise invalid("models with a fixed class_prior cannot be served")
+    check_size(registered.name, parameters, p, limits)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.rpnb"
+        path.write_bytes(content)
+        try:
+            learner = registered.estimator.load(path)
+        except (ModelFileError, ValueError, MemoryError, OSError):
+            # Messages may repeat what the file holds.
+            raise _damaged() from None
+        names = getattr(learner, "feature_names_in_", None)
+        if names is not None:
+            del learner.feature_names_in_
+        learner.save(path)
+        file = path.read_bytes()
+    features = None if names is None else check_names(names.tolist(), "feature")
+    labels = learner.classes_.tolist()
+    if any(type(label) is float for label in labels):
+        raise invalid("models whose labels are floats cannot be served")
+    check_labels(labels)
+    parameters = json.loads(json.dumps(learner._parameters_to_json()))
+    parameters.pop("n_jobs", None)
+    spec = ModelSpec(registered.name, parameters, p, features, None, from_file=True)
+    return Upload(spec, learner, file)
+
+
+def _damaged() -> ApiError:
+    return invalid("the body is no sound model file of rpnb")
+
+
+def _metadata(content: bytes) -> dict[str, Any]:
+    """Return what the file says of itself, before anything of it is unpacked."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            # Stored entries only: a small file must not become a large one.
+            if any(each.compress_type != zipfile.ZIP_STORED for each in entries):
+                raise _damaged()
+            if sum(each.file_size for each in entries) > len(content):
+                raise _damaged()
+            about = json.loads(archive.read(_METADATA))
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, RuntimeError, EOFError):
+        raise _damaged() from None
+    except NotImplementedError:
+        raise _damaged() from None
+    if not isinstance(about, dict):
+        raise _damaged()
+    return about
+
+
+def _registered(estimator: Any) -> RegisteredLearner:
+    for each in learners().values():
+        if each.estimator.__name__ == estimator:
+            return each
+    raise invalid("the file holds no learner that can be served")

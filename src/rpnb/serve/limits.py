@@ -1,0 +1,109 @@
+"""Limits of the service, and the errors that clients get."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one process accepts; a request beyond a limit gets an error that names it.
+
+    Parameters
+    ----------
+    max_bytes
+        Bytes of a request's body.
+    max_rows
+        Rows of a request.
+    max_features
+        Features of a model.
+    max_classes
+        Classes of a model.
+    max_models
+        Models at a time.
+    max_state
+        Numbers that a model's state may hold, about.
+    max_waiting
+        Rows per model that wait for their labels; beyond it the oldest are dropped.
+    max_age
+        Seconds that a row waits for its label before it is dropped.
+    max_in_flight
+        Requests at a time.
+    max_pages
+        Pages that are watched live at a time.
+    body_seconds, request_seconds
+        Time for a body to arrive, and for a request to be answered.
+    keep_keys
+        Seconds for which a client's key is remembered.
+    """
+
+    max_bytes: int = 64 * 2**20
+    max_rows: int = 100_000
+    max_features: int = 10_000
+    max_classes: int = 1_000
+    max_models: int = 100
+    max_state: int = 50_000_000
+    max_waiting: int = 100_000
+    max_age: float = 30 * 86_400.0
+    max_in_flight: int = 512
+    max_pages: int = 32
+    body_seconds: float = 30.0
+    request_seconds: float = 300.0
+    keep_keys: float = 7 * 86_400.0
+
+
+@final
+class ApiError(Exception):
+    """An error that a client gets as JSON.
+
+    The message never repeats what the client sent: it names the row and the column.
+
+    Parameters
+    ----------
+    status
+        HTTP status.
+    code
+        What kind of error it is, for programs.
+    message
+        What is wrong and what the rule is, for people.
+    row, column
+        Where, if it is about one value.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        row: int | None = None,
+        column: str | int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.row, self.column = row, column
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON object of the answer."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.row is not None:
+            error["row"] = self.row
+        if self.column is not None:
+            error["column"] = self.column
+        return {"error": error}
+
+
+def invalid(
+    message: str, *, row: int | None = None, column: str | int | None = None
+) -> ApiError:
+    """Return the error of a request whose content is wrong."""
+    return ApiError(422, "invalid", message, row=row, column=column)
+
+
+def beyond(name: str, limit: float, what: str) -> ApiError:
+    """Return the error of a request beyond a limit."""
+    return ApiError(413, "limit", f"{what}: {name} is {limit:g}")
+
+
+def unavailable(reason: str) -> ApiError:
+    """Return the error of a request that may succeed later."""
+    return ApiError(503, "unavailable", reason)

@@ -1,0 +1,218 @@
+"""The log: an SQLite database that every change of a model goes through first.
+
+`events` are the truth: a model's state is what its first state becomes by its events,
+in the order of their ids. `rows` are rows that were predicted and wait for their
+labels, or have got them by an event. `keys` are clients' keys with the answers that a
+retry gets. `snapshots` are states of models, so that a start need not replay all.
+"""
+
+import json
+import sqlite3
+import struct
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.serve.http.formats import Label
+from rpnb.serve.models import LabelledEvent
+
+FILE = "log.sqlite"
+#: Of the tables; `_UPGRADES` has the statements that lead to the next version.
+SCHEMA_VERSION = 2
+_APPLICATION_ID = 0x52504E42  # "RPNB"
+
+_SCHEMA_1 = """
+CREATE TABLE models(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, spec TEXT NOT NULL,
+  created REAL NOT NULL, expired INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE events(
+  id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, kind TEXT NOT NULL,
+  time REAL NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL,
+  checksum INTEGER NOT NULL);
+CREATE INDEX events_of_model ON events(model, id);
+CREATE TABLE rows(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, id TEXT NOT NULL,
+  time REAL NOT NULL, x BLOB NOT NULL, predicted TEXT NOT NULL, confidence REAL,
+  event INTEGER, UNIQUE(model, id));
+CREATE INDEX rows_waiting ON rows(model, seq) WHERE event IS NULL;
+CREATE TABLE keys(
+  model INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, time REAL NOT NULL,
+  event INTEGER, answer TEXT, PRIMARY KEY(model, key)) WITHOUT ROWID;
+CREATE TABLE snapshots(
+  model INTEGER NOT NULL, event INTEGER NOT NULL, time REAL NOT NULL,
+  file BLOB NOT NULL, scores TEXT NOT NULL, digest BLOB NOT NULL,
+  base INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(model, event));
+"""
+_UPGRADES = {
+    0: _SCHEMA_1,
+    # Retention looks for old events and old keys.
+    1: """
+CREATE INDEX keys_by_time ON keys(time);
+CREATE INDEX rows_labelled ON rows(model, event) WHERE event IS NOT NULL;
+""",
+}
+
+
+class LogError(Exception):
+    """The log cannot be used; the message says why."""
+
+
+def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open the log in a folder; made where there is none, upgraded if it is older."""
+    path = folder / FILE
+    mode = "ro" if read_only else "rwc"
+    if read_only and not path.exists():
+        raise LogError(f"{folder} has no {FILE}: it is no folder of rpnb serve")
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    try:
+        connection = sqlite3.connect(
+            address,
+            uri=True,
+            timeout=2.0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > SCHEMA_VERSION:
+            raise LogError(
+                f"{path} was written by a later version of rpnb: its tables are of "
+                f"version {version}, this rpnb knows versions up to {SCHEMA_VERSION}"
+            )
+        if read_only:
+            if version < SCHEMA_VERSION:
+                raise LogError(f"{path} is of an older version: run rpnb serve once")
+            return connection
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+        _upgrade(connection, version)
+    except sqlite3.Error as error:
+        raise LogError(f"{path} cannot be opened: {error}") from error
+    return connection
+
+
+def _upgrade(connection: sqlite3.Connection, version: int) -> None:
+    """Bring the tables up to date, each step in a transaction of its own."""
+    while version < SCHEMA_VERSION:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in _UPGRADES[version].split(";"):
+                if statement.strip():
+                    connection.execute(statement)
+            version += 1
+            connection.execute(f"PRAGMA user_version={version}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+# Bodies of events
+
+
+def pack_rows(X: FloatArray, labels: list[Label]) -> bytes:
+    """Return the body of an event with rows and labels."""
+    header = json.dumps({"p": X.shape[1], "labels": labels}).encode()
+    values = np.ascontiguousarray(X, "<f8").tobytes()
+    return struct.pack("<I", len(header)) + header + values
+
+
+def unpack_rows(body: bytes) -> tuple[FloatArray, list[Label]]:
+    """Return what `pack_rows` packed."""
+    size = struct.unpack_from("<I", body)[0]
+    header = json.loads(body[4 : 4 + size])
+    values = np.frombuffer(body, "<f8", offset=4 + size)
+    X: FloatArray = values.reshape(-1, header["p"]).astype(np.float64)
+    return X, header["labels"]
+
+
+def pack_row(x: FloatArray) -> bytes:
+    """Return one row as it is kept while it waits for its label."""
+    return np.ascontiguousarray(x, "<f8").tobytes()
+
+
+def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
+    """Return the body of an event that labels rows, named by their numbers."""
+    return json.dumps({"rows": rows, "labels": labels}).encode()
+
+
+def insert_event(
+    connection: sqlite3.Connection, model: int, kind: str, n: int, body: bytes
+) -> tuple[int, float]:
+    """Append an event; return its id and its time."""
+    now = time.time()
+    cursor = connection.execute(
+        "INSERT INTO events(model, kind, time, n, body, checksum) VALUES(?,?,?,?,?,?)",
+        (model, kind, now, n, body, zlib.crc32(body)),
+    )
+    return int(cursor.lastrowid or 0), now
+
+
+def read_events(
+    connection: sqlite3.Connection, model: int, after: int, chunk: int = 20_000
+) -> Iterator[list[LabelledEvent]]:
+    """Yield a model's events after one, in order, about `chunk` rows at a time.
+
+    Raises
+    ------
+    LogError
+        At an event that is damaged.
+    """
+    cursor = connection.execute(
+        "SELECT id, kind, time, n, body, checksum FROM events "
+        "WHERE model=? AND id>? ORDER BY id",
+        (model, after),
+    )
+    events: list[LabelledEvent] = []
+    rows = 0
+    for number, kind, when, n, body, checksum in cursor:
+        try:
+            if zlib.crc32(body) != checksum:
+                raise LogError(f"event {number} is damaged: its checksum is another")
+            events.append(_event(connection, number, kind, when, body))
+        except LogError:
+            if events:
+                yield events
+            raise
+        rows += n
+        if rows >= chunk:
+            yield events
+            events, rows = [], 0
+    if events:
+        yield events
+
+
+def _event(
+    connection: sqlite3.Connection, number: int, kind: str, when: float, body: bytes
+) -> LabelledEvent:
+    if kind != "labels":
+        X, labels = unpack_rows(body)
+        return LabelledEvent(number, kind, when, X, labels, None, None)
+    content = json.loads(body)
+    values: list[bytes] = []
+    predicted: list[Any] = []
+    confidence: list[float | None] = []
+    for seq in content["rows"]:
+        found = connection.execute(
+            "SELECT x, predicted, confidence FROM rows WHERE seq=?", (seq,)
+        ).fetchone()
+        if found is None:
+            raise LogError(f"event {number} labels row {seq}, which is not in the log")
+        values.append(found[0])
+        predicted.append(json.loads(found[1]))
+        confidence.append(found[2])
+    X = np.frombuffer(b"".join(values), "<f8").reshape(len(values), -1)
+    return LabelledEvent(
+        number,
+        kind,
+        when,
+        X.astype(np.float64),
+        content["labels"],
+        predicted,
+        confidence,
+    )

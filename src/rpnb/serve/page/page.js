@@ -1,0 +1,294 @@
+"use strict";
+// The page of rpnb serve: no framework, no build step, nothing from other hosts.
+// Figures come as server-sent events; they are read with fetch, because an EventSource
+// cannot send a token.
+
+const $ = (id) => document.getElementById(id);
+const percent = (x) => (x === null || x === undefined ? "–" : (100 * x).toFixed(2) + " %");
+const whole = (n) => n.toLocaleString("en");
+const charts = {};
+let stream = null;
+let rates = {};
+
+function cell(kind, text, cls) {
+  const element = document.createElement(kind);
+  element.textContent = text;
+  if (cls) element.className = cls;
+  return element;
+}
+
+function row(...cells) {
+  const element = document.createElement("tr");
+  element.append(...cells);
+  return element;
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// Where we are: "#/" or "#/models/NAME".
+
+function route() {
+  const match = /^#\/models\/([A-Za-z0-9_-]+)$/.exec(location.hash);
+  return match ? match[1] : null;
+}
+
+async function connect() {
+  if (stream) stream.abort();
+  const own = (stream = new AbortController());
+  const name = route();
+  $("overview").hidden = name !== null;
+  $("model").hidden = name === null;
+  const address = name === null ? "/v1/live" : `/v1/models/${name}/live`;
+  const token = sessionStorage.getItem("token");
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  try {
+    const answer = await fetch(address, { headers, signal: own.signal });
+    if (answer.status === 401 || answer.status === 403) return askForToken(answer.status);
+    if (answer.status === 404) return say("There is no model of this name.", true);
+    if (!answer.ok) throw new Error(String(answer.status));
+    $("sign-in").hidden = true;
+    say("Live");
+    await read(answer.body, (value) => {
+      if (own.signal.aborted) return;
+      if (name === null) showOverview(value);
+      else showModel(value);
+    });
+    throw new Error("ended");
+  } catch (error) {
+    if (own.signal.aborted) return;
+    say("No connection: trying again …", true);
+    setTimeout(() => { if (!own.signal.aborted) connect(); }, 2000);
+  }
+}
+
+async function read(body, show) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    let end;
+    while ((end = text.indexOf("\n\n")) >= 0) {
+      show(JSON.parse(text.slice(6, end)));
+      text = text.slice(end + 2);
+    }
+  }
+}
+
+function say(text, bad) {
+  setText($("connection"), text);
+  $("connection").className = bad ? "bad" : "";
+}
+
+function askForToken(status) {
+  say(status === 401 ? "A token is needed." : "The token lacks the scope predict.", true);
+  $("sign-in").hidden = false;
+  $("token").focus();
+}
+
+$("sign-in").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("token", $("token").value);
+  $("token").value = "";
+  connect();
+});
+
+function showProblem(health) {
+  const problems = [];
+  if (health.writes !== "ok") problems.push(health.writes);
+  problems.push(...Object.values(health.broken_models), ...health.notes);
+  const unique = [...new Set(problems)];
+  $("problem").hidden = unique.length === 0;
+  setText($("problem"), unique.join(" · "));
+}
+
+// All models
+
+function rate(model, time) {
+  const rows = model.learnt + model.predicted;
+  const before = rates[model.name];
+  if (!before || time - before.time > 5) rates[model.name] = { time, rows, shown: before ? before.shown : 0 };
+  else if (time - before.time >= 0.9) {
+    const shown = (rows - before.rows) / (time - before.time);
+    rates[model.name] = { time, rows, shown };
+  }
+  return rates[model.name].shown;
+}
+
+function showOverview(value) {
+  showProblem(value.health);
+  $("no-models").hidden = value.models.length > 0;
+  const focused = document.activeElement && document.activeElement.hash;
+  $("models").replaceChildren(...value.models.map((model) => {
+    const name = document.createElement("th");
+    name.scope = "row";
+    const link = document.createElement("a");
+    link.href = `#/models/${model.name}`;
+    link.textContent = model.name;
+    name.append(link);
+    if (model.problem) name.append(" ", cell("span", "(problem)", "bad"));
+    const line = row(
+      name, cell("td", model.learner), cell("td", percent(model.error), "number"),
+      cell("td", percent(model.window_error), "number"),
+      cell("td", percent(model.references.majority), "number"),
+      cell("td", whole(model.learnt), "number"),
+      cell("td", whole(Math.round(rate(model, value.time))), "number"),
+      cell("td", whole(model.waiting), "number"), cell("td", whole(model.alarms), "number"),
+    );
+    // On a narrow screen each figure stands below its name.
+    const heads = $("overview").querySelectorAll("thead th");
+    [...line.children].forEach((each, i) => { each.dataset.name = heads[i].textContent; });
+    return line;
+  }));
+  if (focused) {
+    const link = $("models").querySelector(`a[href="${focused}"]`);
+    if (link) link.focus();
+  }
+}
+
+// One model
+
+function showModel(value) {
+  if (value.deleted) { location.hash = "#/"; return; }
+  setText($("model-title"), value.name);
+  $("problem").hidden = !value.problem;
+  setText($("problem"), value.problem || "");
+  const names = value.features ? value.features.slice(0, 8).join(", ") + (value.features.length > 8 ? " …" : "") : "";
+  setText($("model-about"), `${value.learner}, ${whole(value.n_features)} features${names ? ": " + names : ""}`);
+  const figures = [
+    ["Error", percent(value.error)], ["In the window", percent(value.window_error)],
+    ["Majority class", percent(value.references.majority)], ["Class before", percent(value.references.no_change)],
+    ["Rows learnt", whole(value.learnt)], ["Rows/s", whole(Math.round(rate(value, value.time)))],
+    ["Waiting for labels", whole(value.waiting)], ["Dropped unlabelled", whole(value.expired)],
+  ];
+  $("figures").replaceChildren(...figures.map(([name, text]) => {
+    const box = document.createElement("div");
+    box.append(cell("dt", name), cell("dd", text));
+    return box;
+  }));
+  showError(value);
+  showBalance(value);
+  showCalibration(value.calibration);
+  showConfusion(value.confusion);
+  $("recent").replaceChildren(...value.recent.map((each) => row(
+    cell("td", new Date(1000 * each.time).toLocaleTimeString("en-GB")),
+    cell("td", each.label === null ? "no class known yet" : String(each.label)),
+    cell("td", each.confidence === null ? "–" : each.confidence.toFixed(3), "number"),
+    cell("td", whole(each.rows), "number"), cell("td", each.id || "–"))));
+}
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function chart(id, options, data) {
+  const place = $(id);
+  const width = place.clientWidth;
+  const look = colour("--text") + width;
+  const known = charts[id];
+  if (known && known.look === look) { known.plot.setData(data); return; }
+  if (known) known.plot.destroy();
+  const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+  const full = {
+    width, height: 240, cursor: { drag: { x: false, y: false } }, ...options,
+    axes: options.axes.map((each) => ({ ...axis, ...each })),
+  };
+  charts[id] = { look, plot: new uPlot(full, data, place) };
+}
+
+function showError(value) {
+  const points = value.curve;
+  const column = (k) => points.map((point) => point[k]);
+  const line = (label, name, dash) => ({
+    label, stroke: colour(name), width: 2, dash, points: { show: false },
+    value: (_, v) => (v === null || v === undefined ? "–" : percent(v)),
+  });
+  setText($("alarms"), value.alarm_rows.length
+    ? `Drift alarms at rows ${value.alarm_rows.map((each) => whole(each[0])).join(", ")}.`
+    : "No drift alarm.");
+  if (points.length === 0) return;
+  $("error-chart").setAttribute("aria-label",
+    `Error rates after ${whole(value.scored)} predictions: model ${percent(value.error)}, in the window ` +
+    `${percent(value.window_error)}, majority class ${percent(value.references.majority)}, class before ` +
+    `${percent(value.references.no_change)}`);
+  chart("error-chart", {
+    scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high, 0.05)] } },
+    axes: [{}, { values: (_, ticks) => ticks.map((tick) => (100 * tick).toFixed(0) + " %"), size: 60 }],
+    series: [
+      { label: "Row", value: (_, v) => (v === null || v === undefined ? "–" : whole(v)) },
+      line("Model", "--model"), line("Model, window", "--window"),
+      line("Majority class", "--majority", [6, 4]), line("Class before", "--before", [2, 3]),
+    ],
+  }, [column(0), column(1), column(4), column(2), column(3)]);
+}
+
+function showCalibration(bins) {
+  const used = bins.filter((bin) => bin[0] > 0);
+  if (used.length === 0) return;
+  $("calibration-chart").setAttribute("aria-label", "Calibration: " + used.map((bin) =>
+    `of ${whole(bin[0])} predictions with a mean probability of ${bin[1].toFixed(2)}, ${percent(bin[2])} were right`).join("; "));
+  const xs = [0, ...used.map((bin) => bin[1]), 1];
+  const right = [null, ...used.map((bin) => bin[2]), null];
+  chart("calibration-chart", {
+    scales: { x: { time: false, range: [0, 1] }, y: { range: [0, 1] } },
+    axes: [{}, { size: 50 }],
+    series: [
+      { label: "Probability", value: (_, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) },
+      { label: "Right", stroke: colour("--model"), width: 2, points: { show: true, size: 7, fill: colour("--model") }, value: (_, v) => (v === null || v === undefined ? "–" : percent(v)) },
+      { label: "Diagonal", stroke: colour("--majority"), dash: [6, 4], points: { show: false } },
+    ],
+  }, [xs, right, xs]);
+}
+
+function showBalance(value) {
+  const total = Math.max(value.learnt, 1);
+  $("balance").replaceChildren(...value.balance.map(([label, n]) => {
+    const name = cell("th", String(label));
+    name.scope = "row";
+    const share = cell("td", "", "share");
+    const bar = document.createElement("span");
+    bar.className = "bar";
+    bar.style.width = (100 * n) / total + "%";
+    bar.setAttribute("role", "img");
+    bar.setAttribute("aria-label", percent(n / total));
+    share.append(bar);
+    return row(name, cell("td", whole(n), "number"), share);
+  }));
+}
+
+function showConfusion(value) {
+  const head = document.createElement("thead");
+  const corner = cell("th", "True \\ predicted");
+  corner.scope = "col";
+  head.append(row(corner, ...value.classes.map((label) => {
+    const name = cell("th", String(label), "number");
+    name.scope = "col";
+    return name;
+  })));
+  const body = document.createElement("tbody");
+  value.counts.forEach((counts, i) => {
+    const name = cell("th", String(value.classes[i]));
+    name.scope = "row";
+    const total = Math.max(counts.reduce((a, b) => a + b, 0), 1);
+    body.append(row(name, ...counts.map((n, j) => {
+      const each = cell("td", whole(n), i === j ? "right" : "");
+      const share = Math.round((45 * n) / total);
+      each.style.background = `color-mix(in srgb, var(${i === j ? "--bar" : "--bad"}) ${share}%, transparent)`;
+      return each;
+    })));
+  });
+  $("confusion").replaceChildren(head, body);
+  setText($("left-out"), value.left_out > 0 ? `${whole(value.left_out)} rarer classes are left out.` : "");
+}
+
+addEventListener("hashchange", () => {
+  for (const id of Object.keys(charts)) { charts[id].plot.destroy(); delete charts[id]; }
+  rates = {};
+  connect().catch(() => {});
+  const target = route() === null ? $("main") : $("model-title");
+  target.focus();
+});
+connect();

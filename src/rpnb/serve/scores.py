@@ -1,0 +1,237 @@
+"""How a served model is doing: errors, references, calibration, drift alarms.
+
+A prediction is scored when its label comes. Two references are scored beside it: the
+class that was most frequent so far, and the class of the label before. All of it is a
+function of the log, as the model's state is.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from math import sqrt
+from typing import Any, final
+
+from rpnb.serve.http.formats import Label
+
+WINDOW = 1000
+_POINTS = 400
+_BINS = 10
+_ALARMS = 100
+
+
+@final
+class DriftDetector:
+    """DDM: Gama, Medas, Castillo and Rodrigues, "Learning with drift detection", 2004.
+
+    With p the error rate of n predictions and s = √(p(1 − p)/n), an alarm is given
+    where p + s is above the smallest p + s so far by 3 times its s; after an alarm all
+    begins anew. As there, the first 30 predictions give none.
+    """
+
+    def __init__(self) -> None:
+        self.n = self.mistakes = 0
+        self.smallest: list[float] | None = None
+
+    def add(self, wrong: bool) -> bool:
+        """Add a prediction; return whether it gave an alarm."""
+        self.n += 1
+        self.mistakes += wrong
+        if self.n < 30:
+            return False
+        p = self.mistakes / self.n
+        s = sqrt(p * (1.0 - p) / self.n)
+        if self.smallest is None or p + s <= self.smallest[0] + self.smallest[1]:
+            self.smallest = [p, s]
+        elif p + s > self.smallest[0] + 3.0 * self.smallest[1]:
+            self.n, self.mistakes, self.smallest = 0, 0, None
+            return True
+        return False
+
+
+@final
+class Scores:
+    """Running figures of one model's predictions, in the order of their labels."""
+
+    def __init__(self) -> None:
+        self.learnt = 0
+        """rows with labels"""
+        self.scored = 0
+        """of these, rows that had been predicted"""
+        self.mistakes = [0, 0, 0]
+        """of the model, the most frequent class, the class before"""
+        self.balance: Counter[Label] = Counter()
+        """rows by label"""
+        self.confusion: Counter[tuple[Label, Label | None]] = Counter()
+        """predicted rows by label and prediction"""
+        self.calibration = [[0, 0.0, 0] for _ in range(_BINS)]
+        """by probability of the predicted class: rows, its sum, right predictions"""
+        self.alarms: list[list[float]] = []
+        """number of the row, and time, of the latest drift alarms"""
+        self._detector = DriftDetector()
+        self._majority: Label | None = None
+        self._last: Label | None = None
+        self._window: deque[tuple[bool, bool, bool]] = deque(maxlen=WINDOW)
+        self._window_mistakes = [0, 0, 0]
+        self._curve: list[list[float]] = []
+        self._step = 1
+
+    def add_learnt(self, labels: Sequence[Label]) -> None:
+        """Count rows that were learnt without having been predicted."""
+        self.learnt += len(labels)
+        self.balance.update(labels)
+        if labels:
+            self._last = labels[-1]
+            self._majority = self.balance.most_common(1)[0][0]
+
+    def add(
+        self,
+        labels: Sequence[Label],
+        predicted: Sequence[Label | None],
+        confidence: Iterable[float | None] | None,
+        time: float,
+    ) -> None:
+        """Score predictions whose labels have come.
+
+        Parameters
+        ----------
+        labels, predicted
+            True and predicted labels.
+        confidence
+            Probabilities of the predicted labels, where known.
+        time
+            When the labels came, in seconds since 1970.
+        """
+        balance, window, sums = self.balance, self._window, self._window_mistakes
+        for label, prediction, p in zip(
+            labels, predicted, confidence or repeat(None), strict=False
+        ):
+            wrong = (prediction != label, self._majority != label, self._last != label)
+            self.scored += 1
+            if len(window) == WINDOW:
+                old = window[0]
+                for k in range(3):
+                    sums[k] -= old[k]
+            window.append(wrong)
+            for k in range(3):
+                self.mistakes[k] += wrong[k]
+                sums[k] += wrong[k]
+            count = balance[label] = balance[label] + 1
+            if self._majority is None or count > balance[self._majority]:
+                self._majority = label
+            self._last = label
+            self.confusion[label, prediction] += 1
+            if p is not None:
+                cell = self.calibration[min(int(p * _BINS), _BINS - 1)]
+                cell[0] += 1
+                cell[1] += p
+                cell[2] += not wrong[0]
+            if self._detector.add(wrong[0]):
+                self.alarms = [*self.alarms[1 - _ALARMS :], [self.scored, time]]
+            if self.scored % self._step == 0:
+                self._add_point()
+        self.learnt += len(labels)
+
+    def _add_point(self) -> None:
+        """Add a point to the curves, of which every other is dropped if too many."""
+        self._curve.append([self.scored, *self.errors(), *self.window_errors()])
+        if len(self._curve) > _POINTS:
+            self._step *= 2
+            self._curve = [p for p in self._curve if p[0] % self._step == 0]
+
+    def errors(self) -> list[float]:
+        """Return the error rate of the model and of the two references."""
+        return [each / max(self.scored, 1) for each in self.mistakes]
+
+    def window_errors(self) -> list[float]:
+        """Return the error rates among the last `WINDOW` predictions."""
+        n = max(len(self._window), 1)
+        return [each / n for each in self._window_mistakes]
+
+    def curve(self) -> list[list[float]]:
+        """Return points (row, error rates, error rates in the window) of the curves."""
+        last = [float(self.scored), *self.errors(), *self.window_errors()]
+        if self.scored and (not self._curve or self._curve[-1][0] != self.scored):
+            return [*self._curve, last]
+        return self._curve
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of an overview."""
+        error, majority, no_change = self.errors()
+        recent, recent_majority, recent_no_change = self.window_errors()
+        return {
+            "learnt": self.learnt,
+            "scored": self.scored,
+            "error": error if self.scored else None,
+            "window_error": recent if self.scored else None,
+            "references": {
+                "majority": majority if self.scored else None,
+                "no_change": no_change if self.scored else None,
+                "window_majority": recent_majority if self.scored else None,
+                "window_no_change": recent_no_change if self.scored else None,
+            },
+            "alarms": len(self.alarms),
+        }
+
+    def details(self) -> dict[str, Any]:
+        """Return all figures, as the page shows them."""
+        classes = sorted(
+            self.balance, key=lambda each: (-self.balance[each], str(each))
+        )
+        shown = classes[:20]
+        return {
+            **self.summary(),
+            "curve": self.curve(),
+            "balance": [[label, self.balance[label]] for label in classes[:50]],
+            "confusion": {
+                "classes": shown,
+                "counts": [
+                    [self.confusion.get((truth, guess), 0) for guess in shown]
+                    for truth in shown
+                ],
+                "left_out": len(classes) - len(shown),
+            },
+            "calibration": [
+                [n, total / n if n else None, right / n if n else None]
+                for n, total, right in self.calibration
+            ],
+            "alarm_rows": self.alarms[-10:],
+        }
+
+    # In snapshots
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "learnt": self.learnt,
+            "scored": self.scored,
+            "mistakes": self.mistakes,
+            "balance": [[label, n] for label, n in self.balance.items()],
+            "confusion": [[*pair, n] for pair, n in self.confusion.items()],
+            "calibration": self.calibration,
+            "alarms": self.alarms,
+            "detector": vars(self._detector),
+            "majority": self._majority,
+            "last": self._last,
+            "window": [sum(bit << k for k, bit in enumerate(w)) for w in self._window],
+            "curve": self._curve,
+            "step": self._step,
+        }
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "Scores":
+        """Return what `to_json` made JSON values of."""
+        scores = cls()
+        scores.learnt, scores.scored = saved["learnt"], saved["scored"]
+        scores.mistakes = saved["mistakes"]
+        scores.balance = Counter(dict(saved["balance"]))
+        scores.confusion = Counter({(a, b): n for a, b, n in saved["confusion"]})
+        scores.calibration, scores.alarms = saved["calibration"], saved["alarms"]
+        vars(scores._detector).update(saved["detector"])
+        scores._majority, scores._last = saved["majority"], saved["last"]
+        for bits in saved["window"]:
+            wrong = (bool(bits & 1), bool(bits & 2), bool(bits & 4))
+            scores._window.append(wrong)
+            for k in range(3):
+                scores._window_mistakes[k] += wrong[k]
+        scores._curve, scores._step = saved["curve"], saved["step"]
+        return scores

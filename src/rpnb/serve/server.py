@@ -1,0 +1,184 @@
+"""The process of `rpnb serve`: one folder, one log, one port."""
+
+import asyncio
+import ipaddress
+import json
+import logging
+import os
+import socket
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import uvicorn
+
+from rpnb.serve.app import Api, make_app
+from rpnb.serve.http.guard import Guard
+from rpnb.serve.limits import Limits
+from rpnb.serve.log import LogError
+from rpnb.serve.metrics import Metrics
+from rpnb.serve.tokens import Tokens
+from rpnb.serve.writer import Schedule, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+log = logging.getLogger("rpnb.serve")
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
+#: How long requests that are being answered may take after a signal to stop.
+_GRACE = 1
+
+
+class Options(NamedTuple):
+    """How a service runs."""
+
+    folder: Path
+    host: str = "127.0.0.1"
+    port: int = 8000
+    tokens: Tokens | None = None
+    limits: Limits = Limits()
+    schedule: Schedule = Schedule()
+    log_requests: bool = False
+    make_app: "Callable[[Writer, Metrics], tuple[Any, Api]]" = make_app
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a line."""
+        line: dict[str, Any] = {
+            "time": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        line.update(
+            {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        )
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host to listen on can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def only_one(folder: Path) -> "Iterator[IO[str]]":
+    """Hold the folder's lock, or say that another process has it."""
+    file = (folder / "lock").open("a+")
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise LogError(f"another rpnb serve has {folder} in use") from None
+        yield file
+    finally:
+        file.close()
+
+
+class _Server(uvicorn.Server):
+    """Tells the pages that are watched live to end before it waits for them."""
+
+    stopping: asyncio.Event
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop."""
+        super().handle_exit(sig, frame)
+        # It would end the process by the same signal, after a stop that was graceful.
+        self._captured_signals.clear()
+        self.loop.call_soon_threadsafe(self.stopping.set)
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Note the event loop, then start."""
+        self.loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+
+def run(options: Options) -> int:
+    """Serve until a signal comes; return the exit code."""
+    _set_up_logs()
+    if options.tokens is None and not is_loopback(options.host):
+        raise LogError(
+            f"{options.host} can be reached from other machines: a token file is "
+            "needed to listen there"
+        )
+    if options.tokens is not None and len(options.tokens) == 0:
+        raise LogError("the token file has no tokens")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with only_one(options.folder):
+        started = time.perf_counter()
+        writer = Writer(options.folder, options.limits, options.schedule)
+        for note in writer.health.notes:
+            log.warning("damage", extra={"note": note})
+        metrics = Metrics(writer)
+        app, api = options.make_app(writer, metrics)
+        guard = Guard(
+            app,
+            options.limits,
+            options.tokens,
+            metrics,
+            log_requests=options.log_requests,
+        )
+        config = uvicorn.Config(
+            guard,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="on",
+            backlog=1024,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        listening = _listen(options.host, options.port)
+        host, port = listening.getsockname()[:2]
+        seconds = time.perf_counter() - started
+        address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        log.info(
+            "listening",
+            extra={
+                "address": address,
+                "models": len(writer.models),
+                "restored_in": round(seconds, 3),
+            },
+        )
+        server = _Server(config)
+        server.stopping = api.stopping
+        server.run(sockets=[listening])
+        log.info("stopped", extra={"models": len(writer.models)})
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        raise LogError(f"cannot listen on {host}, port {port}: {error}") from error
+    listening.listen(1024)
+    return listening
+
+
+def _set_up_logs() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    log.setLevel(logging.INFO)

@@ -1,0 +1,321 @@
+"""States of models in the log: taking, restoring, checking and copying them.
+
+A snapshot is a model file of the package, with the figures of `scores`, the id of the
+last event that it includes, and a checksum over both; it is one row of a table, written
+in one transaction. The state of a model is its latest sound snapshot and the events
+after it.
+
+A model's replay begins with what it was created from, or, once old events were deleted,
+with the snapshot that is marked as its base.
+"""
+
+import hashlib
+import json
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rpnb.estimators.registry import learners
+from rpnb.estimators.saving.files import read_model
+from rpnb.serve.http.formats import Label
+from rpnb.serve.log import FILE, LogError, open_log, read_events
+from rpnb.serve.models import (
+    Learner,
+    ModelSpec,
+    ServedModel,
+    compile_kernels,
+    new_learner,
+)
+from rpnb.serve.scores import Scores
+
+#: Snapshots that a model keeps, besides its base.
+KEPT = 2
+
+
+class Restored(NamedTuple):
+    """A model as the log has it."""
+
+    model: ServedModel
+    problems: list[str]
+    answers: dict[int, list[Label | None]]
+    """predictions of the events that were replayed, by event"""
+
+
+def load_learner(name: str, content: bytes) -> Learner:
+    """Return a learner from the bytes of its model file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.rpnb"
+        path.write_bytes(content)
+        return learners()[name].estimator.load(path)
+
+
+def digest(content: bytes, scores: str) -> bytes:
+    """Return the checksum of a snapshot."""
+    return hashlib.sha256(content + scores.encode()).digest()
+
+
+def take_snapshot(
+    connection: sqlite3.Connection, model: ServedModel, *, base: bool = False
+) -> None:
+    """Write the state of a model; within a transaction."""
+    content = model.to_bytes()
+    if content is None:
+        return
+    insert_snapshot(connection, model.id, model.applied, content, model.scores, base)
+    old = connection.execute(
+        "SELECT event FROM snapshots WHERE model=? AND base=0 ORDER BY event DESC",
+        (model.id,),
+    ).fetchall()
+    for (event,) in old[KEPT:]:
+        connection.execute(
+            "DELETE FROM snapshots WHERE model=? AND event=? AND base=0",
+            (model.id, event),
+        )
+
+
+def insert_snapshot(
+    connection: sqlite3.Connection,
+    model: int,
+    event: int,
+    content: bytes,
+    scores: Scores,
+    base: bool,
+) -> None:
+    """Insert a row of the table, replacing one of the same event that is no base."""
+    text = json.dumps(scores.to_json())
+    connection.execute(
+        "INSERT INTO snapshots(model, event, time, file, scores, digest, base) "
+        "VALUES(?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET file=excluded.file, "
+        "scores=excluded.scores, digest=excluded.digest, time=excluded.time, "
+        "base=max(base, excluded.base)",
+        (model, event, time.time(), content, text, digest(content, text), base),
+    )
+
+
+def _model_at(
+    row: tuple[int, str, str, float, int], learner: Learner, event: int, scores: Scores
+) -> ServedModel:
+    number, name, spec, created, expired = row
+    return ServedModel(
+        number,
+        name,
+        ModelSpec.from_json(spec),
+        learner,
+        created,
+        scores,
+        event,
+        expired=expired,
+    )
+
+
+def _snapshots(
+    connection: sqlite3.Connection, model: int
+) -> Iterator[tuple[int, bytes, str, bytes, int]]:
+    yield from connection.execute(
+        "SELECT event, file, scores, digest, base FROM snapshots WHERE model=? "
+        "ORDER BY event DESC",
+        (model,),
+    )
+
+
+def stored_models(
+    connection: sqlite3.Connection,
+) -> list[tuple[int, str, str, float, int]]:
+    """Return the rows of the table of models."""
+    return connection.execute(
+        "SELECT id, name, spec, created, expired FROM models ORDER BY id"
+    ).fetchall()
+
+
+def restore(
+    connection: sqlite3.Connection, row: tuple[int, str, str, float, int]
+) -> Restored:
+    """Return a model: its latest sound snapshot and the events after it."""
+    number, name, text, _, _ = row
+    spec = ModelSpec.from_json(text)
+    compile_kernels(spec.learner)
+    problems: list[str] = []
+    model = None
+    needs_snapshot = spec.from_file
+    for event, content, scores, checksum, base in _snapshots(connection, number):
+        needs_snapshot |= bool(base)
+        if model is not None:
+            continue
+        try:
+            if digest(content, scores) != checksum:
+                raise LogError("its checksum is another")
+            learner = load_learner(spec.learner, content)
+            model = _model_at(row, learner, event, Scores.from_json(json.loads(scores)))
+        except (LogError, ValueError, KeyError) as error:
+            problems.append(
+                f"the snapshot of model {name} at event {event} is damaged: {error}"
+            )
+    if model is None:
+        model = _model_at(row, new_learner(spec), 0, Scores())
+        if needs_snapshot:
+            model.learner = learners()[spec.learner].estimator(**spec.parameters)
+            model.broken = "; ".join(problems) or "its first state is not in the log"
+            model.predicts = False
+    model.waiting = connection.execute(
+        "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (number,)
+    ).fetchone()[0]
+    answers: dict[int, list[Label | None]] = {}
+    if model.predicts:
+        try:
+            for events in read_events(connection, number, model.applied):
+                answers.update(model.apply(events))
+        except (LogError, ValueError) as error:
+            model.broken = f"the log of model {name} cannot be replayed: {error}"
+    if model.broken is not None:
+        problems.append(model.broken)
+    return Restored(model, problems, answers)
+
+
+# Checking
+
+
+def same_state(a: bytes, b: bytes) -> bool:
+    """Return whether two model files hold the same state, to the bit."""
+    (about_a, arrays_a), (about_b, arrays_b) = _content(a), _content(b)
+    return (
+        about_a == about_b
+        and arrays_a.keys() == arrays_b.keys()
+        and all(
+            array.dtype == arrays_b[name].dtype
+            and array.shape == arrays_b[name].shape
+            and array.tobytes() == arrays_b[name].tobytes()
+            for name, array in arrays_a.items()
+        )
+    )
+
+
+def _content(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.rpnb"
+        path.write_bytes(file)
+        about, arrays = read_model(path)
+    about.pop("rpnb_version", None)
+    return about, arrays
+
+
+def replay_from_base(
+    connection: sqlite3.Connection,
+    row: tuple[int, str, str, float, int],
+    *,
+    chunk: int = 20_000,
+) -> Iterator[tuple[str, ServedModel]]:
+    """Replay all events of a model; yield it at each snapshot, and at the end.
+
+    The first word of a pair says what is wrong with the snapshot, "" if nothing is.
+    """
+    number, name, text, _, _ = row
+    spec = ModelSpec.from_json(text)
+    model: ServedModel | None = None
+    marks: list[tuple[int, bytes, str, bytes]] = []
+    for event, content, scores, checksum, base in reversed(
+        list(_snapshots(connection, number))
+    ):
+        first = base or (spec.from_file and event == 0)
+        if first:
+            if digest(content, scores) != checksum:
+                raise LogError(f"the base of model {name} is damaged")
+            learner = load_learner(spec.learner, content)
+            model = _model_at(row, learner, event, Scores.from_json(json.loads(scores)))
+            marks = []
+        else:
+            marks.append((event, content, scores, checksum))
+    if model is None:
+        if spec.from_file:
+            raise LogError(f"the first state of model {name} is not in the log")
+        model = _model_at(row, new_learner(spec), 0, Scores())
+    for events in read_events(connection, number, model.applied, chunk):
+        while marks and events and marks[0][0] <= events[-1].event:
+            event, content, scores, checksum = marks.pop(0)
+            before = [each for each in events if each.event <= event]
+            events = events[len(before) :]
+            model.apply(before)
+            yield _difference(model, event, content, scores, checksum), model
+        if events:
+            model.apply(events)
+    for event, *_ in marks:
+        yield f"the snapshot at event {event} is later than the log", model
+    yield "", model
+
+
+def _difference(
+    model: ServedModel, event: int, content: bytes, scores: str, checksum: bytes
+) -> str:
+    if digest(content, scores) != checksum:
+        return f"the snapshot at event {event} is damaged"
+    replayed = model.to_bytes()
+    if replayed is None or not same_state(replayed, content):
+        return f"the snapshot at event {event} is not the state that the log leads to"
+    if json.dumps(model.scores.to_json()) != scores:
+        return f"the figures at event {event} are not those that the log leads to"
+    return ""
+
+
+def check(folder: Path) -> Iterator[tuple[bool, str]]:
+    """Verify the log and the snapshots in a folder: yield (sound, what was checked)."""
+    connection = open_log(folder, read_only=True)
+    try:
+        connection.execute("BEGIN")  # one view of it all, while a service may run
+        found = connection.execute("PRAGMA integrity_check(5)").fetchall()
+        for (line,) in found:
+            yield line == "ok", f"database: {line}"
+        for row in stored_models(connection):
+            name = row[1]
+            try:
+                for problem, model in replay_from_base(connection, row):
+                    yield (
+                        not problem,
+                        f"model {name}: "
+                        + (problem or f"sound at event {model.applied}"),
+                    )
+            except (LogError, ValueError) as error:
+                yield False, f"model {name}: {error}"
+                continue
+            restored = restore(connection, row).model
+            same = model.to_bytes() is None or same_state(
+                model.to_bytes() or b"", restored.to_bytes() or b""
+            )
+            what = "is" if same else "is not"
+            yield (
+                same,
+                f"model {name}: the state of a start {what} that of the whole log, "
+                f"{model.scores.learnt} rows",
+            )
+    finally:
+        connection.close()
+
+
+def backup(folder: Path, target: Path) -> None:
+    """Copy the log, whole and consistent, while the service may be running."""
+    source = open_log(folder, read_only=True)
+    target.mkdir(parents=True, exist_ok=True)
+    if (target / FILE).exists():
+        source.close()
+        raise LogError(f"{target / FILE} exists already")
+    copy = sqlite3.connect(target / FILE, isolation_level=None)
+    try:
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode=WAL")
+    finally:
+        copy.close()
+        source.close()
+
+
+def state_of(folder: Path, name: str) -> bytes | None:
+    """Return the state that an offline replay of the log leads to, row by row of it."""
+    connection = open_log(folder, read_only=True)
+    try:
+        for row in stored_models(connection):
+            if row[1] == name:
+                *_, (_, model) = replay_from_base(connection, row, chunk=1)
+                return model.to_bytes()
+    finally:
+        connection.close()
+    raise LogError(f"{folder} has no model of this name")

@@ -1,0 +1,357 @@
+"""The one thread that writes to the log: requests of all clients share transactions.
+
+Commands that arrive while a transaction is being flushed to the disk form the next one
+(group commit). A command is checked and written within the transaction; once that is on
+the disk its event changes the model, and the client gets the answer. If a transaction
+fails, all of it is rolled back, no model has changed, and each client gets a 503.
+"""
+
+import asyncio
+import json
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from rpnb.serve.commands import Command, Group
+from rpnb.serve.limits import ApiError, Limits, unavailable
+from rpnb.serve.log import open_log
+from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.snapshots import restore, stored_models, take_snapshot
+
+_LARGEST_GROUP = 1_000
+_ROWS_IN_GROUP = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When the writer does what is not asked for by a client.
+
+    Parameters
+    ----------
+    snapshot_rows, snapshot_seconds
+        Rows learnt, and time, after which a model's state is written.
+    cleaning_seconds
+        Time between removals of what is too old.
+    keep_events
+        Seconds for which events are kept; None for ever.
+    """
+
+    snapshot_rows: int = 50_000
+    snapshot_seconds: float = 600.0
+    cleaning_seconds: float = 60.0
+    keep_events: float | None = None
+
+
+@dataclass(slots=True)
+class Health:
+    """What is wrong with the service, if anything."""
+
+    writes: str | None = None
+    """why writes fail at present"""
+    since: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    """what was found damaged at the start"""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the writer has done since the start."""
+
+    transactions: int = 0
+    commands: int = 0
+    failures: int = 0
+    snapshots: int = 0
+    commit_seconds: float = 0.0
+    learn_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A command and who waits for its answer."""
+
+    command: Command
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[dict[str, Any]]"
+
+
+@final
+class Writer:
+    """The log of a folder, the models in it, and the thread that changes them.
+
+    Parameters
+    ----------
+    folder
+        Where the log is.
+    limits, schedule
+        Of the service.
+    """
+
+    def __init__(
+        self, folder: Path, limits: Limits, schedule: Schedule | None = None
+    ) -> None:
+        self.limits, self.schedule = limits, schedule or Schedule()
+        self.health, self.counts = Health(), Counts()
+        self.models: dict[str, ServedModel] = {}
+        self._connection = open_log(folder)
+        self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="rpnb-writer")
+        self._answers: dict[tuple[int, str], str] = {}
+        self._snapshot_at: dict[int, tuple[int, float]] = {}
+        self._cleaned = time.monotonic()
+        self._failed = self._stop_at = 0.0
+        self._closing = False
+        for row in stored_models(self._connection):
+            restored = restore(self._connection, row)
+            model = restored.model
+            self.models[model.name] = model
+            self.health.notes += restored.problems
+            self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+            self._recall_answers(model, restored.answers)
+
+    def _recall_answers(self, model: ServedModel, found: dict[int, Any]) -> None:
+        """Keep the answers to keys whose events were replayed."""
+        unanswered = self._connection.execute(
+            "SELECT key, event FROM keys WHERE model=? AND answer IS NULL", (model.id,)
+        ).fetchall()
+        for key, event in unanswered:
+            if event in found:
+                answer = {"labels": found[event], "learnt": len(found[event])}
+                self._answers[model.id, key] = json.dumps(answer)
+
+    # From other threads
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    async def submit(self, command: Command) -> dict[str, Any]:
+        """Wait until a command is on the disk and done; return its answer."""
+        if self._closing:
+            raise unavailable("the server is stopping")
+        loop = asyncio.get_running_loop()
+        pending = _Pending(command, loop, loop.create_future())
+        self._queue.put(pending)
+        return await pending.future
+
+    def depth(self) -> int:
+        """Return how many commands wait."""
+        return self._queue.qsize()
+
+    def stop(self, patience: float = 3.0) -> None:
+        """Finish what was submitted, write snapshots if there is time, and close."""
+        self._closing = True
+        self._stop_at = time.monotonic() + patience
+        self._queue.put(None)
+        self._thread.join()
+
+    # The thread
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            group: list[_Pending] = []
+            rows = 0
+            try:
+                first = self._queue.get(timeout=1.0)
+                while True:
+                    if first is None:
+                        stopping = True
+                    else:
+                        group.append(first)
+                        rows += first.command.rows
+                    if len(group) >= _LARGEST_GROUP or rows >= _ROWS_IN_GROUP:
+                        break
+                    first = self._queue.get_nowait()
+            except queue.Empty:
+                pass
+            if group:
+                self._process(group)
+            self._housekeeping()
+        self._close()
+
+    def _close(self) -> None:
+        for model in self.models.values():
+            changed = model.scores.learnt != self._snapshot_at[model.id][0]
+            if changed and time.monotonic() < self._stop_at and not model.broken:
+                self._snapshot(model)
+        self._transaction(lambda: None)  # the answers that are not written yet
+        self._connection.close()
+
+    def _process(self, pending: list[_Pending]) -> None:
+        """Write a group of commands in one transaction, then apply and answer them."""
+        group = Group(self._connection, self.models, self.limits, self._answers)
+        results: list[dict[str, Any] | ApiError | None] = []
+
+        def write() -> None:
+            for each in pending:
+                try:
+                    results.append(group.run(each.command))
+                except ApiError as error:
+                    results.append(error)
+
+        started = time.perf_counter()
+        problem = self._transaction(write)
+        self.counts.commit_seconds += time.perf_counter() - started
+        if problem is not None:
+            results = [unavailable(problem)] * len(pending)
+        else:
+            self.counts.commands += len(pending)
+            self._apply(group)
+            for i, each in enumerate(pending):
+                if results[i] is None:
+                    results[i] = each.command.answer(group, self._answers)
+        _resolve(pending, results)
+
+    def _transaction(self, write: Callable[[], None]) -> str | None:
+        """Run a function in a transaction on the disk; return why it failed, if so."""
+        connection = self._connection
+        saved = list(self._answers.items())
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for (model, key), answer in saved:
+                connection.execute(
+                    "UPDATE keys SET answer=? WHERE model=? AND key=?",
+                    (answer, model, key),
+                )
+            write()
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self.counts.failures += 1
+            self._failed = time.monotonic()
+            if self.health.writes is None:
+                self.health.since = time.time()
+            self.health.writes = f"the log cannot be written: {error}"
+            return self.health.writes
+        for key_of_answer, _ in saved:
+            del self._answers[key_of_answer]
+        self.health.writes = None
+        self.counts.transactions += 1
+        return None
+
+    def _apply(self, group: Group) -> None:
+        """Change the models by the events of a group, which are on the disk."""
+        group.finish()
+        started = time.perf_counter()
+        by_model: dict[int, tuple[ServedModel, list[LabelledEvent]]] = {}
+        for model, event in group.events:
+            by_model.setdefault(model.id, (model, []))[1].append(event)
+        for model, events in by_model.values():
+            try:
+                group.predictions.update(model.apply(events))
+            except Exception as error:
+                model.broken = (
+                    f"model {model.name} could not learn an event: "
+                    f"{type(error).__name__}; restart the server to replay its log"
+                )
+                self.health.notes.append(model.broken)
+        self.counts.learn_seconds += time.perf_counter() - started
+
+    # Snapshots and cleaning
+
+    def _housekeeping(self) -> None:
+        now = time.monotonic()
+        schedule = self.schedule
+        if self.health.writes is not None:
+            if now - self._failed > 1.0:
+                # Does it work again? This writes to the database's first page.
+                version = "PRAGMA user_version"
+                current = self._connection.execute(version).fetchone()[0]
+                self._transaction(
+                    lambda: void(self._connection.execute(f"{version}={current}"))
+                )
+            return
+        for model in list(self.models.values()):
+            rows, at = self._snapshot_at.setdefault(model.id, (0, now))
+            new = model.scores.learnt - rows
+            due = new >= schedule.snapshot_rows
+            due |= new > 0 and now - at >= schedule.snapshot_seconds
+            if due and not model.broken:
+                self._snapshot(model)
+        if now - self._cleaned >= schedule.cleaning_seconds:
+            self._cleaned = now
+            self._clean()
+
+    def _snapshot(self, model: ServedModel) -> None:
+        if self._transaction(lambda: take_snapshot(self._connection, model)) is None:
+            self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+            self.counts.snapshots += 1
+
+    def _clean(self) -> None:
+        """Remove rows that have waited too long, old keys, and old events."""
+        group = Group(self._connection, self.models, self.limits, self._answers)
+
+        def write() -> None:
+            group.drop_old_rows()
+            self._connection.execute(
+                "DELETE FROM keys WHERE time<? AND answer IS NOT NULL",
+                (time.time() - self.limits.keep_keys,),
+            )
+            if self.schedule.keep_events is not None:
+                before = time.time() - self.schedule.keep_events
+                for model in self.models.values():
+                    forget_events(self._connection, model, before)
+
+        if self._transaction(write) is None:
+            group.finish()
+
+
+def void(_value: object) -> None:
+    """Do nothing."""
+
+
+def forget_events(
+    connection: sqlite3.Connection, model: ServedModel, before: float
+) -> None:
+    """Delete events before a time that snapshots include; mark the replay's base.
+
+    Kept are the events after the last snapshot but one, so that the latest snapshot may
+    be damaged and nothing is lost.
+    """
+    found = connection.execute(
+        "SELECT event FROM snapshots WHERE model=? ORDER BY event DESC LIMIT 2",
+        (model.id,),
+    ).fetchall()
+    if len(found) < 2:
+        return
+    base = found[1][0]
+    old = connection.execute(
+        "SELECT max(id) FROM events WHERE model=? AND id<=? AND time<?",
+        (model.id, base, before),
+    ).fetchone()[0]
+    if old is None:
+        return
+    connection.execute(
+        "UPDATE snapshots SET base=(event=?) WHERE model=?", (base, model.id)
+    )
+    connection.execute("DELETE FROM events WHERE model=? AND id<=?", (model.id, old))
+    connection.execute("DELETE FROM rows WHERE model=? AND event<=?", (model.id, old))
+    connection.execute(
+        "DELETE FROM snapshots WHERE model=? AND event<?", (model.id, base)
+    )
+
+
+def _resolve(pending: list[_Pending], results: list[Any]) -> None:
+    """Give each client its answer, with one call per event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+    for each, result in zip(pending, results, strict=True):
+        by_loop.setdefault(each.loop, []).append((each.future, result))
+
+    def give(pairs: list[tuple[Any, Any]]) -> None:
+        for future, result in pairs:
+            if future.done():  # the client has gone
+                continue
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+    for loop, pairs in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(give, pairs)

@@ -1,0 +1,150 @@
+"""`rpnb learners`, `rpnb warmup`, `rpnb completion`, and the command itself."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rpnb.cli import COMMANDS, _parser, main
+from rpnb.cli.completion import SHELLS, commands_of
+from rpnb.estimators.registry import COMPARED, learners
+
+
+def test_all_learners_are_listed_with_when_to_take_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["learners"]) == 0
+    shown = capsys.readouterr().out
+    for name, learner in learners().items():
+        (line,) = [line for line in shown.splitlines() if line.split(" ")[0] == name]
+        assert line.endswith(learner.when)
+
+
+def test_a_learner_is_described_with_its_parameters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["learners", "SCW", "AROW"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("SCW1  (second order)\n\n  ")
+    assert "Take it as a linear learner with confidence" in shown
+    assert main(["learners", "AROW", "--json"]) == 0
+    described = json.loads(capsys.readouterr().out)
+    assert described["name"] == "AROW"
+    assert set(described["parameters"]) == set(
+        learners()["AROW"].estimator().get_params()
+    )
+    assert all(each["help"] for each in described["parameters"].values())
+    assert main(["learners", "AROV"]) == 2
+    assert "close to it: AROW" in capsys.readouterr().err
+
+
+def test_warmup_says_what_it_compiles(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", "PA", "SCW"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 of 2: PA … " in err
+    assert out.startswith("2 learners are compiled, in ")
+    assert main(["warmup", "PAA"]) == 2
+    assert set(COMPARED) - {"SCW"} <= set(learners())
+
+
+# Completion
+
+
+def completed(script: str, *words: str) -> list[str]:
+    """What bash offers for the last word."""
+    line = " ".join(f"'{word}'" for word in words)
+    ask = (
+        f"{script}\nCOMP_WORDS=({line})\nCOMP_CWORD={len(words) - 1}\n_rpnb\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    bash = str(shutil.which("bash"))
+    done = subprocess.run(  # noqa: S603 - our own words
+        [bash, "-c", ask], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_options_and_values(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert completed(script, "rpnb", "co") == ["compare", "completion"]
+    assert completed(script, "rpnb", "run", "--unl") == ["--unlabelled"]
+    offered = completed(script, "rpnb", "run", "--unlabelled", "")
+    assert offered == ["refuse", "predict"]
+    assert "AROW" in completed(script, "rpnb", "run", "--model", "A")
+    assert completed(script, "rpnb", "completion", "z") == ["zsh"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").touch()
+    assert completed(script, "rpnb", "run", "ro") == ["rows.csv"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_script_has_all_commands_and_options(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for name, (_, parser) in commands_of(_parser()).items():
+        assert name in COMMANDS
+        for action in parser._actions:
+            for option in action.option_strings:
+                shown = option if shell != "fish" else option.lstrip("-")
+                assert shown in script
+    program = shutil.which(shell)
+    if program is not None:
+        subprocess.run([program, "-n"], input=script, text=True, check=True)  # noqa: S603
+
+
+# The process
+
+
+def start(*words: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(  # noqa: S603 - our own words
+        [sys.executable, "-m", "rpnb", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_python_m_rpnb_is_the_command() -> None:
+    with start("--version") as process:
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out.startswith(b"rpnb ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_ctrl_c_while_starting_and_while_waiting_is_one_line() -> None:
+    for wait in (0.25, 3.0):  # within the imports; waiting for rows
+        with start("run", "-", "--format", "csv", "--target", "y") as process:
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        assert (out, err) == (b"", b"rpnb: stopped by Ctrl-C\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_under_the_results_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rpnb", "datasets"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == b"rpnb datasets: No space left on device\n"

@@ -1,0 +1,162 @@
+"""`rpnb predict`: what the model predicts, whatever the file and the output are."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas  # type: ignore[import-untyped]
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from rpnb.baselines import GaussianNB
+from rpnb.cli import main
+
+N = 90
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, the rows it was trained with, and new ones in another order."""
+    folder = tmp_path_factory.mktemp("predict")
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, N)
+    frame = pandas.DataFrame(
+        rng.standard_normal((N, 2)) + y[:, None], columns=["a", "b"]
+    )
+    frame["word"] = np.array(["u", "v", "w"])[rng.permutation(y)]
+    frame.loc[::9, "b"] = np.nan
+    frame["label"] = np.array(["one", "two", "three"])[y]
+    frame[:60].to_csv(folder / "train.csv", index=False)
+    frame[60:][["word", "b", "a"]].assign(id=range(30)).to_csv(
+        folder / "new.csv", index=False
+    )
+    words = ["run", str(folder / "train.csv"), "--target", "label", "--missing", "mean"]
+    words += ["--model", "GaussianNB", "--quiet", "--save", str(folder / "m.rpnb")]
+    assert main(words) == 0
+    return folder
+
+
+def expected(folder: Path) -> tuple[Any, Any, Any]:
+    """Predictions and probabilities, by the library itself."""
+    train = pandas.read_csv(folder / "train.csv")
+    new = pandas.read_csv(folder / "new.csv")
+    codes = {word: float(i) for i, word in enumerate(train["word"].unique())}
+    X = new[["a", "b", "word"]].copy()
+    X["word"] = X["word"].map(codes)
+    # The mean of the training stays as it is: a row's prediction depends on it alone.
+    X["b"] = X["b"].fillna(train["b"].mean())
+    model = GaussianNB.load(folder / "m.rpnb")
+    rows = X.to_numpy(np.float64)
+    return model.predict(rows), model.predict_proba(rows), model.classes_
+
+
+def test_labels_and_probabilities_are_those_of_the_model(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, P, _ = expected(folder)
+    load = ["--load", str(folder / "m.rpnb")]
+    assert main(["predict", str(folder / "new.csv"), *load, "--chunk-rows", "7"]) == 0
+    found = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [line["prediction"] for line in found] == labels.tolist()
+    assert [int(line["row"]) for line in found] == list(range(1, 31))
+    probabilities = [float(line["probability"]) for line in found]
+    np.testing.assert_allclose(probabilities, P.max(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "feather"])
+def test_every_output_format_has_the_same_rows(ending: str, folder: Path) -> None:
+    labels, P, classes = expected(folder)
+    out = folder / f"out.{ending}"
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    words += ["--output", str(out), "--probabilities", "all", "--chunk-rows", "8"]
+    assert main([*words, "--quiet"]) == 0
+    read: Any = {
+        "csv": pandas.read_csv,
+        "tsv": lambda path: pandas.read_csv(path, sep="\t"),
+        "jsonl": lambda path: pandas.read_json(path, lines=True),
+        "parquet": lambda path: pyarrow.parquet.read_table(path).to_pandas(),
+        "feather": lambda path: pyarrow.feather.read_table(path).to_pandas(),
+    }[ending]
+    frame = read(out)
+    names = [f"probability of {label}" for label in classes]
+    assert list(frame.columns) == ["row", "prediction", *names]
+    assert frame["prediction"].tolist() == labels.tolist()
+    np.testing.assert_allclose(frame[names].to_numpy(), P, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.drop(columns="a"), "trained with a column 'a'"),
+        (lambda frame: frame.assign(a="x"), "row 1, column a: 'x' is no number"),
+        (lambda frame: frame.assign(a=1e200), "row 1, column a: 1e+200 is too large"),
+    ],
+)
+def test_columns_are_checked_by_name(
+    change: Any,
+    message: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    change(pandas.read_csv(folder / "new.csv")).to_csv(path, index=False)
+    words = ["predict", str(path), "--load", str(folder / "m.rpnb"), "--output"]
+    assert main([*words, str(out)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"rpnb predict: {path}")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_neither_the_rows_nor_the_model_are_written_to(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    for name in ("new.csv", "m.rpnb"):
+        before = (folder / name).read_bytes()
+        assert main([*words, "--output", str(folder / name)]) == 2
+        assert "is the file that is read" in capsys.readouterr().err
+        assert (folder / name).read_bytes() == before
+
+
+def test_a_sparse_file_is_read_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, model = tmp_path / "rows.svm", tmp_path / "m.rpnb"
+    path.write_text("1 0:5 2:1\n2 1:7\n" * 10)
+    assert (
+        main(["run", str(path), "--model", "PA", "--quiet", "--save", str(model)]) == 0
+    )
+    path.write_text("0 0:5 2:1\n0 1:7\n")  # without the highest feature it counts too
+    capsys.readouterr()
+    assert main(["predict", str(path), "--load", str(model)]) == 0
+    assert capsys.readouterr().out == "row,prediction\n1,1\n2,2\n"
+    words = ["predict", str(path), "--load", str(model), "--probabilities", "all"]
+    assert main(words) == 2
+    assert "PA has no probabilities" in capsys.readouterr().err
+
+
+def test_a_resumed_run_takes_the_kinds_of_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    first.write_text("code,a,y\n" + "x,1,u\n7,2,v\n" * 5)
+    second.write_text("a,y,code\n1,u,7\n2,v,7\n")  # codes look like numbers here
+    words = ["--quiet", "--json", "--target", "y"]
+    model = str(tmp_path / "m.rpnb")
+    learner = ["--model", "PA", "--as-category", "code", "--save", model]
+    assert main(["run", str(first), *words, *learner]) == 0
+    capsys.readouterr()
+    assert main(["run", str(second), *words, "--load", model]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["categories"] == {"code": 2}
+    second.write_text("a,y,code,more\n1,u,7,1\n2,v,7,1\n")
+    assert main(["run", str(second), *words, "--load", model]) == 2
+    assert "the file has more: more; leave them out: --drop more" in (
+        capsys.readouterr().err
+    )

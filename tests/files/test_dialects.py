@@ -1,0 +1,226 @@
+"""Files as people have them: delimiters, encodings, compression, index columns."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas  # type: ignore[import-untyped]
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from rpnb.files import FileError, LabelledFile, ReadOptions
+from rpnb.files.formats.dialect import sniff_delimiter
+
+ROWS = [(1.5, "a", 1), (2.5, "é", 2), (-3.0, "a", 1)] * 20
+HEAD = ("x", "word", "y")
+FEATURES = [[1.5, 0], [2.5, 1], [-3, 0]] * 20
+
+
+def text(delimiter: str = ",", end: str = "\n") -> str:
+    lines = [delimiter.join(map(str, cells)) for cells in (HEAD, *ROWS)]
+    return end.join(lines) + end
+
+
+def read(path: Path, **options: Any) -> tuple[Any, Any, LabelledFile]:
+    """Features, labels, and the file: closed, but it says how it was read."""
+    given: dict[str, Any] = {"target": "y", **options}
+    with LabelledFile(str(path), ReadOptions(**given)) as file:
+        chunks = list(file.chunks(7))
+    X = np.concatenate([chunk.X for chunk in chunks])
+    return X, np.concatenate([chunk.y for chunk in chunks]), file
+
+
+ENCODED: dict[str, tuple[bytes, str]] = {
+    "utf-8": (text().encode(), ""),
+    "mark": (text().encode("utf-8-sig"), ""),
+    "utf-16": (text().encode("utf-16"), ""),
+    "utf-16-be": (b"\xfe\xff" + text().encode("utf-16-be"), ""),
+    "no mark": (text().encode("utf-16-le"), "UTF-16-LE"),
+    "utf-32": (text().encode("utf-32"), ""),
+    "cp1252": (text().encode("cp1252"), "cp1252"),
+    "latin-1": (text().replace("y\n", "y\x81\n", 1).encode("latin-1"), "latin-1"),
+    "old Mac": (text(end="\r").encode(), ""),
+    "old Mac, utf-16": (text(end="\r").encode("utf-16"), ""),
+    "Windows": (text(end="\r\n").encode(), ""),
+    "empty lines": (("\r\n\r\n" + text(end="\r\n")).encode(), ""),
+    "Excel": (("sep=;\r\n" + text(";")).encode(), ""),
+    "semicolons": (text(";").encode(), "';'"),
+    "tabs": (text("\t").encode(), "tabs"),
+    "pipes": (text("|").encode(), "'|'"),
+    "spaces": (text(" ").encode(), "single spaces"),
+}
+
+
+@pytest.mark.parametrize("what", ENCODED)
+def test_encodings_line_ends_and_delimiters_are_recognised(
+    what: str, tmp_path: Path
+) -> None:
+    data, said = ENCODED[what]
+    path = tmp_path / "rows.csv"
+    path.write_bytes(data)
+    X, y, file = read(path, target="3")
+    assert_array_equal(X, FEATURES)
+    assert_array_equal(y, [row[2] for row in ROWS])
+    assert (said in " ".join(file.notes)) if said else file.notes == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "compress"),
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", lambda data: pa.compress(data, "zstd", asbytes=True)),
+    ],
+)
+def test_compressed_files_are_read_and_damaged_ones_named(
+    ending: str, compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / f"rows.csv.{ending}"
+    whole = compress(text().encode())
+    path.write_bytes(whole + (b"" if ending == "zst" else compress(b"7,b,1\n")))
+    X, _, _ = read(path)  # of two parts, as `cat` makes them
+    assert_array_equal(X[:60], FEATURES)
+    for damaged in (whole[:-9], whole[:8] + b"????????" + whole[16:]):
+        path.write_bytes(damaged)
+        with pytest.raises(FileError, match=r"cut short|not a sound"):
+            read(path)
+
+
+def test_an_encoding_that_is_named_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(text().encode("cp437"))
+    assert_array_equal(read(path, encoding="cp437")[0], FEATURES)
+    path.write_bytes(text().encode() + b"1,\xff,1\n")
+    with pytest.raises(FileError, match=r"row 61, column word: not UTF-8.*--encoding"):
+        read(path, encoding="utf-8")
+
+
+def test_bytes_of_another_encoding_far_into_a_file_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(text().encode() + b"1,\xe9,1\n")  # most of it is UTF-8
+    with pytest.raises(FileError, match="row 61, column word: not UTF-8 text"):
+        read(path)
+    path.write_bytes(text().encode() + b"1,\x00,1\n")
+    with pytest.raises(FileError, match="a binary file"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("head", "target", "delimiter"),
+    [
+        (b"a,b,y\n1,2,3\n", "y", ","),
+        (b"a;b;y\n1,5;2,5;3\n", "y", ";"),
+        (b"a;b;y\n1,5;2;3\n", None, ";"),
+        (b"name, first;age;y\nSmith, J;3;u\n", "y", ";"),
+        (b'"a,b"\ty\n"1,2"\t3\n', "y", "\t"),
+        (b"a,b\n1,2,3\n", "y", ","),  # neither fits: an error will name the row
+    ],
+)
+def test_the_delimiter_parts_all_lines_alike(
+    head: bytes, target: str | None, delimiter: str
+) -> None:
+    assert sniff_delimiter(head, target) == delimiter
+
+
+# Index columns
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_the_index_of_a_pandas_frame_is_left_out(
+    kind: str, shuffled: bool, tmp_path: Path
+) -> None:
+    frame = pandas.DataFrame(ROWS, columns=list(HEAD))
+    if shuffled:
+        frame = frame.sample(frac=1, random_state=0)
+    path = tmp_path / f"rows.{kind}"
+    getattr(frame, f"to_{kind}")(path)
+    X, y, file = read(path)
+    assert X.shape == (60, 2)
+    assert_array_equal(X[:, 0], frame["x"])
+    assert_array_equal(y, frame["y"])
+    assert file.plan is not None
+    # A plain index is no column in Parquet and Feather.
+    assert len(file.plan.dropped) == (kind == "csv" or shuffled)
+    assert all("index" in why for why in file.plan.dropped.values())
+
+
+def test_an_index_is_the_target_if_it_is_named_so(tmp_path: Path) -> None:
+    frame = pandas.DataFrame(ROWS, columns=list(HEAD)).set_index("y")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    X, y, _ = read(tmp_path / "rows.parquet")
+    assert X.shape == (60, 2)
+    assert_array_equal(y, frame.index)
+
+
+def test_columns_without_a_name_are_left_out_or_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y,\n1,u,\n2,v,\n")  # a comma at the end of each line
+    X, _, file = read(path)
+    assert_array_equal(X, [[1], [2]])
+    assert file.plan is not None
+    assert file.plan.dropped == {"Unnamed: 2": "empty, without a name"}
+    path.write_text('"","a","y"\n"Mazda RX4",1,"u"\n"Datsun 710",2,"v"\n')  # R
+    assert_array_equal(read(path)[0], [[1], [2]])
+    path.write_text(",a,y\n3,1,u\n3,2,v\n")
+    with pytest.raises(FileError, match="header: column 1 has no name"):
+        read(path)
+
+
+def test_a_column_that_counts_the_rows_is_pointed_out(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("id,a,y\n" + "".join(f"{i},{i % 7},u\n" for i in range(1, 31)))
+    X, _, file = read(path)
+    assert X.shape == (30, 2)
+    assert file.notes == ["column id counts the rows; if it is no feature: --drop id"]
+
+
+# Columns by number, and text that is no category
+
+
+def test_columns_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,2\n1,5,u\n2,6,v\n")
+    for target in ("3", "-1", "2"):  # a name comes before a number
+        assert read(path, target=target)[1].tolist() == ["u", "v"]
+    assert_array_equal(read(path, target="-1", drop=("1",))[0], [[5], [6]])
+    with pytest.raises(FileError, match="there is no column '4'"):
+        read(path, target="4")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_free_text_and_dates_are_refused_by_name(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{kind}"
+
+    def write(values: list[str]) -> None:
+        frame = pandas.DataFrame({"a": 1, "note": values, "y": "u"})
+        if kind == "jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        else:
+            getattr(frame, f"to_{kind}")(path, index=False)
+
+    write([f"note {i}" for i in range(50)])
+    with pytest.raises(FileError, match="column note: 50 different values"):
+        read(path)
+    assert read(path, as_category=("note",))[0].shape == (50, 2)
+    assert read(path, drop=("note",))[0].shape == (50, 1)
+    write([f"note {i % 25}" for i in range(50)])
+    assert read(path)[0][:, 1].max() == 24
+    write([f"{1 + i % 3}.02.2020" for i in range(50)])
+    with pytest.raises(FileError, match="column note: holds dates or times"):
+        read(path)
+
+
+def test_a_quotation_mark_without_its_partner_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('x,y\n1,u\n2,"v\n')
+    with pytest.raises(FileError, match="row 2: a quotation mark without its partner"):
+        read(path)
+    path.write_text('x,w,y\n1,5" disk,u\n2,3" disk,v\n3,1" disk,v\n')
+    assert_array_equal(read(path)[0], [[1, 0], [2, 1], [3, 2]])  # no such mark

@@ -1,0 +1,42 @@
+"""A real server process for each test that asks for one, on a free port.
+
+What the service needs is an extra: where it is not installed, these tests are left out;
+`make test-serve` makes an environment that has it and runs them there.
+"""
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+INSTALLED = all(find_spec(each) for each in ("fastapi", "httpx", "uvicorn"))
+collect_ignore_glob = [] if INSTALLED else ["test_*.py", "process.py", "killing.py"]
+
+if INSTALLED:
+    from rpnb.client import Client
+    from serve.process import ServerProcess
+
+    @pytest.fixture(scope="session")
+    def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+        """Return a server for tests that use models of their own."""
+        with ServerProcess(tmp_path_factory.mktemp("shared")) as server:
+            yield server
+
+    @pytest.fixture
+    def client(shared: ServerProcess) -> Iterator[Client]:
+        with Client(shared.address, retries=0, timeout=300) as client:
+            yield client
+
+    @pytest.fixture
+    def start(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+        """Return a function that starts a server in this test's folder."""
+        started: list[ServerProcess] = []
+
+        def start_one(*options: str) -> ServerProcess:
+            started.append(ServerProcess(tmp_path / "served", *options))
+            return started[-1]
+
+        yield start_one
+        for server in started:
+            server.kill()

@@ -1,0 +1,88 @@
+"""The disk is full, the database is locked: reads go on, nothing is lost."""
+
+import resource
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from rpnb.client import Client, ServeError
+from rpnb.serve.snapshots import same_state, state_of
+from serve.process import ServerProcess
+from serve.streams import clusters
+
+Start = Callable[..., ServerProcess]
+X, Y = clusters(400)
+
+
+def fails_with(client: Client, words: str) -> None:
+    with pytest.raises(ServeError, match=words) as caught:
+        client.learn("m", X, Y)
+    assert caught.value.status == 503
+    assert words in client.health()["writes"]
+    assert httpx.get(str(client._http.base_url) + "/readyz").status_code == 503
+    # Reads go on.
+    assert len(client.predict("m", X[:3]).labels) == 3
+    assert client.model("m")["learnt"] == 400
+
+
+def recovers(client: Client, server: ServerProcess) -> None:
+    for _ in range(100):
+        if client.health()["writes"] == "ok":
+            break
+        time.sleep(0.1)
+    assert client.health()["status"] == "ok"
+    client.learn("m", X, Y)
+    assert client.model("m")["learnt"] == 800
+    state = client.download("m")
+    server.kill()
+    replayed = state_of(server.folder, "m")
+    assert replayed is not None
+    assert same_state(state, replayed)
+
+
+def test_a_full_disk(start: Start) -> None:
+    server = start()
+    with Client(server.address, retries=0) as client:
+        client.create("m", "GaussianNB", features=4)
+        client.learn("m", X, Y)
+        # No file of the process may grow: to SQLite a disk that is full.
+        largest = max(each.stat().st_size for each in server.folder.iterdir())
+        pid = server.process.pid
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+        fails_with(client, "the log cannot be written")
+        infinite = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, infinite)
+        recovers(client, server)
+
+
+def test_a_locked_database(start: Start) -> None:
+    server = start()
+    with Client(server.address, retries=0) as client:
+        client.create("m", "GaussianNB", features=4)
+        client.learn("m", X, Y)
+        other = sqlite3.connect(server.folder / "log.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        fails_with(client, "database is locked")
+        other.execute("ROLLBACK")
+        other.close()
+        recovers(client, server)
+
+
+def test_a_client_waits_for_the_log_to_be_writable_again(start: Start) -> None:
+    server = start()
+    with Client(server.address, retries=8) as client:
+        client.create("m", "GaussianNB", features=4)
+        other = sqlite3.connect(
+            server.folder / "log.sqlite", isolation_level=None, check_same_thread=False
+        )
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(3.0, other.execute, ["ROLLBACK"])
+        timer.start()
+        assert client.learn("m", X, Y) == 400
+        timer.join()
+        other.close()
+        assert client.model("m")["learnt"] == 400

@@ -1,0 +1,216 @@
+"""The page in a real Chromium: live figures, narrow and dark, keyboard and reader."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rpnb.client import Client
+from serve.process import ServerProcess, run_command
+from serve.streams import clusters
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium is installed: apt install chromium"
+)
+#: Where to keep screenshots, to be looked at.
+SCREENSHOTS = os.environ.get("RPNB_SCREENSHOTS", "")
+ALLOWED = ("http://127.0.0.1", "data:", "blob:")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, shared: ServerProcess) -> Iterator[Any]:
+    """Return a page that fails on errors, and on requests to other hosts."""
+    problems: list[str] = []
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    page = context.new_page()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "console",
+        lambda line: problems.append(line.text) if line.type == "error" else None,
+    )
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith(ALLOWED) else problems.append(request.url)
+        ),
+    )
+    yield page
+    context.close()
+    assert problems == []
+
+
+@pytest.fixture(scope="module")
+def model(shared: ServerProcess) -> str:
+    """Return the address of a model's view, with rows learnt and rows that wait."""
+    with Client(shared.address, timeout=300) as client:
+        client.create("garden", "GaussianNB", features=["w", "x", "y", "z"])
+        X, y = clusters(1500)
+        client.observe("garden", X[:1000], y[:1000])
+        found = client.predict("garden", X[1000:], remember=True)
+        ids = found.ids or []
+        client.label("garden", ids[:400], y[1000:1400])
+    return f"{shared.address}/#/models/garden"
+
+
+def keep(page: Any, name: str) -> None:
+    if SCREENSHOTS:
+        folder = Path(SCREENSHOTS)
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(folder / f"{name}.png"), full_page=True)
+
+
+def test_models_at_a_glance(page: Any, shared: ServerProcess, model: str) -> None:
+    page.goto(shared.address)
+    link = page.get_by_role("link", name="garden")
+    link.wait_for()
+    assert page.get_by_role("status").inner_text() == "Live"
+    assert not page.get_by_label("Access token").is_visible()
+    text = page.locator("#models").inner_text()
+    assert "GaussianNB" in text
+    assert "1,400" in text
+    assert "100" in text
+    keep(page, "overview")
+    link.click()
+    page.get_by_role("heading", name="garden").wait_for()
+    page.go_back()
+    link.wait_for()
+
+
+def test_a_model_in_detail_and_live(
+    page: Any, shared: ServerProcess, model: str
+) -> None:
+    page.goto(model)
+    page.get_by_role("heading", name="garden").wait_for()
+    page.locator("#error-chart canvas").wait_for()
+    page.locator("#calibration-chart canvas").wait_for()
+    figures = page.locator("#figures").inner_text()
+    for word in ("Error", "Majority class", "Class before", "Waiting for labels"):
+        assert word in figures
+    label = page.locator("#error-chart").get_attribute("aria-label")
+    assert label.startswith("Error rates after 1,400 predictions")
+    assert page.locator("#balance tr").count() == 3
+    assert page.locator("#confusion tbody tr").count() == 3
+    assert page.locator("#confusion").inner_text().count("ash") == 2
+    assert page.locator("#recent tr").count() >= 1
+    keep(page, "model-light")
+    # It is live: a new row shows without anything being done.
+    with Client(shared.address) as client:
+        X, y = clusters(10, seed=9)
+        client.observe("garden", X, y)
+    page.get_by_text("1,410").wait_for(timeout=10_000)
+
+
+def test_a_narrow_and_dark_screen(page: Any, model: str) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(model)
+    page.locator("#error-chart canvas").wait_for()
+    page.wait_for_timeout(300)
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(20, 23, 26)"
+    keep(page, "model-dark-390")
+    page.goto(model.partition("#")[0])
+    page.get_by_role("link", name="garden").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    keep(page, "overview-dark-390")
+
+
+def test_the_keyboard_is_enough(page: Any, shared: ServerProcess, model: str) -> None:
+    page.goto(shared.address)
+    page.get_by_role("link", name="garden").wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    for _ in range(12):
+        if page.evaluate("document.activeElement.hash") == "#/models/garden":
+            break
+        page.keyboard.press("Tab")
+    page.wait_for_timeout(1500)  # the table was drawn anew: the focus stays
+    assert page.evaluate("document.activeElement.hash") == "#/models/garden"
+    page.keyboard.press("Enter")
+    page.locator("#error-chart canvas").wait_for()
+    assert page.evaluate("document.activeElement.id") == "model-title"
+
+
+def test_a_screen_reader_finds_names_for_everything(page: Any, model: str) -> None:
+    page.goto(model)
+    page.locator("#error-chart canvas").wait_for()
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.get_by_role("main").count() == 1
+    levels = page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3')]"
+        ".filter(e => e.checkVisibility()).map(e => +e.tagName[1])"
+    )
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    for image in page.get_by_role("img").all():
+        assert image.get_attribute("aria-label")
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('th:not([scope])')].filter(e => "
+        "e.checkVisibility() && !e.closest('.u-legend')).length"
+    )
+    assert unnamed == 0
+    for caption in page.locator("table:visible:not(.u-legend) caption").all():
+        assert caption.inner_text() is not None
+
+
+def test_a_page_with_a_token(
+    browser: Any, start: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    file = tmp_path / "tokens"
+    made = run_command(
+        *("serve", tmp_path, "--token-file", file, "--add-token", "page", "predict")
+    )
+    server = start("--token-file", str(file))
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.address)
+    field = page.get_by_label("Access token")
+    field.wait_for()
+    field.fill("wrong")
+    page.keyboard.press("Enter")
+    page.get_by_text("A token is needed.").wait_for()
+    field.fill(made.stdout.strip())
+    page.keyboard.press("Enter")
+    page.get_by_text("There is no model yet").wait_for()
+    context.close()
+
+
+def test_a_problem_is_shown(browser: Any, start: Callable[..., ServerProcess]) -> None:
+    import sqlite3
+
+    server = start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.address)
+    page.get_by_text("Live").wait_for()
+    other = sqlite3.connect(server.folder / "log.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with Client(server.address, retries=0) as client:
+        with pytest.raises(Exception, match="locked"):
+            client.create("m", "GaussianNB", features=2)
+        page.get_by_role("alert").get_by_text("database is locked").wait_for()
+        other.execute("ROLLBACK")
+        other.close()
+        page.get_by_role("alert").wait_for(state="hidden", timeout=20_000)
+    server.kill()
+    page.get_by_text("No connection").wait_for()
+    context.close()

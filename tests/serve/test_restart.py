@@ -1,0 +1,286 @@
+"""The log is the truth: after a kill or a stop, the state is that of its replay."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rpnb.client import Client, ServeError
+from rpnb.estimators.registry import learners
+from rpnb.serve.snapshots import same_state, state_of
+from serve.process import ServerProcess, run_command
+from serve.streams import clusters
+
+Start = Callable[..., ServerProcess]
+
+
+def fill(client: Client, name: str, *, seed: int = 0) -> None:
+    """Learn, observe and label some rows."""
+    X, y = clusters(90, seed=seed)
+    client.learn(name, X[:20], y[:20])
+    found = client.predict(name, X[20:60], remember=True)
+    assert found.ids is not None
+    client.observe(name, X[60:], y[60:])
+    client.label(name, found.ids[10:30], y[30:50])
+    client.label(name, found.ids[:10], y[20:30])
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_start_restores_every_learner(start: Start, killed: bool) -> None:
+    server = start("--snapshot-rows", "50")
+    names = ["RPNB", "Pooled", "AROW", "OnlineBagging", "GaussianNB", "NoChange"]
+    assert set(names) <= set(learners())
+    small: dict[str, dict[str, Any]] = {
+        "RPNB": {"n_estimators": 5},
+        "Pooled": {"n_projections": 16, "window": 64},
+        "OnlineBagging": {"n_estimators": 2},
+    }
+    with Client(server.address) as client:
+        for name in names:
+            client.create(name, name, features=4, **small.get(name, {}))
+            fill(client, name)
+        before = {name: client.download(name) for name in names}
+        figures = {name: client.model(name) for name in names}
+    server.kill() if killed else server.stop()
+    for name in names:
+        replayed = state_of(server.folder, name)
+        assert replayed is not None
+        assert same_state(before[name], replayed), name
+    checked = run_command("serve", server.folder, "--check")
+    assert checked.returncode == 0, checked.stdout
+    assert "DAMAGED" not in checked.stdout
+    assert checked.stdout.count("the state of a start is that") == len(names)
+    again = start()
+    with Client(again.address) as client:
+        for name in names:
+            assert client.download(name) == before[name], name
+            same = {**client.model(name), "predicted": 0}
+            assert same == {**figures[name], "predicted": 0}
+
+
+def test_a_mini_batch_is_one_event(start: Start) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", features=4, n_estimators=5, batch_size=16, random_state=0)
+        fill(client, "m")
+        before = client.download("m")
+    server.kill()
+    replayed = state_of(server.folder, "m")
+    assert replayed is not None
+    assert same_state(before, replayed)
+
+
+def test_a_repeated_key_is_carried_out_once_even_after_a_kill(start: Start) -> None:
+    server = start()
+    X, y = clusters(30)
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        first = client.observe("m", X, y, key="one")
+        assert client.observe("m", X, y, key="one") == first
+        client.learn("m", X, y, key="two")
+        found = client.predict("m", X, remember=True)
+        assert found.ids is not None
+        labelled = client.label("m", found.ids, y, key="three")
+        assert client.label("m", found.ids, y, key="three") == labelled
+        with pytest.raises(ServeError, match="used for another request") as caught:
+            client.learn("m", X[:3], y[:3], key="two")
+        assert caught.value.code == "key_reused"
+        # Its answer is known only in memory when the process dies.
+        last = client.observe("m", X, y, key="four")
+    server.kill()
+    with Client(start().address) as client:
+        assert client.observe("m", X, y, key="one") == first
+        assert client.observe("m", X, y, key="four") == last
+        assert client.learn("m", X, y, key="two") == 30
+        assert client.label("m", found.ids, y, key="three") == labelled
+        assert client.model("m")["learnt"] == 120
+
+
+def test_a_model_from_a_file_goes_on_learning(start: Start) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("one", features=["a", "b", "c", "d"], n_estimators=5)
+        fill(client, "one")
+        client.upload("two", client.download("one"))
+        assert client.model("two")["features"] == ["a", "b", "c", "d"]
+        fill(client, "one", seed=1)
+        fill(client, "two", seed=1)
+        assert client.download("two") == client.download("one")
+        before = client.download("two")
+    server.kill()
+    with Client(start().address) as client:
+        assert client.download("two") == before
+
+
+def damage_latest_snapshot(folder: Path) -> None:
+    with sqlite3.connect(folder / "log.sqlite") as connection:
+        done = connection.execute(
+            "UPDATE snapshots SET file=zeroblob(length(file)) "
+            "WHERE event=(SELECT max(event) FROM snapshots)"
+        ).rowcount
+    connection.close()
+    assert done == 1
+
+
+def test_a_damaged_snapshot_is_named_and_nothing_is_lost(start: Start) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        fill(client, "m")
+        before = client.download("m")
+    server.stop()
+    damage_latest_snapshot(server.folder)
+    checked = run_command("serve", server.folder, "--check")
+    assert checked.returncode == 1
+    assert "DAMAGED model m: the snapshot at event" in checked.stdout
+    with Client(start().address) as client:
+        assert client.download("m") == before
+        assert "snapshot of model m" in client.health()["notes"][0]
+
+
+def test_a_model_whose_first_state_is_lost_refuses_and_others_go_on(
+    start: Start,
+) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("sound", "GaussianNB", features=4)
+        fill(client, "sound")
+        client.upload("lost", client.download("sound"))
+        fill(client, "lost")
+    server.stop()
+    with sqlite3.connect(server.folder / "log.sqlite") as connection:
+        connection.execute(
+            "UPDATE snapshots SET file=zeroblob(9) WHERE model="
+            "(SELECT id FROM models WHERE name='lost')"
+        )
+    connection.close()
+    with Client(start().address, retries=0) as client:
+        with pytest.raises(ServeError, match="damaged") as caught:
+            client.predict("lost", [[0.0] * 4])
+        assert caught.value.status == 503
+        with pytest.raises(ServeError, match="damaged"):
+            client.download("lost")
+        with pytest.raises(ServeError, match="damaged"):
+            client.learn("lost", [[0.0] * 4], ["ash"])
+        health = client.health()
+        assert health["status"] == "failing"
+        assert list(health["broken_models"]) == ["lost"]
+        client.learn("sound", [[0.0] * 4], ["ash"])
+
+
+def test_a_damaged_event_is_found(start: Start) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        fill(client, "m")
+    server.kill()
+    with sqlite3.connect(server.folder / "log.sqlite") as connection:
+        connection.execute("UPDATE events SET body=zeroblob(length(body)) WHERE id=2")
+    connection.close()
+    checked = run_command("serve", server.folder, "--check")
+    assert checked.returncode == 1
+    assert "DAMAGED model m: event 2 is damaged" in checked.stdout
+    with Client(start().address, retries=0) as client:
+        # What came before it is there, and predicts; nothing is added behind the gap.
+        assert client.model("m")["learnt"] == 20
+        assert client.predict("m", [[0.0] * 4]).labels[0] is not None
+        with pytest.raises(ServeError, match="cannot be replayed"):
+            client.learn("m", [[0.0] * 4], ["ash"])
+
+
+def test_old_events_are_deleted_and_the_rest_still_checks(start: Start) -> None:
+    from rpnb.serve.log import open_log
+    from rpnb.serve.snapshots import restore, stored_models
+    from rpnb.serve.writer import forget_events
+
+    server = start("--snapshot-rows", "30")
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        for seed in range(4):
+            fill(client, "m", seed=seed)
+        before = client.download("m")
+    server.stop()
+    connection = open_log(server.folder)
+    model = restore(connection, stored_models(connection)[0]).model
+    count = connection.execute("SELECT count(*) FROM events").fetchone()[0]
+    forget_events(connection, model, before=4e9)
+    left = connection.execute("SELECT count(*) FROM events").fetchone()[0]
+    assert 0 < left < count
+    connection.close()
+    checked = run_command("serve", server.folder, "--check")
+    assert checked.returncode == 0, checked.stdout
+    with Client(start().address) as client:
+        assert client.download("m") == before
+
+
+def test_a_copy_is_made_while_the_service_runs(start: Start, tmp_path: Path) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        fill(client, "m")
+        before = client.download("m")
+        done = run_command("serve", server.folder, "--backup", tmp_path / "copy")
+        assert done.returncode == 0, done.stderr
+        fill(client, "m", seed=1)
+    replayed = state_of(tmp_path / "copy", "m")
+    assert replayed is not None
+    assert same_state(replayed, before)
+    twice = run_command("serve", server.folder, "--backup", tmp_path / "copy")
+    assert twice.returncode == 2
+    assert "exists already" in twice.stderr
+
+
+def test_an_older_folder_is_upgraded_and_a_later_one_refused(start: Start) -> None:
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        fill(client, "m")
+        before = client.download("m")
+    server.stop()
+    path = server.folder / "log.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP INDEX keys_by_time")
+        connection.execute("DROP INDEX rows_labelled")
+        connection.execute("PRAGMA user_version=1")
+    connection.close()
+    again = start()
+    with Client(again.address) as client:
+        assert client.download("m") == before
+    again.stop()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        connection.execute("PRAGMA user_version=99")
+    connection.close()
+    refused = run_command("serve", server.folder, "--port", "0")
+    assert refused.returncode == 2
+    assert "later version" in refused.stderr
+
+
+def test_two_processes_cannot_have_one_folder(start: Start) -> None:
+    server = start()
+    second = run_command("serve", server.folder, "--port", "0")
+    assert second.returncode == 2
+    assert "in use" in second.stderr
+
+
+def test_a_stop_is_graceful_and_quick(start: Start) -> None:
+    import httpx
+
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        fill(client, "m")
+        with httpx.stream("GET", server.address + "/v1/live") as live:
+            lines = live.iter_lines()
+            assert json.loads(next(lines)[6:])["models"][0]["name"] == "m"
+            assert server.stop() < 5.0
+    assert server.process.returncode == 0
+    assert server.lines[-1]["message"] == "stopped"
+    with sqlite3.connect(server.folder / "log.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM snapshots").fetchone() == (1,)
+    connection.close()
+    shutil.rmtree(server.folder)

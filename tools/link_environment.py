@@ -1,0 +1,27 @@
+"""Let a virtual environment see the packages of this one.
+
+Run: python tools/link_environment.py FOLDER, where FOLDER is the other environment.
+"""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+
+def main() -> int:
+    """Write a .pth file into the other environment."""
+    interpreter = Path(sys.argv[1]).absolute() / "bin" / "python"
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    other = subprocess.run(  # noqa: S603 - a command of our own
+        [interpreter, "-c", code], capture_output=True, text=True, check=True
+    )
+    own = sysconfig.get_path("purelib")
+    beside = Path(other.stdout.strip()) / "beside.pth"
+    # `addsitedir` reads .pth files there, such as those of editable packages.
+    beside.write_text(f"import site; site.addsitedir({own!r})\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
