@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from rpnb.cli import CommandError
+from rpnb.cli import CommandError, _parser
 from rpnb.cli.learners import given_parameters, make_learners
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.summary import as_json, as_table
@@ -25,15 +25,12 @@ from rpnb.evaluate.result import RunFacts
 
 # How Spark reads a file, by its name.
 _READERS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json"}
-# Options of `rpnb run` that are for one process, and their defaults.
-_OTHERS: dict[str, Any] = {
-    "load": None,
-    "shuffle": None,
-    "as_category": [],
-    "categorical": "codes",
-    "missing": "refuse",
-    "features": None,
-    "zero_based": None,
+# Options of `rpnb run` that are understood here, or have no meaning here.
+_UNDERSTOOD = {
+    *("command", "command_line", "file", "target", "format", "no_header", "delimiter"),
+    *("drop", "classes", "model", "compare", "param", "engine", "master", "window"),
+    *("predictions", "no_probabilities", "report", "save", "json", "quiet", "run"),
+    *("chunk_rows", "usual"),
 }
 # Columns that order rows as their files have them.
 _ORDER = ["_rpnb_file", "_rpnb_start", "_rpnb_id"]
@@ -105,8 +102,9 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
 
 def _model(arguments: argparse.Namespace) -> Any:
     """Return the learner, or say which option is not for Spark."""
-    for name, default in _OTHERS.items():
-        if getattr(arguments, name) != default:
+    defaults = vars(_parser().parse_args(["run", arguments.file]))
+    for name, value in vars(arguments).items():
+        if name not in _UNDERSTOOD and value != defaults.get(name, value):
             option = "--" + name.replace("_", "-")
             raise CommandError(f"{option} cannot be used with --engine spark")
     if arguments.target is None:
