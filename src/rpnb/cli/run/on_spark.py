@@ -70,12 +70,12 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
     with Outputs() as outputs:
         start = time.monotonic()
         try:
-            evaluation, p = _evaluate(arguments, model, outputs)
+            evaluation, used = _evaluate(arguments, model, outputs)
         except (TypeError, ValueError) as error:
             raise CommandError(f"{arguments.file}: {error}") from error
         facts = RunFacts(
             source=arguments.file,
-            p=p,
+            p=int(model.n_features_in_),
             order="file",
             seconds=time.monotonic() - start,
             interrupted=False,
@@ -86,6 +86,8 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
                 for path in (arguments.predictions, arguments.save, arguments.report)
                 if path is not None
             ),
+            numbers=tuple(used),
+            dropped=dict.fromkeys(arguments.drop, "--drop"),
         )
         if arguments.save:
             model.save(outputs.reserve(arguments.save))
@@ -126,8 +128,8 @@ def _model(arguments: argparse.Namespace) -> Any:
 
 def _evaluate(
     arguments: argparse.Namespace, model: Any, outputs: Outputs
-) -> tuple[Evaluation, int]:
-    """Learn all rows and count the predictions; return also the number of features."""
+) -> tuple[Evaluation, list[str]]:
+    """Learn all rows and count the predictions; return also the features' names."""
     from rpnb.spark.frames import choose_columns
     from rpnb.spark.learn import learn_frame
 
@@ -172,7 +174,7 @@ def _evaluate(
                 sys.stderr.write(f"{evaluation.rows:,} rows  {name} {error:.2%}\n")
         if evaluation.rows == 0:
             raise ValueError("there are no rows")
-        return evaluation, int(model.n_features_in_)
+        return evaluation, used
     finally:
         spark.stop()
 
