@@ -48,6 +48,10 @@ test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
 	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
 
+.PHONY: test-journeys
+test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment
+	RPNB_JOURNEYS=1 $(BIN)/pytest tests/journeys
+
 # What the service needs is installed beside the packages of the environment.
 SERVE := $(VENV)/serve
 $(SERVE)/.installed: $(STAMP)
@@ -67,6 +71,11 @@ test-serve: $(SERVE)/.installed ## the service, with a real server and a real br
 cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --source=src/rpnb/core -m pytest tests/core
 	$(BIN)/coverage report --fail-under=100
+
+# Compiled with checks, kernels are other code, and are kept elsewhere.
+.PHONY: test-bounds
+test-bounds: $(STAMP) ## the core once more, each index checked to be inside its array
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/bounds $(BIN)/pytest --numprocesses=auto --dist=worksteal tests/core
 
 .PHONY: fix
 fix: $(STAMP) ## format, and mend what can be mended

@@ -2,12 +2,15 @@
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import rpnb.atomic
 from rpnb.atomic import AtomicFile, open_atomic, write_bytes, write_text
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a matter of POSIX")
@@ -176,3 +179,87 @@ def test_several_files_are_named_together(tmp_path: Path) -> None:
     files[0].discard()
     assert names(tmp_path) == ["a"]
     assert (tmp_path / "a").read_text() == "a"
+
+
+# What a kill leaves behind
+
+
+@posix
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    # The module alone: the package would take seconds to import.
+    script = (
+        "import os, runpy, signal, sys; atomic = runpy.run_path(sys.argv[1]);"
+        "atomic['AtomicFile'](sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    module = rpnb.atomic.__file__
+    path = tmp_path / "file"
+    for target in (path, path, tmp_path / "another"):
+        words = [sys.executable, "-c", script, str(module), str(target)]
+        subprocess.run(words, check=False)  # noqa: S603 - our own words
+    left = names(tmp_path)
+    # The second kill has removed what the first left.
+    assert [name.split(".")[1] for name in left] == ["another", "file"]
+    write_text(path, "new")
+    assert names(tmp_path) == [left[0], "file"]
+
+
+@posix
+def test_the_temporary_file_of_a_process_that_runs_is_let_alone(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "file"
+    mine, again = AtomicFile(path), AtomicFile(path)
+    mine.temporary.write_text("first")
+    again.temporary.write_text("second")
+    elsewhere = mine.temporary.with_name(".file.00000000.999999999.aaaaaaaaaaaa.tmp")
+    beside = tmp_path / ".file.backup.tmp"
+    for other in (elsewhere, beside):  # of another machine, and of the user
+        other.write_text("")
+    again.commit()
+    mine.commit()
+    assert path.read_text() == "first"
+    assert names(tmp_path) == [elsewhere.name, beside.name, "file"]
+
+
+@posix
+def test_whatever_cannot_be_removed_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = AtomicFile(tmp_path / "file").temporary
+    number = str(os.getpid())
+
+    def ended(process: int, _signal: int) -> None:
+        assert str(process) == number
+        raise ProcessLookupError
+
+    remove = os.unlink
+
+    def keep(path: Any, **named: Any) -> None:
+        if str(path) == str(left):
+            fail()
+        remove(path, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", ended)
+        patch.setattr(os, "unlink", keep)
+        write_text(tmp_path / "file", "new")
+        assert left.exists()
+    assert (tmp_path / "file").read_text() == "new"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "kill", ended)
+        write_text(tmp_path / "file", "newer")
+    assert names(tmp_path) == ["file"]
+
+
+@posix
+def test_another_users_process_counts_as_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = AtomicFile(tmp_path / "file").temporary
+
+    def forbidden(_process: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", forbidden)
+    write_text(tmp_path / "file", "new")
+    assert left.exists()

@@ -14,6 +14,9 @@ EXPORTED = {
         *("SCW1", "SCW2", "SOP", "make", "names"),
     ],
     "rpnb.drift": ["DriftAware"],
+    "rpnb.preprocessing": [
+        *("RunningScaler", "SpreadWarning", "StreamPipeline", "make_stream_pipeline"),
+    ],
     "rpnb.river": ["PooledClassifier", "RPNBClassifier"],
     "rpnb.capymoa": ["PooledClassifier", "RPNBClassifier"],
     "rpnb.spark": [

@@ -2,7 +2,9 @@
 
 The bytes go to a temporary file in the same folder, are flushed to the disk, and take
 the file's name in one step (POSIX `rename`). If anything fails before that, the old
-file stays as it was and the temporary one is removed.
+file stays as it was and the temporary one is removed. A process that is killed leaves
+its temporary file behind: the name says whose it was, and the next to write the same
+file removes those whose owner has ended.
 
 - A new file has the permissions of any new file (the umask); a file that is replaced
   keeps its permissions. The owner of a replaced file becomes the writing user.
@@ -12,11 +14,15 @@ file stays as it was and the temporary one is removed.
 - Newlines are written as they are given, on every system.
 """
 
+import hashlib
 import os
+import platform
+import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
@@ -55,7 +61,9 @@ class AtomicFile:
         if self._direct:
             self.temporary = self.path
             return
-        name = f".{self._target.name}.{secrets.token_hex(6)}.tmp"
+        _remove_abandoned(self._target)
+        owner = f"{_machine()}.{os.getpid()}"
+        name = f".{self._target.name}.{owner}.{secrets.token_hex(6)}.tmp"
         self.temporary = self._target.parent / name
         # The content of a private file is private from the start.
         created_with = 0o666 if self._permissions is None else 0o600
@@ -77,6 +85,51 @@ class AtomicFile:
         """Remove the temporary file, if it is still there."""
         if not self._direct:
             self.temporary.unlink(missing_ok=True)
+
+
+@cache
+def _machine() -> str:
+    """Return four bytes, as text, that tell machines and their restarts apart.
+
+    A folder may be shared, and the number of a process means nothing elsewhere: neither
+    on another machine, nor in a container with numbers of its own.
+    """
+    parts = [platform.node()]
+    for place in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        with suppress(OSError):
+            is_link = os.path.islink(place)
+            parts.append(os.readlink(place) if is_link else Path(place).read_text())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove temporary files of a target that processes which have ended left behind.
+
+    Those of other machines stay, and so does what cannot be removed.
+    """
+    if os.name != "posix":  # asking for a process would end it
+        return
+    pattern = re.compile(
+        rf"\.{re.escape(target.name)}\.{_machine()}\.(\d{{1,10}})\.[0-9a-f]{{12}}\.tmp",
+        re.ASCII,
+    )
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            found = pattern.fullmatch(entry.name)
+            if found and not _is_running(int(found[1])):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _is_running(process: int) -> bool:
+    """Return whether there is a process of this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is another user's
+        return True
+    return True
 
 
 def _mode_of(path: Path) -> int | None:

@@ -189,3 +189,35 @@ def test_a_new_class_keeps_the_counts_of_the_others() -> None:
     assert_allclose(
         model._state.classes.bias, 7 * np.log1p([1, *np.bincount(y)]), rtol=1e-12
     )
+
+
+def test_weights_count_in_predict_then_learn_and_row_by_row() -> None:
+    X, y = blobs(6, 50)
+    weight = np.random.default_rng(2).uniform(0.2, 4.0, 50)
+    whole, loop, one = small(), small(), small()
+    labels = whole.predict_then_learn(X, y, [0, 1, 2], sample_weight=weight)
+    one.partial_fit(X[:1], y[:1], [0, 1, 2], sample_weight=weight[:1])
+    found, quick = [], [labels[0]]
+    for i in range(50):
+        row = slice(i, i + 1)
+        classes = [0, 1, 2] if i == 0 else None
+        found += list(
+            loop.predict_then_learn(X[row], y[row], classes, sample_weight=weight[row])
+        )
+        if i > 0:
+            quick.append(one.predict_one(X[i]))
+            one.learn_one(X[i], y[i], float(weight[i]))
+    assert_array_equal(found, labels)
+    assert_array_equal(quick, labels)
+    assert state_of(whole) == state_of(loop) == state_of(one)
+    assert state_of(whole) != state_of(small().partial_fit(X, y, [0, 1, 2]))
+    before = state_of(whole)
+    with pytest.raises(ValueError, match="above 0 here, got 0 in row 3"):
+        whole.predict_then_learn(X[:5], y[:5], sample_weight=[1, 1, 1, 0, 1])
+    with pytest.raises(ValueError, match="sample_weight must be a finite number above"):
+        whole.learn_one(X[0], y[0], 0.0)
+    with pytest.raises(TypeError, match="sample_weight must be a finite number above"):
+        whole.learn_one(X[0], y[0], "2")  # type: ignore[arg-type]
+    assert state_of(whole) == before
+    whole.learn_one(X[0], 7, 2.5)  # a new class goes the long way
+    assert whole.classes_.tolist() == [0, 1, 2, 7]

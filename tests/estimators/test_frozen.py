@@ -210,7 +210,7 @@ def test_onnxruntime_gives_the_same_labels(
     X = (rng.normal(size=(40, p)) * 10.0 ** rng.integers(-2, 3)).astype(dtype)
     model = RPNBClassifier(7, random_state=seed % 1000).fit(X, y)
     frozen = model.compile()
-    graph = make_onnx(frozen._state, frozen.classes_, frozen.temperature_, dtype)
+    graph = make_onnx(frozen._state, None, frozen.classes_, frozen.temperature_, dtype)
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), providers=["CPUExecutionProvider"]
     )

@@ -267,3 +267,36 @@ def test_a_stream_is_read_once_and_not_beyond_its_chunk() -> None:
     result = prequential({"a": small(), "b": baselines.PA()}, chunks())
     assert read == [0, 20, 40]
     assert result.rows == 60
+
+
+def test_pipelines_of_scikit_learn_learn_step_by_step() -> None:
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 120)
+    X = (rng.normal(size=(120, 3)) + 2.0 * y[:, None]) * [1.0, 1e4, 1e-3]
+    pipeline = make_pipeline(
+        StandardScaler(), "passthrough", SGDClassifier(random_state=0)
+    )
+    result = prequential({"pipeline": pipeline}, X, y, keep_answers=True)
+    scaler, learner = StandardScaler(), SGDClassifier(random_state=0)
+    expected: list[Any] = [None]
+    for i in range(120):
+        row, label = X[i : i + 1], y[i : i + 1]
+        if i > 0:
+            expected.append(learner.predict(scaler.transform(row))[0])
+        scaler.partial_fit(row)
+        learner.partial_fit(scaler.transform(row), label, classes=[0, 1])
+    assert result["pipeline"].answers is not None
+    assert list(result["pipeline"].answers) == expected
+    assert isinstance(result.models["pipeline"], Pipeline)
+    assert_array_equal(
+        result.models["pipeline"].predict(X[:5]),
+        learner.predict(scaler.transform(X[:5])),
+    )
+    assert not hasattr(pipeline[-1], "classes_")
+    with pytest.raises(TypeError, match="its step 'normalizer' has no partial_fit"):
+        prequential(make_pipeline(Normalizer(), SGDClassifier()), X, y)
+    with pytest.raises(TypeError, match="must learn from a stream"):
+        prequential(make_pipeline(StandardScaler(), MinMaxScaler()), X, y)

@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rpnb.cli import CommandError
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.registry import ALIASES, RPNB, find_learner, learners
+from rpnb.estimators.registry import ALIASES, POOLED, RPNB, find_learner, learners
+from rpnb.preprocessing import RunningScaler, StreamPipeline, make_stream_pipeline
 
 # The same command gives the same predictions; the classes, by default, do not.
 _SEED = 0
@@ -43,6 +44,7 @@ def rpnb_parameters() -> dict[str, inspect.Parameter]:
     """Return the parameters of RPNBClassifier by name."""
     parameters = dict(inspect.signature(RPNBClassifier.__init__).parameters)
     del parameters["self"]
+    del parameters["scale"]  # --scale is for all learners
     return parameters
 
 
@@ -109,7 +111,11 @@ def given_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def make_learners(
-    names: Sequence[str], given: Mapping[str, Any], params: Sequence[str]
+    names: Sequence[str],
+    given: Mapping[str, Any],
+    params: Sequence[str],
+    *,
+    scale: bool = False,
 ) -> dict[str, Any]:
     """Return new learners by name.
 
@@ -121,6 +127,9 @@ def make_learners(
         Parameters of RPNB.
     params
         Texts [LEARNER.]name=value; without a name, of the only learner.
+    scale
+        Whether rows are scaled along the stream, for all learners but those that scale
+        rows themselves.
     """
     parameters: dict[str, dict[str, Any]] = {name: {} for name in names}
     if given and RPNB not in parameters:
@@ -136,7 +145,16 @@ def make_learners(
                 "--batch-size must be a number here: a file has no calls that could "
                 "be mini-batches"
             )
-    return {name: _make(name, values) for name, values in parameters.items()}
+    if scale and RPNB in parameters:
+        parameters[RPNB].setdefault("scale", "running")
+    made = {name: _make(name, values) for name, values in parameters.items()}
+    if scale:
+        made |= {
+            name: make_stream_pipeline(RunningScaler(), model)
+            for name, model in made.items()
+            if name not in (RPNB, POOLED)
+        }
+    return made
 
 
 def _split(text: str, names: Sequence[str]) -> tuple[str, str, Any]:
@@ -173,6 +191,8 @@ def _make(name: str, parameters: Mapping[str, Any]) -> Any:
 
 def class_of(name: str) -> Any:
     """Return the class of a learner by its name; an error names similar ones."""
+    if name == StreamPipeline.__name__:
+        return StreamPipeline
     found = find_learner(name)
     if found is None:
         by_key = {each.casefold(): each for each in sorted({*ALIASES, *learners()})}

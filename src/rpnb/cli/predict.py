@@ -113,25 +113,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledFile":
     """Return the file, whose columns are read as those of the training."""
-    from rpnb.cli.run.streaming import file_options
+    from rpnb.cli.run.streaming import file_options, resuming
     from rpnb.files import LabelledFile, ReadOptions
 
     options = file_options(arguments)
     if "features" in state:  # sparse rows
         options["features"] = state["features"]
         options["zero_based"] = arguments.zero_based or state.get("zero_based")
-    return LabelledFile(
-        arguments.file,
-        ReadOptions(
-            target=None,
-            labelled=False,
-            categorical=state.get("categorical", "codes"),
-            missing=state.get("missing", "refuse"),
-            **options,
-        ),
-        arguments.format,
-        state,
-    )
+    with resuming(arguments.load):
+        return LabelledFile(
+            arguments.file,
+            ReadOptions(
+                target=None,
+                labelled=False,
+                categorical=state.get("categorical", "codes"),
+                missing=state.get("missing", "refuse"),
+                **options,
+            ),
+            arguments.format,
+            state,
+        )
 
 
 def _columns(model: Any, X: Any, probabilities: str) -> Iterator[tuple[str, Any]]:

@@ -50,17 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def compile_learner(name: str) -> None:
     """Let a learner do on few rows what it does on a stream; the rest is caching."""
-    import numpy as np
+    from rpnb.estimators.warm_up import warm_up
 
-    from rpnb.estimators.registry import learners
-
-    rng = np.random.default_rng(0)
-    y = np.arange(64) % 2  # some learners have two classes
-    X = rng.standard_normal((64, 4)) + y[:, None]
-    model: Any = learners()[name].estimator()
-    for part in (slice(0, 32), slice(32, 64)):
-        model.predict_then_learn(X[part], y[part])
-    model.partial_fit(X[:4], y[:4])
-    model.predict(X)
-    if hasattr(model, "predict_proba"):
-        model.predict_proba(X[:1])
+    warm_up([name])

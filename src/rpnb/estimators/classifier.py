@@ -11,6 +11,8 @@ from rpnb.core.bayes.model import Model, arrange_classes, copy_model
 from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.engine import (
     BlockMoments,
@@ -28,6 +30,7 @@ from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
+from rpnb.estimators.checks.weights import one_weight, weight_of
 from rpnb.estimators.class_prior import (
     prior_from_json,
     prior_to_json,
@@ -37,20 +40,25 @@ from rpnb.estimators.empty_model import (
     UPDATES,
     check_changeable_parameters,
     empty_model,
+    ensemble_size,
 )
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.saving.model_parts import (
-    fill_model,
     model_from_arrays,
+    model_schema,
     model_to_arrays,
 )
-from rpnb.estimators.stream.learner import BlockStatistics
+from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
+from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
+# Rows that are scaled at once.
+_BLOCK_ROWS = 4096
 
 
 @final
@@ -103,6 +111,11 @@ default="log_sum"
         sorted classes, fixes it; a class without a probability is then refused.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
+    scale : {"running"} or None, default=None
+        Whether features are scaled along the stream, for features on different scales:
+        each row by the mean and standard deviation of the rows learnt before it,
+        clipped at 3 deviations. Sparse rows are not centred. None takes rows as they
+        are, as in the paper. `rpnb.preprocessing` scales for other learners.
     temperature : float or None, default=None
         What scores are divided by before `predict_proba` normalises them, for
         "log_sum" and "product". None is K: the members see the same observation, so
@@ -169,6 +182,11 @@ default="log_sum"
     """
 
     _accepts_sparse = True
+
+    @property
+    def _sensitive_to_scale(self) -> bool:  # type: ignore[override]
+        return self.scale is None
+
     _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     def __init__(
@@ -186,6 +204,7 @@ default="log_sum"
         forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
+        scale: Literal["running"] | None = None,
         temperature: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -202,6 +221,7 @@ default="log_sum"
         self.forgetting = forgetting
         self.class_prior = class_prior
         self.var_floor = var_floor
+        self.scale = scale
         self.temperature = temperature
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -264,15 +284,17 @@ default="log_sum"
         """
         self._require_fitted()
         label = np.empty(1, np.int64)
-        run(self._state, check_row(self, x), _NOTHING, _ONE, LEARN_NOTHING, label)
+        row = _scaled(self._state, check_row(self, x))
+        run(self._state, row, _NOTHING, _ONE, LEARN_NOTHING, label)
         return self.classes_[label[0]]
 
-    def learn_one(self, x: FloatArray, y: Any) -> None:
+    def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row x (p,) of class y, as `partial_fit` would, faster.
 
         After `predict_one` of the same row, its scores are used again. A first row, a
         class not seen before, or a `batch_size` other than 1, for which a row is a
-        mini-batch of its own, is handed to `partial_fit`.
+        mini-batch of its own, is handed to `partial_fit`. A row of weight w is learnt
+        as w equal rows in one update.
         """
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
         if (
@@ -281,12 +303,16 @@ default="log_sum"
             # To a dictionary True is 1; `partial_fit` tells them apart.
             or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
-            self.partial_fit(as_table_of_one(x), [y])
+            given = None if sample_weight == 1.0 else one_weight(sample_weight)
+            self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
             return
+        weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
+        if self._state.scale is not None:
+            row = learn_scale(self._state.scale, row, target, weight)
         learn = UPDATES[self.update]
-        run(self._state, row, target, _ONE, learn, np.empty(1, np.int64))
+        run(self._state, row, target, weight, learn, np.empty(1, np.int64))
 
     # A small predictor
 
@@ -364,6 +390,8 @@ default="log_sum"
         source = np.full(classes.shape[0], -1)
         model = self._rearrange_classes(state, source, classes, declared)
         model.n_seen = model.n_updates = 0
+        if model.scale is not None:
+            model.scale = new_scale(p, centred=True)
         return model
 
     def _learn(
@@ -374,6 +402,27 @@ default="log_sum"
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
+        if state.scale is None:
+            self._learn_scaled(state, X, y, weight, labels)
+            return
+        n = X.shape[0]
+        size = n if self.batch_size is None else int(self.batch_size)
+        # Mini-batches are not cut.
+        for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
+            w = weight_of(weight, rows)
+            scaled = learn_scale(state.scale, X[rows], y[rows], w, size)
+            some = None if labels is None else labels[rows]
+            self._learn_scaled(state, scaled, y[rows], w, some)
+
+    def _learn_scaled(
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        """Learn from rows, which are scaled already if they are to be."""
         learn = UPDATES[self.update]
         n = X.shape[0]
         if labels is None:
@@ -392,7 +441,7 @@ default="log_sum"
         labels = np.empty(X.shape[0], np.int64)
 
         def work(rows: slice) -> None:
-            labels[rows] = classify(state, X[rows])
+            labels[rows] = classify(state, _scaled(state, X[rows]))
 
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return labels
@@ -403,7 +452,7 @@ default="log_sum"
         values = np.empty((X.shape[0], state.M))
 
         def work(rows: slice) -> None:
-            values[rows] = scores(state, X[rows])
+            values[rows] = scores(state, _scaled(state, X[rows]))
 
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return values
@@ -427,6 +476,8 @@ default="log_sum"
         parameters = super()._parameters_to_json()
         given = parameters["class_prior"]
         del parameters["n_jobs"]
+        if parameters["scale"] is None:
+            del parameters["scale"]  # as in files from before it existed
         return {**parameters, "class_prior": prior_to_json(given)}
 
     @classmethod
@@ -439,10 +490,19 @@ default="log_sum"
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return model_to_arrays(state)
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        schema = model_schema(*ensemble_size(self, p), M)
+        if self.scale is None:
+            return schema
+        return StateSchema({**schema.arrays, **scale_schema(p)}, schema.values)
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> Model:
-        state = model_from_arrays(empty_model(self, p), metadata, arrays, M)
+        template = empty_model(self, p, metadata["seed"])
+        state = model_from_arrays(template, metadata, arrays, M)
         set_class_prior(state, self.class_prior, self.classes_)
         return state
 
@@ -456,7 +516,7 @@ default="log_sum"
         # The projections stay, since drawing them takes long.
         if state.projection.seed != metadata["seed"]:
             return super()._reload_state(state, metadata, arrays, M)
-        state = fill_model(state, metadata, arrays, M)
+        state = model_from_arrays(state, metadata, arrays, M)
         set_class_prior(state, self.class_prior, self.classes_)
         return state
 
@@ -466,6 +526,12 @@ default="log_sum"
                 "RPNBClassifier with batch_size=1 predicts each row with what it has "
                 "learnt from the row before, so rows cannot be shared out: set "
                 "batch_size, for example to 10000"
+            )
+        if self.scale is not None:
+            raise ValueError(
+                f"RPNBClassifier with scale={self.scale!r} scales each row by those "
+                "before it, so rows cannot be shared out: scale them beforehand, for "
+                "example by StandardScaler, and set scale=None"
             )
 
     def _observe_block(
@@ -499,6 +565,11 @@ default="log_sum"
         self._state.projection = projection
         self._state.memo = None
         self.n_features_in_ = projection.features.shape[0]
+
+
+def _scaled(state: Model, X: Any) -> Any:
+    """Return rows scaled by all rows that the model has learnt, if it scales."""
+    return X if state.scale is None else apply_scale(state.scale, X)
 
 
 def _merge_input(name: str, model: Any) -> MergeInput:

@@ -1,6 +1,7 @@
 """DriftAware: a learner that is reset, or forgets, when its errors rise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
@@ -20,8 +21,8 @@ from rpnb.estimators.drift_state import (
     learn_until_alarms,
     rearrange_drift_classes,
 )
-from rpnb.estimators.saving.files import ModelFile
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 
@@ -283,7 +284,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
 
     # Files
 
-    def save(self, path: ModelFile) -> NoReturn:
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> NoReturn:
         """Refuse: a detector of River can be written by pickle only."""
         raise NotImplementedError(
             "a drift detector cannot be written to a file without pickle; save the "
@@ -291,13 +292,18 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         )
 
     @classmethod
-    def load(cls, path: ModelFile) -> Self:
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
         """Refuse: see `save`."""
         raise NotImplementedError(
             "a DriftAware cannot be loaded, only the learner that learner_.save wrote"
         )
 
     def _export_state(self, state: DriftState) -> NoReturn:
+        raise NotImplementedError
+
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> NoReturn:
         raise NotImplementedError
 
     def _import_state(

@@ -1,5 +1,6 @@
 """FrozenRPNB: a learnt model as one polynomial of degree two per class."""
 
+from collections.abc import Collection
 from os import PathLike
 from typing import Any, Literal, Self, final
 
@@ -14,6 +15,7 @@ from rpnb.core.bayes.polynomials import (
     make_polynomials,
 )
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.onnx_graph import write_onnx
@@ -24,8 +26,20 @@ from rpnb.estimators.saving.estimator import (
     report_damage,
     write_estimator,
 )
-from rpnb.estimators.saving.files import ModelFile, ModelFileError, checked_array
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    ValueSchema,
+    check_arrays,
+    check_values,
+    reals,
+)
+from rpnb.estimators.scaling import (
+    apply_scale,
+    scale_from_arrays,
+    scale_schema,
+    scale_to_arrays,
+)
 
 
 @final
@@ -73,6 +87,7 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     temperature_: float
     _state: ClassPolynomials
+    _scale: RunningScale | None = None
     _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -120,21 +135,34 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
-        write_onnx(path, self._state, self.classes_, self.temperature_, dtype)
+        if self._scale is not None and not self._scale.centred[0]:
+            raise ValueError(
+                "a model that has learnt sparse rows, scaled without centring, cannot "
+                "be written as an ONNX graph"
+            )
+        write_onnx(
+            path, self._state, self._scale, self.classes_, self.temperature_, dtype
+        )
 
     def _scores(self, X: Any) -> FloatArray:
         """Check X and return the score of each class for each row (n, M)."""
         rows = check_rows(self, X, sparse=False)
         accept_rows(self, X, first=False)
-        return evaluate_polynomials(self._state, np.asarray(rows, dtype=np.float64))
+        dense = np.asarray(rows, dtype=np.float64)
+        if self._scale is not None:
+            dense = apply_scale(self._scale, dense)
+        return evaluate_polynomials(self._state, dense)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in self.__dict__
 
     # Files
 
-    def save(self, path: ModelFile) -> None:
-        """Write the classifier to a file of arrays and JSON, whole or not at all."""
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the classifier to a file of arrays and JSON, whole or not at all.
+
+        With a key, a secret of at least 16 bytes, the file is signed.
+        """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 "This FrozenRPNB instance has nothing to save: it is not fitted yet."
@@ -145,16 +173,25 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_,
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            {"temperature": self.temperature_},
-            self._state._asdict(),
+            {
+                "temperature": self.temperature_,
+                **({} if self._scale is None else {"scaled": True}),
+            },
+            {**self._state._asdict(), **self._scale_arrays()},
             self._state_version,
         )
-        write_estimator(path, saved)
+        write_estimator(path, saved, key=key)
+
+    def _scale_arrays(self) -> dict[str, Any]:
+        return {} if self._scale is None else scale_to_arrays(self._scale)
 
     @classmethod
-    def load(cls, path: ModelFile) -> Self:
-        """Read a classifier that `save` wrote; it behaves as the saved one."""
-        saved = read_estimator(path, cls.__name__)
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
+        """Read a classifier that `save` wrote; it behaves as the saved one.
+
+        With a key, files that were not signed with it are refused.
+        """
+        saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
             frozen = cls(**saved.parameters)
@@ -162,24 +199,39 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             frozen.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 frozen.feature_names_in_ = saved.feature_names
+            schema = cls._state_schema(saved)
+            check_values(saved.state, schema)
             frozen.temperature_ = float(saved.state["temperature"])
-            if not frozen.temperature_ > 0.0:
-                raise ModelFileError(
-                    "the model file is damaged: its temperature is not above 0"
-                )
-            M, p = saved.classes.shape[0], saved.n_features
-            shapes = {
-                "origin": (p,),
-                "factors": (M, p * (p + 3) // 2),
-                "constant": (M,),
-            }
-            frozen._state = ClassPolynomials(
-                *(
-                    checked_array(saved.arrays, name, np.float64, shape)
-                    for name, shape in shapes.items()
-                )
-            )
+            arrays = check_arrays(saved.arrays, schema)
+            names = ClassPolynomials._fields
+            frozen._state = ClassPolynomials(*(arrays[name] for name in names))
+            if "scaled" in saved.state:
+                frozen._scale = scale_from_arrays(arrays)
         return frozen
+
+    @classmethod
+    def _state_schema(cls, saved: SavedEstimator) -> StateSchema:
+        """Return what a model file of as many classes and features must hold."""
+        M, p = saved.classes.shape[0], saved.n_features
+        arrays = {
+            "origin": reals(p),
+            "factors": reals(M, p * (p + 3) // 2),
+            "constant": reals(M),
+        }
+        smallest = np.finfo(np.float64).tiny
+        temperature = ValueSchema(float, smallest, np.finfo(np.float64).max)
+        values = {"temperature": temperature}
+        if "scaled" in saved.state:
+            arrays |= scale_schema(p)
+            values["scaled"] = ValueSchema(bool)
+        return StateSchema(arrays, values)
+
+    @classmethod
+    def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
+        """Return the arrays that a file of this version must have."""
+        if saved.state_version < cls._state_version:
+            return None
+        return cls._state_schema(migrate(saved, cls._state_version)).arrays.keys()
 
 
 def freeze(
@@ -211,4 +263,6 @@ def freeze(
         frozen.feature_names_in_ = names
     frozen.temperature_ = temperature
     frozen._state = forms
+    if model.scale is not None:
+        frozen._scale = copy_scale(model.scale)
     return frozen

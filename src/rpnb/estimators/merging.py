@@ -63,6 +63,16 @@ def _check_alike(mine: MergeInput, part: MergeInput) -> None:
             f"{part.name} has other feature names: {part.feature_names}, not "
             f"{mine.feature_names}"
         )
+    scaled, its = mine.state.scale, part.state.scale
+    if (scaled is None) != (its is None):
+        raise ValueError(
+            f"{part.name} and this model must both have scale='running', or neither"
+        )
+    if scaled is not None and its is not None and (scaled.centred[0] != its.centred[0]):
+        raise ValueError(
+            f"{part.name} scales rows otherwise: one has learnt sparse rows first, "
+            "which are not centred, the other dense ones"
+        )
     if mine.state.prior != part.state.prior:
         raise ValueError(
             f"{part.name} has another prior: {part.state.prior} not {mine.state.prior}"

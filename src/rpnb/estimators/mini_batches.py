@@ -9,6 +9,7 @@ the same bits. `learn_mini_batches` does it in one process and is the definition
 
 from collections.abc import Sequence
 from io import BytesIO
+from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen import FrozenRPNB
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.registry import find_learner
-from rpnb.estimators.saving.files import read_model
+from rpnb.estimators.saving.files import read_metadata, read_model
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.labels import LabelIndex
@@ -196,7 +197,7 @@ def learn_mini_batches(
 # Copies of a model for other processes
 
 
-def model_to_bytes(model: StreamClassifier[Any] | FrozenRPNB) -> bytes:
+def model_to_bytes(model: Any) -> bytes:
     """Return the content of the model's file."""
     file = BytesIO()
     model.save(file)
@@ -209,19 +210,26 @@ def model_from_bytes(content: bytes, earlier: Any = None) -> Any:
     If `earlier` is a model with the same parameters, what follows from them is taken
     from it rather than computed again.
     """
-    metadata, arrays = read_model(BytesIO(content))
-    name = str(metadata["estimator"])
+    with NamedTemporaryFile(suffix=".rpnb") as file:
+        file.write(content)
+        file.flush()
+        return _model_from_file(file.name, earlier)
+
+
+def _model_from_file(path: str, earlier: Any) -> Any:
+    name = str(read_metadata(path)["estimator"])
     if name == FrozenRPNB.__name__:
-        return FrozenRPNB.load(BytesIO(content))
+        return FrozenRPNB.load(path)
     found = find_learner(name)
     assert found is not None  # noqa: S101 - the file was written by this package
     learner = found.estimator
+    metadata, arrays = read_model(path)
     if (
         type(earlier) is not learner
         or earlier._parameters_to_json() != metadata["parameters"]
         or earlier.n_features_in_ != metadata["n_features_in"]
     ):
-        return learner.load(BytesIO(content))
+        return learner.load(path)
     classes = np.array(metadata["classes"], np.dtype(metadata["classes_dtype"]))
     earlier._set_classes(classes)
     M = classes.shape[0]

@@ -8,7 +8,9 @@ import numpy as np
 from rpnb._version import __version__
 from rpnb.atomic import write_bytes
 from rpnb.core.bayes.polynomials import ClassPolynomials
+from rpnb.core.kernels.running_scale import RunningScale, variances
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.scaling import CLIP
 
 # The oldest version of the operators that has all of them for double precision.
 _OPSET = 13
@@ -18,17 +20,23 @@ _IR_VERSION = 8
 def write_onnx(
     path: str | PathLike[str],
     forms: ClassPolynomials,
+    scale: RunningScale | None,
     classes: LabelArray,
     temperature: float,
     dtype: str,
 ) -> None:
     """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
-    content = make_onnx(forms, classes, temperature, dtype).SerializeToString()
+    model = make_onnx(forms, scale, classes, temperature, dtype)
+    content = model.SerializeToString()
     write_bytes(path, content)
 
 
 def make_onnx(
-    forms: ClassPolynomials, classes: LabelArray, temperature: float, dtype: str
+    forms: ClassPolynomials,
+    scale: RunningScale | None,
+    classes: LabelArray,
+    temperature: float,
+    dtype: str,
 ) -> Any:
     """Return the model as the onnx package holds it."""
     try:
@@ -48,8 +56,23 @@ def make_onnx(
         "classes": names,
     }
     given = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
-    nodes = [
-        helper.make_node("Cast", ["X"], ["double"], to=TensorProto.DOUBLE),
+    nodes = [helper.make_node("Cast", ["X"], ["double"], to=TensorProto.DOUBLE)]
+    if scale is not None:
+        variance = variances(scale)
+        varies = variance > 0.0
+        # A column that has not varied is 0 in any row.
+        constants["mean"] = scale.mean
+        constants["divisor"] = np.sqrt(np.where(varies, variance, 1.0))
+        constants["varies"] = varies.astype(np.float64)
+        constants["low"], constants["high"] = np.array(-CLIP), np.array(CLIP)
+        nodes[0] = helper.make_node("Cast", ["X"], ["given"], to=TensorProto.DOUBLE)
+        nodes += [
+            helper.make_node("Sub", ["given", "mean"], ["centred"]),
+            helper.make_node("Div", ["centred", "divisor"], ["divided"]),
+            helper.make_node("Clip", ["divided", "low", "high"], ["clipped"]),
+            helper.make_node("Mul", ["clipped", "varies"], ["double"]),
+        ]
+    nodes += [
         helper.make_node("Sub", ["double", "origin"], ["moved"]),
         helper.make_node("Gather", ["moved", "left"], ["first"], axis=1),
         helper.make_node("Gather", ["moved", "right"], ["second"], axis=1),

@@ -1,7 +1,7 @@
 """PooledClassifier: several classifiers of one family, weighed along the stream."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
@@ -24,12 +24,17 @@ from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.saving.files import ModelFileError, checked_array
-from rpnb.estimators.stream.learner import BlockStatistics
+from rpnb.estimators.checks.weights import one_weight
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
+from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
+# Memory of shared_covariance is 4 bytes times the square: 1 GB.
+_MOST_PROJECTIONS = 16384
 
 
 class MemberHistory(NamedTuple):
@@ -190,11 +195,13 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     ) -> PooledModel:
         active = np.zeros(classes.shape[0], np.bool_)
         active[declared] = True
-        return self._template(p, draw_seed(self.random_state), active)
+        names, D, window, delay = self._settings()
+        seed = draw_seed(self.random_state)
+        return new_model(names, p, D, window, active, seed, delay)
 
-    def _template(self, p: int, seed: int, active: NDArray[np.bool_]) -> PooledModel:
-        """Check the parameters and return a model that has learnt nothing."""
-        D = check_integer("n_projections", self.n_projections, 16)
+    def _settings(self) -> tuple[tuple[str, ...], int, int, int]:
+        """Check the parameters; return members, D, the window (0: none), the delay."""
+        D = check_integer("n_projections", self.n_projections, 16, _MOST_PROJECTIONS)
         if D % 16 != 0:
             raise ValueError(f"n_projections must be a multiple of 16, got {D!r}")
         window = 0
@@ -203,8 +210,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         # Rows that are predicted between a row and the arrival of its label.
         between = max(check_integer("delay", self.delay, 0) - 1, 0)
         check_jobs(self.n_jobs)
-        names = self._member_names()
-        return new_model(names, p, D, window, active, seed, between)
+        return self._member_names(), D, window, between
 
     def _member_names(self) -> tuple[str, ...]:
         if isinstance(self.members, str):
@@ -299,7 +305,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         score(self._state, row, label, _NOTHING)
         return self.classes_[label[0]]
 
-    def learn_one(self, x: FloatArray, y: Any) -> None:
+    def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row x (p,) of class y: `partial_fit` without its formalities.
 
         A first row, or a class not seen before, goes the long way.
@@ -309,12 +315,14 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             # To a dictionary True is 1; the long way knows better.
             isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
         ):
-            self.partial_fit(as_table_of_one(x), [y])
+            given = None if sample_weight == 1.0 else one_weight(sample_weight)
+            self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
             return
+        weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
         self._check_unchanged()
         row = check_row(self, x)
         label = np.empty(1, np.int64)
-        run(self._state, row, np.array([number]), _ONE, label, _NOTHING)
+        run(self._state, row, np.array([number]), weight, label, _NOTHING)
 
     # Looking
 
@@ -477,12 +485,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         metadata = {"seed": state.seed, "fingerprint": _fingerprint(state)}
         return metadata, dict(_arrays(state))
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        return pooled_schema(*self._settings(), p, M, shapes)
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PooledModel:
-        state = self._template(p, int(metadata["seed"]), np.zeros(M, np.bool_))
-        for name, array in _arrays(state):
-            array[...] = checked_array(arrays, name, array.dtype.type, array.shape)
+        state = pooled_from_arrays(*self._settings(), p, metadata["seed"], arrays)
         if _fingerprint(state) != metadata["fingerprint"]:
             raise ModelFileError(
                 "the projections drawn from the file's seed are not those it was saved "

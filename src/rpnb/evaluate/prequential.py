@@ -19,10 +19,12 @@ from rpnb.evaluate.drivers.selection import (
     has_probabilities,
     is_native,
     is_river,
+    learner_of,
     named,
 )
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import METRICS, Metric
+from rpnb.evaluate.progress import EvaluationProgress
 from rpnb.evaluate.result import PrequentialResult, learner_result
 from rpnb.labels import LabelIndex
 
@@ -50,6 +52,7 @@ def prequential(
     leftover: Literal["learn", "drop"] = "learn",
     references: bool = True,
     keep_answers: bool = False,
+    progress: bool = False,
 ) -> PrequentialResult:
     """Evaluate learners on a stream: each row is predicted before it is learnt.
 
@@ -68,7 +71,8 @@ def prequential(
     Parameters
     ----------
     models : learner, or mapping from name to learner
-        Learners of rpnb, scikit-learn estimators with `partial_fit`, River classifiers.
+        Learners of rpnb, scikit-learn estimators with `partial_fit`, its pipelines of
+        steps that all have it, River classifiers.
         They are not changed: copies are evaluated, and returned in
         `result.models`. A learner that has seen data resumes from there.
     stream : array-like of shape (n, p), or iterable
@@ -113,6 +117,9 @@ def prequential(
         Whether "majority class" and "same as last" are evaluated too.
     keep_answers : bool, default=False
         Whether the predictions for all rows are kept, as `answers`.
+    progress : bool, default=False
+        Whether to show the rows so far at every checkpoint: a bar of tqdm, in notebooks
+        too, where it is installed, and a line on the standard error otherwise.
 
     Returns
     -------
@@ -185,15 +192,20 @@ def prequential(
         for name, driver in drivers.items()
     ]
     evaluation = Evaluation(participants, labels)
-    evaluation.run(
-        blocks_of(stream) if table is None else [table],
-        count(every, every),
-        times,
-        learn_leftover=leftover == "learn",
-    )
+    shown = EvaluationProgress(n) if progress else None
+    try:
+        evaluation.run(
+            blocks_of(stream) if table is None else [table],
+            count(every, every) if shown is None else shown.checkpoints(every),
+            times,
+            learn_leftover=leftover == "learn",
+        )
+    finally:
+        if shown is not None:
+            shown.close(evaluation.rows)
     return PrequentialResult(
         courses={each.name: learner_result(each) for each in participants},
-        models={name: drivers[name].model for name in given},
+        models={name: learner_of(drivers[name]) for name in given},
         rows=evaluation.rows,
         classes=labels.labels,
         metrics=names,

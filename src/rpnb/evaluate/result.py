@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,8 +100,28 @@ class PrequentialResult:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        """Return the table of `summary` for notebooks."""
+        title, lines = self._table()
+        head, *body = (
+            "".join(f"<{cell}>{escape(text)}</{cell}>" for text in line)
+            for cell, line in zip(
+                ["th", *["td"] * (len(lines) - 1)], lines, strict=True
+            )
+        )
+        rows = "".join(f"<tr>{line}</tr>" for line in body)
+        return (
+            f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
     def summary(self) -> str:
         """Return a table of all metrics at the end of the stream."""
+        title, lines = self._table()
+        return f"{title}\n\n{_aligned(lines)}"
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        """Return the title and the lines of the summary, the head first."""
         head = ["learner", *(title_of(name) for name in self.metrics)]
         first = self.metrics[0]
         head += [f"{span} {title_of(first)}" for span in SPANS[1:]]
@@ -117,7 +138,7 @@ class PrequentialResult:
             f"{self.rows:,} rows, {len(self.classes)} classes; window of "
             f"{self.window:,} rows, fading by {self.fading:g}"
         )
-        return f"{title}\n\n{_aligned(lines)}"
+        return title, lines
 
     def to_pandas(self) -> "DataFrame":
         """Return a frame with a row for each learner and checkpoint.
@@ -273,6 +294,10 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+    scaled: tuple[str, ...] = ()
+    """learners whose rows are scaled along the stream"""
+    advice: tuple[str, ...] = ()
+    """what may be wrong, and what to try"""
     numbers: tuple[str, ...] = ()
     """columns taken as numbers"""
     categories: Mapping[str, int] = field(default_factory=dict)

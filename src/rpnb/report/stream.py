@@ -19,6 +19,14 @@ from rpnb.report.page import frame
 
 #: Parts of the stream in charts, and classes in tables, at most.
 _PARTS, _CLASSES = 40, 25
+# Width of a chart that fills the page.
+_WIDE = 920.0
+# Space for the names of learners, and values of references, at the ends of lines.
+_NAMES = 152.0
+_ABOVE = (
+    " The scale is that of the learners: what lies above it, such as a reference or "
+    "the beginning of the stream, runs along the upper edge."
+)
 
 _CONTENTS = {
     "summary": "Summary",
@@ -40,11 +48,16 @@ def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
     ]
     order = evaluation.sorted_labels()
     stopped = " The run was stopped; the figures are of the rows so far."
-    lead = tag(
-        "p",
-        f"{evaluation.rows:,} rows of {facts.p} features and "
-        f"{len(evaluation.frequent_labels())} classes, each predicted before it was "
-        "learnt." + (stopped if facts.interrupted else ""),
+    lead = join(
+        (
+            tag(
+                "p",
+                f"{evaluation.rows:,} rows of {facts.p} features and "
+                f"{len(evaluation.frequent_labels())} classes, each predicted before "
+                "it was learnt." + (stopped if facts.interrupted else ""),
+            ),
+            tag("p", tag("strong", _verdict(evaluation))),
+        )
     )
     pooled = [each for each in learners if hasattr(each.model, "member_history_")]
     contents = {
@@ -55,18 +68,48 @@ def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
         _curves(evaluation),
         *([_members(pooled)] if pooled else []),
         _balance(evaluation),
-        section(
-            "scores", "Scores by class", *(_scores(evaluation, e) for e in learners)
-        ),
+        section("scores", "Scores by class", *_scores(evaluation, learners)),
         section(
             "confusion",
             "Confusion",
             tag("p", "Rows of each class by predicted class; shaded by their share."),
-            *(_confusion(evaluation, participant, order) for participant in learners),
+            tag(
+                "div",
+                *(_confusion(evaluation, each, order) for each in learners),
+                class_="pair",
+            ),
         ),
         _provenance(evaluation, facts, command),
     )
     return frame(f"rpnb: {facts.source}", lead, contents, sections)
+
+
+def _verdict(evaluation: Evaluation) -> str:
+    """Return who made the fewest mistakes, in a sentence."""
+    ranked = sorted(evaluation.participants, key=lambda each: each.confusion.mistakes)
+    learners = [each for each in ranked if not each.reference]
+    references = [each for each in ranked if each.reference]
+    best = learners[0]
+    said = f"{best.name} is wrong in {best.confusion.error:.1%} of the rows"
+    if len(learners) > 1:
+        second = learners[1]
+        if second.confusion.mistakes == best.confusion.mistakes:
+            said += f", as is {second.name}"
+        else:
+            said = (
+                f"{best.name} makes the fewest mistakes, {best.confusion.error:.1%}, "
+                f"before {second.name} with {second.confusion.error:.1%}"
+            )
+    if references:
+        simple = references[0]
+        beaten = best.confusion.mistakes < simple.confusion.mistakes
+        said += (
+            f"; the better reference, {simple.name}, has "
+            f"{simple.confusion.error:.1%}"
+            + ("." if beaten else ", which no learner betters.")
+        )
+        return said
+    return said + "."
 
 
 def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
@@ -82,7 +125,7 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
         )
         lines.append(row(participant.name, (tag("td", cell) for cell in cells)))
     head = (
-        *("Learner", "Error", f"Error of the last {facts.window:,} rows"),
+        *("Learner", "Error", f"Last {facts.window:,} rows"),
         *("Macro F1", "Updates", "Seconds"),
     )
     caption = (
@@ -105,9 +148,17 @@ def _curves(evaluation: Evaluation) -> Html:
         curves = [
             _curve(participant, measure) for participant in evaluation.participants
         ]
-        drawing = curve_panel(title, curves, measure, names)
-        panels.append(figure(Html(inline(drawing)), title + "."))
-    return section("curves", "Learning curves", tag("div", *panels, class_="pair"))
+        # One as wide as the page, and one whose letters a narrow screen can show.
+        wide = curve_panel(title, curves, measure, names, right=_NAMES, width=_WIDE)
+        narrow = curve_panel(title, curves, measure, names, right=_NAMES)
+        both = join(
+            (
+                tag("div", Html(inline(wide)), class_="wide"),
+                tag("div", Html(inline(narrow)), class_="narrow"),
+            )
+        )
+        panels.append(figure(both, title + "." + _ABOVE))
+    return section("curves", "Learning curves", *panels)
 
 
 def _members(pooled: Sequence[Participant]) -> Html:
@@ -188,21 +239,42 @@ def _balance(evaluation: Evaluation) -> Html:
     return section("balance", "Class balance", shown_at_half)
 
 
-def _scores(evaluation: Evaluation, participant: Participant) -> Html:
-    labels, counts = evaluation.labels.labels, participant.confusion.counts
-    scores = class_scores(counts)
-    lines = []
-    for k in evaluation.frequent_labels()[:_CLASSES]:
-        cells = [f"{int(counts[k].sum()):,}", f"{int(counts[:, k].sum()):,}"]
-        cells += [f"{values[k]:.4f}" for values in scores]
-        lines.append(row(str(labels[k]), (tag("td", cell) for cell in cells)))
-    more = len(evaluation.frequent_labels()) - _CLASSES
-    caption = f"{participant.name}, by class, the most frequent first." + (
-        f" {more} more classes are left out." if more > 0 else ""
-    )
-    head = ("Class", "Rows", "Predicted", "Precision", "Recall", "F1")
-    body = tag("tbody", *lines)
-    return table(caption, head, [body], label=f"Scores of {participant.name}")
+def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator[Html]:
+    """Yield tables of F1, recall and precision: classes down, learners side by side."""
+    labels, frequent = evaluation.labels.labels, evaluation.frequent_labels()
+    scores = [class_scores(each.confusion.counts) for each in learners]
+    counts = learners[0].confusion.counts
+    more = len(frequent) - _CLASSES
+    rest = f" {more} more classes are left out." if more > 0 else ""
+    meanings = {
+        "f1": ("F1", "the harmonic mean of precision and recall"),
+        "recall": ("Recall", "the share of the class's rows that were recognised"),
+        "precision": ("Precision", "the share of its predictions that were right"),
+    }
+    for field, (title, meaning) in meanings.items():
+        lines = []
+        for k in frequent[:_CLASSES]:
+            values = [float(getattr(each, field)[k]) for each in scores]
+            lines.append(
+                row(
+                    str(labels[k]),
+                    (
+                        tag("td", f"{int(counts[k].sum()):,}"),
+                        *(
+                            tag("td", tag("b", f"{v:.4f}") if best else f"{v:.4f}")
+                            for v, best in zip(values, _best(values), strict=True)
+                        ),
+                    ),
+                )
+            )
+        caption = f"{title} by class, {meaning}; the most frequent class first.{rest}"
+        head = ("Class", "Rows", *(each.name for each in learners))
+        yield table(caption, head, [tag("tbody", *lines)], label=f"{title} by class")
+
+
+def _best(values: Sequence[float]) -> list[bool]:
+    """Return which values are the largest, if there are several learners."""
+    return [len(values) > 1 and value == max(values) for value in values]
 
 
 def _confusion(
@@ -248,6 +320,20 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         "Order of the rows": order,
         "Time": f"{facts.seconds:.1f} s",
     }
+    if facts.numbers:
+        found["Columns taken as numbers"] = ", ".join(facts.numbers)
+    if facts.categories:
+        found["Columns taken as categories"] = ", ".join(
+            f"{name} ({count} values)" for name, count in facts.categories.items()
+        )
+    if facts.dropped:
+        found["Columns left out"] = ", ".join(
+            f"{name} ({why})" for name, why in facts.dropped.items()
+        )
+    if facts.scaled:
+        found["Scaled along the stream"] = ", ".join(facts.scaled)
+    for number, note in enumerate((*facts.notes, *facts.advice), 1):
+        found[f"Note {number}"] = note
     if facts.loaded is not None:
         found["Resumed from"] = facts.loaded
     for participant in evaluation.participants:

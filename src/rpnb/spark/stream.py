@@ -20,10 +20,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from rpnb.atomic import AtomicFile, write_text
+from rpnb.atomic import write_text
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.mini_batches import check_batch_size
-from rpnb.estimators.saving.files import attach_json, read_attached
+from rpnb.estimators.saving.estimator import write_estimator
+from rpnb.estimators.saving.files import read_attached
 from rpnb.spark.frames import BadRows, Columns, Order, choose_columns
 from rpnb.spark.learn import BatchResult, learn_frame
 
@@ -255,13 +256,7 @@ class _Learner:
 
 def save_with_batch(model: Any, path: Path, saved: SavedBatch) -> None:
     """Write the model and what it has learnt of the query, in one step."""
-    file = AtomicFile(path)
-    try:
-        model.save(file.temporary)
-        attach_json(file.temporary, _ENTRY, saved._asdict())
-        file.commit()
-    finally:
-        file.discard()
+    write_estimator(path, model._as_saved(), attached={_ENTRY: saved._asdict()})
 
 
 def _restore(model: Any, path: Path) -> None:

@@ -26,6 +26,10 @@ from rpnb.study.tables import (
 MEASURES: Mapping[Measure, str] = {"error": "error rate", "f1": "F1 score"}
 
 
+#: With fewer, standard errors mean little.
+ENOUGH_PERMUTATIONS = 5
+
+
 @dataclass(frozen=True, slots=True)
 class DatasetCurves:
     """Learning curves on one dataset, one per method: error and updates so far."""
@@ -84,6 +88,17 @@ class StudyAnalysis:
         """Return the fewest and the most runs of a method on a dataset."""
         sizes = [len(cell) for cell in self.runs.values()]
         return min(sizes), max(sizes)
+
+    def few(self) -> str | None:
+        """Return a caution where there are too few runs for standard errors to hold."""
+        most = self.permutations()[1]
+        if most >= ENOUGH_PERMUTATIONS:
+            return None
+        return (
+            f"With {most} permutation{'s' * (most > 1)} this is a first look, not a "
+            "comparison: standard errors, and what agrees within them, mean little "
+            f"below {ENOUGH_PERMUTATIONS} permutations (the paper has 10)."
+        )
 
     def can_reject(self) -> bool:
         """Return whether there are enough runs for the signed-rank test to reject."""

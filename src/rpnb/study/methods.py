@@ -153,12 +153,14 @@ def make(method: Method, seed: int | None = None) -> StudyLearner:
 def parameters_of(method: Method) -> str:
     """Return the parameters of a method's learner as JSON.
 
-    Without `random_state`, which the study sets, and `n_jobs`, which has no effect on
-    results.
+    Without `random_state`, which the study sets, `n_jobs`, which has no effect on
+    results, and `scale` where rows are taken as they are, as before it existed.
     """
     values = dict(make(method).get_params(deep=False))
     for name in ("random_state", "n_jobs"):
         values.pop(name, None)
+    if values.get("scale", "") is None:
+        del values["scale"]
     return json.dumps(values, sort_keys=True, default=repr)
 
 

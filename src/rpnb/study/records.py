@@ -121,15 +121,18 @@ def from_json(line: str) -> RunRecord:
 def append(path: Path, records: Iterable[RunRecord]) -> None:
     """Append records to a file as lines of JSON, and flush them to the disk.
 
-    Each record is one write: if the process is killed, the last line may be cut off,
-    but lines are never mixed.
+    Each record is one write: if the process is killed, or the disk is full, the last
+    line may be cut off, but lines are never mixed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = _ends_with_newline(path)
     with path.open("ab", buffering=0) as file:
         for record in records:
             line = to_json(record).encode() + b"\n"
-            file.write(line if whole else b"\n" + line)
+            left = line if whole else b"\n" + line
+            # A disk that is about to be full takes less than it is given.
+            while left:
+                left = left[file.write(left) :]
             whole = True
         os.fsync(file.fileno())
 

@@ -262,6 +262,7 @@ def agreement_counts_table(
         "The paper's values and ours, by their distance in standard errors",
         ("figure", "method", *columns),
         tuple(lines),
+        () if (few := analysis.few()) is None else (few,),
         align="ll" + "r" * len(columns),
     )
 

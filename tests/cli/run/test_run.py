@@ -308,6 +308,48 @@ def test_the_table_says_which_density_trees_were_run_with(
     assert f'density="{density}"' in line
 
 
+def test_the_header_names_the_columns_by_what_became_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"{i},{i % 7},{'uv'[i % 2]},$3,{'pq'[i % 3 == 0]}" for i in range(30)]
+    path.write_text("\n".join([",size,colour,price,label", *rows]) + "\n")
+    words = ["run", str(path), "--target", "-1", "--model", "PA", "--drop", "size"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1:4] == [
+        "numbers     price",
+        "categories  colour (2 values)",
+        "left out    size (--drop), Unnamed: 0 (an index without a name)",
+    ]
+    note = "column price is read as numbers, such as '$3'"
+    assert err == f"{path}: {note}\n"
+    found = run(capsys, *words, "--quiet")
+    assert found["notes"][0] == note
+    assert found["columns"]["categories"] == {"colour": 2}
+
+
+def test_a_learner_that_learnt_nothing_is_told_what_to_try(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sorted.csv"
+    lines = [f"{i % 7},{i % 11},{'abc'[i // 50]}" for i in range(150)]
+    path.write_text("\n".join(["x,z,y", *lines]) + "\n")
+    words = ["run", str(path), "--target", "y", "--model", "PA", "--quiet"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "PA does not beat “same as last” (0.0200): try --shuffle 1, since" in said
+    assert main([*words, "--shuffle", "1"]) == 0
+    assert "--shuffle" not in capsys.readouterr().out
+
+
+def test_a_learner_that_beats_the_references_is_left_alone(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(path), "--target", "kind", *FEW]) == 0
+    assert "not beat" not in capsys.readouterr().out
+
+
 def test_a_run_imports_nothing_that_it_does_not_need(path: Path) -> None:
     code = (
         "import sys, rpnb.cli as c; c.main(sys.argv[1:]); "

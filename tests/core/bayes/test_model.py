@@ -5,12 +5,15 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.bayes.model import (
+    Model,
     arrange_classes,
     copy_model,
+    fade_all,
     may_continue,
     merge_statistics,
 )
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.kernels.running_scale import new_scale, scale_rows
 from rpnb.core.passes.engine import run, run_batches
 from strategies import make_model
 
@@ -114,3 +117,28 @@ def test_a_model_may_continue_earlier_states_of_itself_only() -> None:
     other = make_model(4, 3)
     run(other, X, np.zeros(60, np.int64), WEIGHT, LEARN_ALL, np.empty(60, np.int64))
     assert not may_continue(other, base)
+
+
+def test_a_scale_is_copied_faded_and_merged_with_its_model() -> None:
+    def scaled(rows: np.ndarray) -> Model:
+        model = make_model(4, 3)
+        model.scale = new_scale(4, centred=True)
+        y = np.zeros(rows.shape[0], np.int64)
+        scale_rows(model.scale, rows, y, WEIGHT, 1, 3.0, np.empty_like(rows))
+        return model
+
+    X, _ = stream(0, 30)
+    whole, left, right = scaled(X), scaled(X[:10]), scaled(X[10:])
+    twin = copy_model(left)
+    assert twin.scale is not None
+    assert left.scale is not None
+    assert whole.scale is not None
+    merge_statistics(twin, right, None)
+    assert_allclose(twin.scale.mean, whole.scale.mean)
+    assert left.scale.seen[0] == 10
+    again = copy_model(twin)
+    merge_statistics(again, twin, twin)
+    assert again.scale is not None
+    assert_allclose(again.scale.scatter, whole.scale.scatter)
+    fade_all(again, 0.5)
+    assert_allclose(again.scale.weight, 15.0)

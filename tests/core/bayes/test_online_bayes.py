@@ -156,6 +156,18 @@ def test_rows_of_1e150_zero_and_the_same_again() -> None:
         assert np.isfinite(array).all()
 
 
+@pytest.mark.parametrize("weight", [1e10, 1e100])
+def test_heavy_rows_of_1e150_leave_numbers(weight: float) -> None:
+    rng = np.random.default_rng(0)
+    X = 1e150 * np.where(rng.random((40, 6)) < 0.5, -1.0, 1.0)
+    X[::3] *= 1e-150
+    classes = new_covariances(2, 6)
+    scores, _, _ = run(classes, X, np.arange(40) % 2, weight=np.full(40, weight))
+    assert np.isfinite(scores).all()
+    assert all(np.isfinite(field).all() for field in classes)
+    assert (np.diagonal(classes.root, axis1=1, axis2=2) >= 0.0).all()
+
+
 def test_predicting_changes_nothing_and_weightless_rows_are_not_learnt() -> None:
     X, y, M = a_stream(2)
     classes = new_covariances(M, 4)

@@ -16,7 +16,6 @@ from rpnb.core.pooled.blocks import (
     add_products,
     blank_matrix,
     cholesky,
-    multiply_rows,
     pack_row,
     padded,
     place,
@@ -25,6 +24,12 @@ from rpnb.core.pooled.blocks import (
 )
 from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+from rpnb.core.pooled.row_products import (
+    combine_rows,
+    inner_products,
+    multiply_rows,
+)
+from rpnb.core.pooled.triangles import fill_forms, form, invert
 
 NO_SCORES = np.zeros((0, 0, 0))
 EMPTY = np.zeros((0, 0))
@@ -103,7 +108,7 @@ def test_outer_products_are_subtracted() -> None:
             assert_allclose(A[place(i, j)], full[i, j], atol=1e-12)
 
 
-@given(st.integers(0, 9), st.integers(1, 3))
+@given(st.integers(0, 9), st.integers(1, 5))
 def test_a_row_is_multiplied_alike_in_any_company(n: int, c: int) -> None:
     rng = np.random.default_rng(n)
     rows = rng.normal(size=(n, 7)).astype(np.float32)
@@ -118,6 +123,66 @@ def test_a_row_is_multiplied_alike_in_any_company(n: int, c: int) -> None:
         assert alone[0].tobytes() == out[r].tobytes()
 
 
+def test_inner_products_and_combinations_of_packed_rows() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(7, 32)).astype(np.float32)
+    kept = np.zeros(32 * 8, np.float32)
+    for r in range(7):
+        pack_row(rows[r], kept, r, 8)
+    whole = np.zeros((8, 8), np.float32)
+    inner_products(kept, 8, 0, 7, whole)
+    wide = rows.astype(np.float64)
+    assert_allclose(np.tril(whole[:7, :7]), np.tril(wide @ wide.T), atol=1e-4)
+    later = np.zeros((8, 8), np.float32)
+    inner_products(kept, 8, 0, 3, later)
+    inner_products(kept, 8, 3, 7, later)
+    assert_array_equal(later, whole)
+    factors = rng.normal(size=(7, 8))
+    out = np.empty((8, 32))
+    combine_rows(kept, 8, 7, factors, out)
+    assert_allclose(out, factors.T @ wide, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_forms_products_and_inverses_of_triangles(d: int) -> None:
+    rng = np.random.default_rng(d)
+    lower = np.tril_indices(d)
+    matrices = np.array([positive(d, seed) for seed in range(12)])
+    lanes = matrices[:, *lower].reshape(3, 4, -1).transpose(0, 2, 1)
+    means = rng.normal(size=(12, d))
+    x, m0 = rng.normal(size=(2, d))
+    share, factor = rng.uniform(0.5, 1.0, size=(2, 12))
+    forms = np.full(12, -7.0)
+    fill_forms(
+        np.ascontiguousarray(lanes).ravel(),
+        np.ascontiguousarray(means.reshape(3, 4, d).transpose(0, 2, 1)).ravel(),
+        np.array([True, False, True]),
+        x,
+        m0,
+        share,
+        1.0 - share,
+        factor,
+        np.empty(4 * d),
+        forms,
+    )
+    delta = x - (share[:, None] * means + (1.0 - share)[:, None] * m0)
+    expected = 1.0 + factor * np.einsum("ci,cij,cj->c", delta, matrices, delta)
+    expected[4:8] = -7.0  # of a group that was not chosen
+    assert_allclose(forms, expected, rtol=1e-9)
+
+    v, inverse = np.empty(d), np.zeros((d * (d + 1) // 2, 4))
+    entries = np.ascontiguousarray(lanes[1]).ravel()
+    assert_allclose(form(entries, 2, 4, x, v), x @ matrices[6] @ x, rtol=1e-9)
+    assert_allclose(v, matrices[6] @ x, rtol=1e-9)
+    triangle = np.ascontiguousarray(matrices[6][lower])
+    prior = np.ascontiguousarray(np.eye(d)[lower])
+    volume = invert(prior, triangle, inverse.reshape(-1), 1, 4, np.empty((2, d, d)))
+    both = matrices[6] + np.eye(d)
+    assert_allclose(volume, np.linalg.slogdet(both)[1], rtol=1e-9)
+    assert_allclose(inverse[:, 1], np.linalg.inv(both)[lower], rtol=1e-8, atol=1e-12)
+    assert not inverse[:, [0, 2, 3]].any()
+
+
 def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     count, B = np.array([4.0]), np.zeros((1, 16))
     A = packed(-3.0 * np.eye(16))
@@ -127,6 +192,8 @@ def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     V[:] = 7.0
     discriminants(np.zeros(1), B, A, 16, V, offset)
     assert (V == 7.0).all()  # of no rows nothing is made
+    discriminants(count, B, np.full_like(A, np.nan), 16, V, offset)
+    assert (V == 7.0).all()  # and nothing of what no ridge can mend
 
 
 # Features

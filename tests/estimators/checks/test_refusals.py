@@ -29,6 +29,7 @@ def damaged(part: str, at: int, value: int) -> Any:
 
 
 PLACE = r"\(row 5, column 2\); RPNBClassifier takes finite numbers only"
+NAMED = PLACE.replace("column 2", "column 'c'")
 FRAME = pandas.DataFrame(X, columns=list("abcd"))
 BAD_ROWS: dict[str, tuple[Any, str]] = {
     "NaN": (spoilt(np.nan), rf"Input X contains NaN {PLACE}: impute or drop"),
@@ -65,13 +66,13 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     "NaN in a pandas frame": (pandas.DataFrame(spoilt(np.nan)), f"NaN {PLACE}"),
     "a missing pandas integer": (
         FRAME.assign(c=pandas.array([0] * 5 + [None] + [0] * 34, dtype="Int64")),
-        f"NaN {PLACE}",
+        f"NaN {NAMED}",
     ),
     "a null in a polars frame": (
         polars.DataFrame(
             {"a": [0.0] * 40, "b": [0.0] * 40, "c": [0.0] * 5 + [None] + [0.0] * 34}
         ),
-        f"NaN {PLACE}",
+        f"NaN {NAMED}",
     ),
     "no rows": (X[:0], r"Found array with 0 sample\(s\)"),
     "no columns": (X[:, :0], r"Found array with 0 feature\(s\)"),
@@ -86,15 +87,15 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     ),
     "a pandas column of words": (
         FRAME.assign(b="word"),
-        "could not convert string to float: 'word'|X must hold real numbers",
+        "X must hold numbers, but its column 'b' holds text",
     ),
     "a pandas category": (
         FRAME.assign(b=pandas.Categorical(["u", "v"] * 20)),
-        "X must hold real numbers, got an array of dtype object; turn categories into",
+        "X must hold numbers, but its column 'b' holds categories",
     ),
     "a polars column of words": (
         polars.from_pandas(FRAME).with_columns(polars.lit("word").alias("b")),
-        "X must hold real numbers, got an array of dtype object",
+        "X must hold numbers, but its column 'b' holds text",
     ),
     "dates": (
         np.zeros((40, 4), "M8[s]"),

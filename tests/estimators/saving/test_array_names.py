@@ -53,4 +53,4 @@ def test_arrays_in_a_file_keep_their_names(name: str, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "model.rpnb") as file:
         arrays = [entry.removesuffix(".npy") for entry in file.namelist()]
     assert set(arrays) >= set(_NAMES[name])
-    assert set(arrays) - set(_NAMES[name]) <= {"metadata.json", "classes"}
+    assert set(arrays) - set(_NAMES[name]) <= {"metadata.json", "digest.json"}

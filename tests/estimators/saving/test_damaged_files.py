@@ -1,24 +1,22 @@
 """Files that are no model, or no longer one, or one that another version wrote."""
 
-import io
-import json
 import os
 import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from estimators.saving.crafting import Parts, npy, put_together, taken_apart
 from estimators.snapshots import snapshot
 from estimators.streams import blobs, small
 from rpnb import RPNBClassifier
 from rpnb.estimators.saving.files import ModelFileError
 
 X, y = blobs(1, 40, p=2, M=2)
-Parts = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -35,32 +33,10 @@ def load(content: bytes, folder: Path) -> RPNBClassifier:
     return RPNBClassifier.load(path)
 
 
-def taken_apart(content: bytes) -> Parts:
-    """The entries of an archive: bytes by name, but JSON as values."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        parts: Parts = {name: archive.read(name) for name in archive.namelist()}
-    parts["metadata.json"] = json.loads(parts["metadata.json"])
-    return parts
-
-
-def model_from_arrays(parts: Parts) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, part in parts.items():
-            archive.writestr(name, part if type(part) is bytes else json.dumps(part))
-    return stream.getvalue()
-
-
-def npy(array: NDArray[Any], *, allow_pickle: bool = False) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array, allow_pickle=allow_pickle)
-    return stream.getvalue()
-
-
 def test_the_parts_put_together_again_are_the_model(
     whole: bytes, tmp_path: Path
 ) -> None:
-    again = load(model_from_arrays(taken_apart(whole)), tmp_path)
+    again = load(put_together(taken_apart(whole)), tmp_path)
     assert snapshot(again) == snapshot(load(whole, tmp_path))
 
 
@@ -101,7 +77,7 @@ def test_a_flipped_bit_is_refused_or_does_not_matter(
 def test_other_content_under_an_old_checksum_is_refused(
     entry: str, whole: bytes, tmp_path: Path
 ) -> None:
-    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+    with zipfile.ZipFile(BytesIO(whole)) as archive:
         info = archive.getinfo(entry)
     last = info.header_offset + 30 + len(entry) + info.file_size - 1
     damaged = bytearray(whole)
@@ -125,12 +101,12 @@ def test_another_kind_of_file_is_refused(content: bytes, tmp_path: Path) -> None
 
 def test_a_foreign_archive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"archive, but .* metadata.json is mis"):
-        load(model_from_arrays({"readme.txt": b"hello"}), tmp_path)
+        load(put_together({"readme.txt": b"hello"}), tmp_path)
     for metadata in ({}, {"format": "another"}, ["rpnb-model"], None):
         with pytest.raises(ModelFileError, match="is an archive, but not an rpnb mod"):
-            load(model_from_arrays({"metadata.json": metadata}), tmp_path)
+            load(put_together({"metadata.json": metadata}), tmp_path)
     with pytest.raises(ModelFileError, match="damaged: Expecting value"):
-        load(model_from_arrays({"metadata.json": b"?"}), tmp_path)
+        load(put_together({"metadata.json": b"?"}), tmp_path)
 
 
 def test_a_missing_file_or_a_folder_says_so_itself(tmp_path: Path) -> None:
@@ -144,16 +120,16 @@ def test_a_file_of_a_newer_format_asks_for_an_upgrade(
     whole: bytes, tmp_path: Path
 ) -> None:
     parts = taken_apart(whole)
-    parts["metadata.json"] |= {"format_version": 2, "rpnb_version": "3.1"}
-    with pytest.raises(ModelFileError, match=r"format 2 by rpnb 3\.1; .* upgrade rpnb"):
-        load(model_from_arrays(parts), tmp_path)
+    parts["metadata.json"] |= {"format_version": 3, "rpnb_version": "3.1"}
+    with pytest.raises(ModelFileError, match=r"format 3 by rpnb 3\.1; .* upgrade rpnb"):
+        load(put_together(parts), tmp_path)
 
 
 def test_the_file_of_another_estimator_is_refused(whole: bytes, tmp_path: Path) -> None:
     parts = taken_apart(whole)
     parts["metadata.json"]["estimator"] = "HoeffdingTree"
     with pytest.raises(ModelFileError, match="a HoeffdingTree, not a RPNBClassifier"):
-        load(model_from_arrays(parts), tmp_path)
+        load(put_together(parts), tmp_path)
 
 
 def test_a_pickle_inside_is_refused_and_not_opened(
@@ -166,8 +142,8 @@ def test_a_pickle_inside_is_refused_and_not_opened(
     parts = taken_apart(whole)
     trap = np.array([Trap(), None], dtype=object)
     parts["weight.npy"] = npy(trap, allow_pickle=True)
-    with pytest.raises(ModelFileError, match="damaged: Object arrays cannot be loaded"):
-        load(model_from_arrays(parts), tmp_path)
+    with pytest.raises(ModelFileError, match=r"damaged: weight\.npy is not an array"):
+        load(put_together(parts), tmp_path)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -209,7 +185,7 @@ CHANGES: dict[str, tuple[Callable[[Parts], None], str]] = {
     "no parameters": (without("metadata.json", "parameters"), "KeyError"),
     "no classes": (without("metadata.json", "classes"), "KeyError: 'classes'"),
     "no state": (without("metadata.json", "state"), "KeyError: 'state'"),
-    "no seed": (without("metadata.json", "state", "seed"), "KeyError: 'seed'"),
+    "no seed": (without("metadata.json", "state", "seed"), "it has no value 'seed'"),
     "parameters that are none": (metadata({"parameters": 3}), "damaged: TypeError"),
     "an unknown parameter": (parameters({"depth": 3}), "TypeError: .* 'depth'"),
     "a bad parameter": (parameters({"n_estimators": 0}), "ValueError: n_estimators"),
@@ -222,12 +198,12 @@ CHANGES: dict[str, tuple[Callable[[Parts], None], str]] = {
         "ValueError: zip",
     ),
     "more members": (parameters({"n_estimators": 2}), "array 'mean' is .* not .*2, 4"),
-    "more features": (metadata({"n_features_in": 3}), "array 'mean' is"),
+    "more features": (metadata({"n_features_in": 3}), "'q' is 2, not from 3 to 3"),
     "more classes": (metadata({"classes": [0, 1, 2]}), "array 'weight' is float64"),
     "classes of no type": (metadata({"classes_dtype": "?!"}), "damaged: TypeError"),
     "another seed": (state({"seed": 4}), "not those it was saved with"),
-    "a seed beyond 64 bits": (state({"seed": 2**70}), "damaged: OverflowError"),
-    "another fingerprint": (state({"fingerprint": 0.5}), "not those it was saved with"),
+    "a seed beyond 64 bits": (state({"seed": 2**70}), "'seed' is .*, not from 0 to"),
+    "another fingerprint": (state({"fingerprint": 5}), "not those it was saved with"),
     "another distribution": (
         parameters({"projection": "bernoulli"}),
         "not those it was saved",
@@ -260,14 +236,4 @@ def test_an_archive_with_wrong_content_is_refused(
     apply, message = CHANGES[change]
     apply(parts)
     with pytest.raises(ModelFileError, match=message):
-        load(model_from_arrays(parts), tmp_path)
-
-
-def test_what_a_later_version_adds_beside_is_passed_over(
-    whole: bytes, tmp_path: Path
-) -> None:
-    parts = taken_apart(whole)
-    parts |= {"notes.txt": b"kept by hand", "extra.npy": npy(np.ones(3))}
-    parts["metadata.json"]["comment"] = "hello"
-    loaded = load(model_from_arrays(parts), tmp_path)
-    assert snapshot(loaded) == snapshot(load(whole, tmp_path))
+        load(put_together(parts), tmp_path)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -23,6 +22,7 @@ LOADERS: dict[str, tuple[Callable[..., Any], int]] = {
     "digits": (load_digits, 2),
     "breast cancer": (load_breast_cancer, 4),
 }
+pandas: Any = pytest.importorskip("pandas")
 X, y = blobs(3, 60, apart=1.0)
 
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from estimators.streams import FAMILIES, blobs, rows
 from rpnb import RPNBClassifier, baselines
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import StateSchema, reals
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 
 X, y = blobs(1, 80)
 
@@ -68,10 +70,14 @@ class Majority(StreamClassifier[FloatArray]):
     def _export_state(self, state: FloatArray) -> tuple[dict[str, Any], Any]:
         return {}, {"counts": state}
 
+    def _state_schema(self, state: Any, shapes: Shapes, M: int, p: int) -> StateSchema:
+        return StateSchema({"counts": reals(M, infinite=True)})
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: Any, M: int, p: int
     ) -> FloatArray:
-        return checked_array(arrays, "counts", np.float64, (M,))
+        counts: FloatArray = arrays["counts"]
+        return counts
 
     def _copy(self, state: FloatArray) -> FloatArray:
         return state.copy()

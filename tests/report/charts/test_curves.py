@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from rpnb.report.charts.curves import curve_panel
+from rpnb.report.charts.curves import Curve, curve_panel
 from rpnb.report.charts.drawing import Area, Drawing, Label, Line
+from rpnb.report.charts.palette import style
 from rpnb.study.analysis import error_curve, updates_curve
 from rpnb.study.records import CurvePoint
 from study.report_records import make_record
@@ -79,3 +80,32 @@ def test_a_stream_of_one_row_has_a_panel() -> None:
     curves = error_curve([run]), updates_curve([run])
     assert curve_panel("x", curves[:1], "error", ["RPNB"]).marks
     assert curve_panel("x", curves[1:], "updates", ["RPNB"]).marks
+
+
+def test_references_do_not_squeeze_the_learners() -> None:
+    rows = np.arange(1.0, 41.0)
+
+    def flat(method: str, level: float) -> Curve:
+        return Curve(method, rows, np.full(40, level), np.zeros(40), 1)
+
+    names = ["RPNB", "AROW", "majority class", "same as last"]
+    learners = [flat("RPNB", 0.05), flat("AROW", 0.08)]
+    references = [flat("majority class", 0.9), flat("same as last", 0.5)]
+    panel = curve_panel("x", [*learners, *references], "error", names)
+    alone = curve_panel("x", learners, "error", names)
+
+    def ticks(drawing: Drawing) -> set[str]:
+        return {mark.text for mark in drawing.marks if isinstance(mark, Label)}
+
+    assert ticks(alone) <= ticks(panel)
+    assert {"majority class 0.9", "same as last 0.5"} <= ticks(panel)
+    early = Curve("RPNB", rows, np.where(rows < 5, 1.0, 0.05), np.zeros(40), 1)
+    assert "1" not in ticks(curve_panel("x", [early], "error", names))
+
+
+def test_no_two_learners_have_the_same_colour_and_mark() -> None:
+    names = ["RPNB", *(f"L{k}" for k in range(28)), "majority class", "same as last"]
+    looks = [style(name, names) for name in names]
+    pairs = {(look.role, look.shape, look.dash) for look in looks}
+    assert len(pairs) == len(names)
+    assert style("majority class", ["majority class"]) == style("majority class", names)

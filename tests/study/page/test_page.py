@@ -14,6 +14,7 @@ from rpnb.study.page.charts import draw
 from rpnb.study.page.files import write_report
 from rpnb.study.page.verdicts import LOOKS, kind
 from rpnb.study.records import RunRecord
+from rpnb.study.text_tables import terminal_tables
 from study.report_records import like_the_paper, make_record
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -272,6 +273,21 @@ def test_what_was_not_run_is_not_counted_as_disagreement() -> None:
     shown = words(section(text, "summary"))
     assert shown.count(": 1 of 1 agree") == 2
     assert "2 of 2 printed values agree" in text
+
+
+@pytest.mark.parametrize(("runs", "cautious"), [(1, True), (4, True), (5, False)])
+def test_few_permutations_temper_the_headline(runs: int, cautious: bool) -> None:
+    records = [make_record("Iris", "AROW", r, error=0.12, f1=0.88) for r in range(runs)]
+    text = show(records)
+    headline = text.split('class="lead">')[1].split("</p>")[0]
+    assert ("this is a first look, not a comparison" in headline) == cautious
+    assert ("printed values agree" in headline) != cautious
+    (counts,) = [
+        table
+        for table in terminal_tables(analyse(records), ["AROW"])
+        if "standard errors" in table.title
+    ]
+    assert bool(counts.notes) == cautious
 
 
 def test_a_difference_names_its_measure() -> None:

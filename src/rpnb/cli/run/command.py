@@ -137,6 +137,12 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
 
 def _add_order(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
+        "--scale",
+        action="store_true",
+        help="scale each row by the mean and deviation of the rows before it, for all "
+        "learners but Pooled, which does so itself",
+    )
+    group.add_argument(
         "--shuffle",
         type=natural,
         metavar="SEED",

@@ -41,7 +41,7 @@ class Outputs:
         self._inputs = list(inputs)
         self._files: dict[Path, AtomicFile] = {}
         self._copies: dict[Path, Path] = {}
-        self._open: list[IO[str]] = []
+        self._open: list[IO[Any]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +90,14 @@ class Outputs:
         temporary = self._reserve(path)
         with writing(path):
             file = temporary.open("w", encoding="utf-8", newline="")
+        self._open.append(file)
+        return file
+
+    def open_bytes(self, path: Path) -> IO[bytes]:
+        """Return a file of bytes to write to."""
+        temporary = self.reserve(path)
+        with writing(path):
+            file = temporary.open("wb")
         self._open.append(file)
         return file
 

@@ -5,7 +5,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -23,6 +25,8 @@ from rpnb.cli.progress import Display
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
+from rpnb.core.kernels.readiness import compiling_seconds, say_while_compiling
+from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
 from rpnb.estimators.registry import ALIASES, RPNB
 from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.drivers.selection import REFERENCES
@@ -37,6 +41,7 @@ from rpnb.files import (
     ReadOptions,
 )
 from rpnb.labels import NO_LABEL
+from rpnb.preprocessing import StreamPipeline
 
 #: The entry of a model file that says how labels and categories were read.
 _ENCODER = "encoder"
@@ -47,6 +52,9 @@ def stream(arguments: argparse.Namespace) -> int:
     state, models = _learners(arguments)
     if arguments.save and len(models) > 1:
         raise CommandError("--save writes one model, but there are several learners")
+    # Said in the results, with the option that helps.
+    warnings.simplefilter("ignore", SpreadWarning)
+    say_while_compiling(not arguments.quiet)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
             source = _open(arguments, state)
@@ -71,30 +79,57 @@ def _learners(
     names = [arguments.model] if arguments.model else []
     names += [name for name in arguments.compare if name not in names]
     if arguments.load is None:
-        return None, make_learners(names or [RPNB], given, arguments.param)
-    if names or given or arguments.param:
+        return None, make_learners(
+            names or [RPNB], given, arguments.param, scale=arguments.scale
+        )
+    if names or given or arguments.param or arguments.scale:
         raise CommandError(
             "--load resumes the learner of the file with its parameters; it takes no "
-            "--model, --compare or parameters besides"
+            "--model, --compare, --scale or parameters besides"
         )
     return load_model(arguments.load)
 
 
+@contextmanager
+def resuming(path: Path) -> Iterator[None]:
+    """Turn errors that a damaged state of an encoder leads to into a message."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"{path} is damaged: it does not say how labels and categories were read "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
 def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Return the encoder's state and the learner, by name, of a saved model."""
-    from rpnb.estimators.saving.files import ModelFileError, read_attached, read_model
+    from rpnb.estimators.saving.files import (
+        ModelFileError,
+        read_attached,
+        read_metadata,
+    )
 
     try:
-        name = str(read_model(path)[0].get("estimator"))
+        name = str(read_metadata(path).get("estimator"))
         state = read_attached(path, _ENCODER)
         model = class_of(name).load(path)
     except (ModelFileError, OSError) as error:
         raise CommandError(f"{path} cannot be loaded: {error}") from error
-    if state is None:
+    if not isinstance(state, dict):
         raise CommandError(
             f"{path} does not say how labels and categories were read: it was not "
             "written by rpnb run --save"
         )
+    if state.get("features", model.n_features_in_) != model.n_features_in_:
+        raise CommandError(
+            f"{path} is damaged: it is of rows with {state['features']!r} features, "
+            f"and its model of rows with {model.n_features_in_}"
+        )
+    if isinstance(model, StreamPipeline):
+        name = type(model.learner).__name__
     return state, {ALIASES.get(name, name): model}
 
 
@@ -121,7 +156,10 @@ def _open(
         max_categories=arguments.max_categories,
         **file_options(arguments),
     )
-    return LabelledFile(path, options, arguments.format, state)
+    if state is None:
+        return LabelledFile(path, options, arguments.format)
+    with resuming(arguments.load):
+        return LabelledFile(path, options, arguments.format, state)
 
 
 def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -216,9 +254,10 @@ class _Run:
         self.evaluation: Evaluation | None = None
         self._position: Any = None
         self._p = 0
-        self._start = time.monotonic()
+        self._start = _working_time()
         self._seconds = 0.0
         self._predictions: PredictionsFile | None = None
+        self._spread: str | None = None
         self._probabilities = (
             bool(arguments.predictions) and not arguments.no_probabilities
         )
@@ -254,7 +293,7 @@ class _Run:
             ahead.close()
             self._source.close()
             self._display.close()
-        self._seconds = time.monotonic() - self._start
+        self._seconds = _working_time() - self._start
         if self.evaluation is not None and self.evaluation.rows == 0:
             raise FileError(f"{self._source.name}: no row has a label")
 
@@ -288,6 +327,7 @@ class _Run:
             ]
             file = self._outputs.open(self._arguments.predictions)
             self._predictions = PredictionsFile(file, list(self._models), probabilities)
+        self._spread = self._spread_of(first)
         return native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
@@ -295,6 +335,16 @@ class _Run:
             window=self._arguments.window,
             probabilities=self._probabilities,
         )
+
+    def _spread_of(self, first: LabelledChunk) -> str | None:
+        """Return what to say of features that differ in spread, if anything does."""
+        sensitive = [
+            name for name, model in self._models.items() if _suffers_from_spread(model)
+        ]
+        problem = describe_spread(first.X) if sensitive else None
+        if problem is None:
+            return None
+        return f"{', '.join(sensitive)}: {problem}. Try --scale."
 
     def _classes(self, first: LabelledChunk) -> Any:
         """Return the classes that are known from the first row on, None for none."""
@@ -340,7 +390,7 @@ class _Run:
         return StreamProgress(
             rows=evaluation.rows,
             share=share,
-            seconds=time.monotonic() - self._start,
+            seconds=_working_time() - self._start,
             errors={
                 each.name: (each.confusion.error, each.confusion.window_error)
                 for each in evaluation.participants[: len(self._models)]
@@ -352,15 +402,15 @@ class _Run:
     def write(self, interrupted: bool) -> None:
         """Write the model and the report, under temporary names."""
         if self._arguments.save:
-            from rpnb.estimators.saving.files import attach_json
+            from rpnb.estimators.saving.estimator import write_estimator
 
             (model,) = self._models.values()
-            path = self._outputs.reserve(self._arguments.save)
+            file = self._outputs.open_bytes(self._arguments.save)
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
+            attached = {_ENCODER: encoder.to_json(self._position)}
             with writing(self._arguments.save):
-                model.save(path)
-                attach_json(path, _ENCODER, encoder.to_json(self._position))
+                write_estimator(file, model._as_saved(), attached=attached)
         if self._arguments.report:
             from rpnb.report.stream import stream_page
 
@@ -384,6 +434,10 @@ class _Run:
             loaded=None if arguments.load is None else str(arguments.load),
             window=arguments.window,
             written=tuple(str(path) for path in written if path is not None),
+            scaled=tuple(
+                name for name, model in self._models.items() if _scales(model)
+            ),
+            advice=() if self._spread is None else (self._spread,),
             **self._columns(),
         )
 
@@ -412,6 +466,21 @@ class _Run:
             sys.stdout.write(as_table(self.evaluation, facts))
         if interrupted:
             sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
+
+
+def _working_time() -> float:
+    """Return seconds of a clock that stands still while kernels are compiled."""
+    return time.monotonic() - compiling_seconds()
+
+
+def _scales(model: Any) -> bool:
+    """Whether a learner scales rows along the stream because it was told to."""
+    return isinstance(model, StreamPipeline) or bool(getattr(model, "scale", None))
+
+
+def _suffers_from_spread(model: Any) -> bool:
+    """Whether features on different scales harm a learner, and nothing scales them."""
+    return not _scales(model) and bool(model._sensitive_to_scale)
 
 
 def _as_labels(texts: list[str], kind: str) -> list[Any]:

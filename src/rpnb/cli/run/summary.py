@@ -49,10 +49,16 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         f"{duration(facts.seconds)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
         "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
     ]
+    if facts.scaled:
+        notes.append(
+            f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
+        )
+    notes += facts.advice
+    learners = {each.name: _inner(each.model) for each in evaluation.participants}
     notes += [
-        f"{participant.name}: {_DENSITIES[participant.model.density]}"
-        for participant in evaluation.participants
-        if hasattr(participant.model, "density")
+        f"{name}: {_DENSITIES[learner.density]}"
+        for name, learner in learners.items()
+        if hasattr(learner, "density")
     ]
     notes += [f"Note: {note}." for note in facts.notes]
     notes += advice(evaluation, facts)
@@ -108,6 +114,8 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "interrupted": facts.interrupted,
                 "loaded": facts.loaded,
                 "written": list(facts.written),
+                "scaled": list(facts.scaled),
+                "advice": list(facts.advice),
                 "learners": [
                     _learner(participant, order)
                     for participant in evaluation.participants
@@ -120,10 +128,15 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
     )
 
 
+def _inner(model: Any) -> Any:
+    """Return the learner itself, of one whose rows are scaled the learner inside."""
+    return getattr(model, "learner", model)
+
+
 def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
     confusion = participant.confusion
     scores = class_scores(confusion.counts)
-    parameters: Any = participant.model
+    parameters = _inner(participant.model)
     return {
         "name": participant.name,
         "reference": participant.reference,

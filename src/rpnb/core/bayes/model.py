@@ -10,6 +10,12 @@ from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
 from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
 from rpnb.core.bayes.state import ClassState, KernelState, set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.running_scale import (
+    RunningScale,
+    copy_scale,
+    fade_scale,
+    merge_scales,
+)
 from rpnb.core.projection.record import Projection
 
 
@@ -31,6 +37,8 @@ class Model:
     """rows that changed the moments"""
     memo: FloatArray | None = None
     """the last single row with its projection and prediction; see `passes.exact`"""
+    scale: RunningScale | None = None
+    """what rows are scaled by before they come here; None if they are not"""
 
     @property
     def M(self) -> int:
@@ -112,7 +120,12 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         for field in gaussians:
             field[new[1:]] = field[new[0]]
     return replace(
-        model, moments=moments, gaussians=gaussians, classes=classes, memo=None
+        model,
+        moments=moments,
+        gaussians=gaussians,
+        classes=classes,
+        memo=None,
+        scale=None if model.scale is None else copy_scale(model.scale),
     )
 
 
@@ -135,6 +148,8 @@ def fade_all(model: Model, factor: float) -> None:
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
     model.memo = None
+    if model.scale is not None:
+        fade_scale(model.scale, factor)
     refresh_all(model)
 
 
@@ -166,4 +181,7 @@ def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
     model.classes.eligible[:] |= other.classes.eligible
     model.n_seen += other.n_seen - (0 if base is None else base.n_seen)
     model.n_updates += other.n_updates - (0 if base is None else base.n_updates)
+    if model.scale is not None and other.scale is not None:
+        earlier_scale = None if base is None else base.scale
+        model.scale = merge_scales(model.scale, other.scale, earlier_scale)
     refresh_all(model)

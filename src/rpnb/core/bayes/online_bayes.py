@@ -15,14 +15,19 @@ Kept is a triangular U with U·Uᵀ = S⁻¹, updated as in square-root Kalman f
 ends in negative distances where the deviations of two directions differ by 1e9.
 """
 
-from math import log, sqrt
-from typing import NamedTuple
+from math import hypot, log, sqrt
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
+
+# Sums of squares from here on are not added up.
+_HUGE: Final = 1e300
+# Distances beyond are taken as this: scores stay finite.
+_FARTHEST: Final = 1e300
 
 
 class ClassCovariances(NamedTuple):
@@ -92,7 +97,8 @@ def add_to_covariance(
     alpha = total / weight
     for j in range(p):
         alpha += v[j] * v[j]
-        grown = sqrt(alpha)
+        # Beyond, squares overflow; within, the root of the sum is rounded once less.
+        grown = sqrt(alpha) if alpha < _HUGE else hypot(root, v[j])
         kept[j] = inflation * (root / grown)
         removed[j] = inflation * (v[j] / grown / root)
         root = grown
@@ -103,7 +109,9 @@ def add_to_covariance(
             classes.root[m, i, j] = kept[j] * old - removed[j] * partial
             partial += v[j] * old
         classes.mean[m, i] += (x[i] - classes.mean[m, i]) * (weight / total)
-    classes.log_volume[m] += log(alpha * (weight / total)) - p * log(total / before)
+    share = weight / total
+    grown_by = log(alpha * share) if alpha < _HUGE else 2.0 * log(root) + log(share)
+    classes.log_volume[m] += grown_by - p * log(total / before)
     classes.weight[m] = total
 
 
@@ -134,7 +142,7 @@ def pass_online_bayes(
         total = classes.weight.sum()
         labels[i] = 0
         for m in range(M):
-            distance = _whiten(classes, m, x, work[0])
+            distance = min(_whiten(classes, m, x, work[0]), _FARTHEST)
             prior = log(classes.weight[m] / total)
             scores[i, m] = prior - 0.5 * (classes.log_volume[m] + distance)
             if scores[i, m] > scores[i, labels[i]]:

@@ -13,6 +13,11 @@ def column_cost(p: int, F: int, M: int) -> float:
     return 200.0 + 10.0 * M + 0.023 * p * F + 0.06 * M * F
 
 
+def exact_cost(p: int, F: int, M: int) -> float:
+    """Return the cost of a row in the exact pass: projection, scores, no bounds."""
+    return 500.0 + 0.055 * p * F + M * exact_score_cost(F)
+
+
 def quadratic_cost(p: int, M: int) -> float:
     """Return the cost of a row in the quadratic pass, if all forms are up to date."""
     return 8.0 + 8.0 * M + 1.5 * p + 0.06 * M * n_terms(p)

@@ -21,6 +21,7 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
 from rpnb.core.passes.choice import PassChoice, Path
+from rpnb.core.passes.compiling import CompilingBudget
 from rpnb.core.passes.exact import (
     accumulate_rows,
     count_rows,
@@ -30,6 +31,7 @@ from rpnb.core.passes.exact import (
     pass_exact,
     pass_one,
 )
+from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.core.projection.apply import (
     project_rows,
     projects_beforehand,
@@ -44,6 +46,9 @@ _FEW = 16
 # its rows added in order, and the blocks are merged in order. Sums of floating-point
 # numbers depend on their grouping: with this one, machines can share out the blocks.
 BATCH_BLOCK: Final = 2048
+
+# When the kernels of the faster passes are worth compiling.
+_budget = CompilingBudget(pass_screened)
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -78,7 +83,11 @@ def run(
     if n == 1 and model.rule == "log_sum" and not issparse(X):
         _run_one(model, X, y, weight, learn, labels)
         return
-    if model.rule == "log_sum" and n >= _FEW:
+    if (
+        model.rule == "log_sum"
+        and n >= _FEW
+        and (choice is not None or path != "auto" or _budget.fast_pass_pays(model, n))
+    ):
         if choice is None:
             choice = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
         choice.run(X, y, weight, learn, labels)

@@ -72,36 +72,32 @@ def add_products(
     precision, in the order of the rows, and the sums added in double precision.
     """
     blocks = packed.shape[0] // (16 * capacity)
+    sums = np.empty(256, np.float32)
     at = 0
     for H in range(blocks):
-        p = H * capacity * 16
+        p = 16 * H * capacity
         for J in range(H + 1):
-            q = J * capacity * 16
-            for j in range(0, 16, 4):
-                _four_columns(
-                    matrix,
-                    at + 16 * j,
-                    packed,
-                    p,
-                    weighted,
-                    q + j,
-                    first,
-                    last,
-                )
+            q = 16 * J * capacity
+            _eight_columns(packed, p, weighted, q, first, last, sums, 0)
+            _eight_columns(packed, p, weighted, q + 8, first, last, sums, 128)
+            for k in range(0, 256, 4):
+                old = load_doubles(matrix, at + k)
+                store_doubles(matrix, at + k, old + load_widened(sums, k))
             at += 256
 
 
 @compiled
-def _four_columns(
-    matrix: FloatArray,
-    at: int,
+def _eight_columns(
     packed: SingleArray,
     p: int,
     weighted: SingleArray,
     q: int,
     first: int,
     last: int,
+    sums: SingleArray,
+    at: int,
 ) -> None:
+    """Set 128 sums, from `at` on, to products of 16 columns at p and 8 at q."""
     a0 = singles(0.0)
     a1 = singles(0.0)
     b0 = singles(0.0)
@@ -110,33 +106,57 @@ def _four_columns(
     c1 = singles(0.0)
     d0 = singles(0.0)
     d1 = singles(0.0)
-    for r in range(first, last):
-        x0 = load_singles(packed, p + 16 * r)
-        x1 = load_singles(packed, p + 16 * r + 8)
-        w = singles(weighted[q + 16 * r])
+    e0 = singles(0.0)
+    e1 = singles(0.0)
+    f0 = singles(0.0)
+    f1 = singles(0.0)
+    g0 = singles(0.0)
+    g1 = singles(0.0)
+    h0 = singles(0.0)
+    h1 = singles(0.0)
+    for r in range(16 * first, 16 * last, 16):
+        x0 = load_singles(packed, p + r)
+        x1 = load_singles(packed, p + r + 8)
+        w = singles(weighted[q + r])
         a0 = multiply_add(x0, w, a0)
         a1 = multiply_add(x1, w, a1)
-        w = singles(weighted[q + 16 * r + 1])
+        w = singles(weighted[q + r + 1])
         b0 = multiply_add(x0, w, b0)
         b1 = multiply_add(x1, w, b1)
-        w = singles(weighted[q + 16 * r + 2])
+        w = singles(weighted[q + r + 2])
         c0 = multiply_add(x0, w, c0)
         c1 = multiply_add(x1, w, c1)
-        w = singles(weighted[q + 16 * r + 3])
+        w = singles(weighted[q + r + 3])
         d0 = multiply_add(x0, w, d0)
         d1 = multiply_add(x1, w, d1)
-    sums = np.empty(64, np.float32)
-    store_singles(sums, 0, a0)
-    store_singles(sums, 8, a1)
-    store_singles(sums, 16, b0)
-    store_singles(sums, 24, b1)
-    store_singles(sums, 32, c0)
-    store_singles(sums, 40, c1)
-    store_singles(sums, 48, d0)
-    store_singles(sums, 56, d1)
-    for k in range(0, 64, 4):
-        old = load_doubles(matrix, at + k)
-        store_doubles(matrix, at + k, old + load_widened(sums, k))
+        w = singles(weighted[q + r + 4])
+        e0 = multiply_add(x0, w, e0)
+        e1 = multiply_add(x1, w, e1)
+        w = singles(weighted[q + r + 5])
+        f0 = multiply_add(x0, w, f0)
+        f1 = multiply_add(x1, w, f1)
+        w = singles(weighted[q + r + 6])
+        g0 = multiply_add(x0, w, g0)
+        g1 = multiply_add(x1, w, g1)
+        w = singles(weighted[q + r + 7])
+        h0 = multiply_add(x0, w, h0)
+        h1 = multiply_add(x1, w, h1)
+    store_singles(sums, at, a0)
+    store_singles(sums, at + 8, a1)
+    store_singles(sums, at + 16, b0)
+    store_singles(sums, at + 24, b1)
+    store_singles(sums, at + 32, c0)
+    store_singles(sums, at + 40, c1)
+    store_singles(sums, at + 48, d0)
+    store_singles(sums, at + 56, d1)
+    store_singles(sums, at + 64, e0)
+    store_singles(sums, at + 72, e1)
+    store_singles(sums, at + 80, f0)
+    store_singles(sums, at + 88, f1)
+    store_singles(sums, at + 96, g0)
+    store_singles(sums, at + 104, g1)
+    store_singles(sums, at + 112, h0)
+    store_singles(sums, at + 120, h1)
 
 
 @compiled
@@ -149,16 +169,15 @@ def subtract_outer(
     for H in range(blocks):
         for J in range(H + 1):
             for j in range(0, 16, 4):
-                for i in (0, 8):
-                    _subtract_products(
-                        matrix,
-                        at + 16 * j + i,
-                        left,
-                        H * count * 16 + i,
-                        right,
-                        J * count * 16 + j,
-                        count,
-                    )
+                _subtract_products(
+                    matrix,
+                    at + 16 * j,
+                    left,
+                    16 * H * count,
+                    right,
+                    16 * J * count + j,
+                    count,
+                )
             at += 256
 
 
@@ -177,16 +196,9 @@ def cholesky(matrix: FloatArray, E: int) -> bool:
             row_H = 256 * (H * (H + 1) // 2)
             at = row_H + 256 * J
             for j in range(0, 16, 4):
-                for i in (0, 8):
-                    _subtract_products(
-                        matrix,
-                        at + 16 * j + i,
-                        matrix,
-                        row_H + i,
-                        matrix,
-                        row_J + j,
-                        16 * J,
-                    )
+                _subtract_products(
+                    matrix, at + 16 * j, matrix, row_H, matrix, row_J + j, 16 * J
+                )
             if H == J:
                 if not _factor_diagonal(matrix, diagonal):
                     return False
@@ -205,38 +217,64 @@ def _subtract_products(
     y: int,
     K: int,
 ) -> None:
-    """Subtract K products of 8 numbers of `left` and 4 of `right`, from x and y on."""
+    """Subtract K products of 16 numbers of `left` and 4 of `right`, from x and y on."""
     a0 = doubles(0.0)
     a1 = doubles(0.0)
+    a2 = doubles(0.0)
+    a3 = doubles(0.0)
     b0 = doubles(0.0)
     b1 = doubles(0.0)
+    b2 = doubles(0.0)
+    b3 = doubles(0.0)
     c0 = doubles(0.0)
     c1 = doubles(0.0)
+    c2 = doubles(0.0)
+    c3 = doubles(0.0)
     d0 = doubles(0.0)
     d1 = doubles(0.0)
+    d2 = doubles(0.0)
+    d3 = doubles(0.0)
     for k in range(0, 16 * K, 16):
         x0 = load_doubles(left, x + k)
         x1 = load_doubles(left, x + k + 4)
+        x2 = load_doubles(left, x + k + 8)
+        x3 = load_doubles(left, x + k + 12)
         w = doubles(right[y + k])
         a0 = fused(x0, w, a0)
         a1 = fused(x1, w, a1)
+        a2 = fused(x2, w, a2)
+        a3 = fused(x3, w, a3)
         w = doubles(right[y + k + 1])
         b0 = fused(x0, w, b0)
         b1 = fused(x1, w, b1)
+        b2 = fused(x2, w, b2)
+        b3 = fused(x3, w, b3)
         w = doubles(right[y + k + 2])
         c0 = fused(x0, w, c0)
         c1 = fused(x1, w, c1)
+        c2 = fused(x2, w, c2)
+        c3 = fused(x3, w, c3)
         w = doubles(right[y + k + 3])
         d0 = fused(x0, w, d0)
         d1 = fused(x1, w, d1)
+        d2 = fused(x2, w, d2)
+        d3 = fused(x3, w, d3)
     store_doubles(matrix, at, load_doubles(matrix, at) - a0)
     store_doubles(matrix, at + 4, load_doubles(matrix, at + 4) - a1)
+    store_doubles(matrix, at + 8, load_doubles(matrix, at + 8) - a2)
+    store_doubles(matrix, at + 12, load_doubles(matrix, at + 12) - a3)
     store_doubles(matrix, at + 16, load_doubles(matrix, at + 16) - b0)
     store_doubles(matrix, at + 20, load_doubles(matrix, at + 20) - b1)
+    store_doubles(matrix, at + 24, load_doubles(matrix, at + 24) - b2)
+    store_doubles(matrix, at + 28, load_doubles(matrix, at + 28) - b3)
     store_doubles(matrix, at + 32, load_doubles(matrix, at + 32) - c0)
     store_doubles(matrix, at + 36, load_doubles(matrix, at + 36) - c1)
+    store_doubles(matrix, at + 40, load_doubles(matrix, at + 40) - c2)
+    store_doubles(matrix, at + 44, load_doubles(matrix, at + 44) - c3)
     store_doubles(matrix, at + 48, load_doubles(matrix, at + 48) - d0)
     store_doubles(matrix, at + 52, load_doubles(matrix, at + 52) - d1)
+    store_doubles(matrix, at + 56, load_doubles(matrix, at + 56) - d2)
+    store_doubles(matrix, at + 60, load_doubles(matrix, at + 60) - d3)
 
 
 @compiled
@@ -289,7 +327,7 @@ def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
     for H in range(blocks):
         row = 256 * (H * (H + 1) // 2)
         for c in range(0, C, 8):
-            for i in range(0, 16, 4):
+            for i in (0, 8):
                 _subtract_rows(
                     factor, row + i, 16, 1, x, c, (16 * H + i) * C + c, C, 16 * H
                 )
@@ -309,7 +347,7 @@ def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
         for c in range(0, C, 8):
             for H in range(K + 1, blocks):
                 block = 256 * (H * (H + 1) // 2 + K)
-                for k in range(0, 16, 4):
+                for k in (0, 8):
                     _subtract_rows(
                         factor,
                         block + 16 * k,
@@ -347,9 +385,9 @@ def _subtract_rows(
     C: int,
     K: int,
 ) -> None:
-    """Subtract from four rows of x (8 columns each) products with K rows of x.
+    """Subtract from eight rows of x (8 columns each) products with K rows of x.
 
-    Row t of the four has the coefficients factor[f + across·t + step·k].
+    Row t of the eight has the coefficients factor[f + across·t + step·k].
     """
     a0 = doubles(0.0)
     a1 = doubles(0.0)
@@ -359,6 +397,14 @@ def _subtract_rows(
     c1 = doubles(0.0)
     d0 = doubles(0.0)
     d1 = doubles(0.0)
+    e0 = doubles(0.0)
+    e1 = doubles(0.0)
+    g0 = doubles(0.0)
+    g1 = doubles(0.0)
+    h0 = doubles(0.0)
+    h1 = doubles(0.0)
+    i0 = doubles(0.0)
+    i1 = doubles(0.0)
     for k in range(K):
         x0 = load_doubles(x, source + k * C)
         x1 = load_doubles(x, source + k * C + 4)
@@ -375,6 +421,18 @@ def _subtract_rows(
         w = doubles(factor[at + 3 * across])
         d0 = fused(x0, w, d0)
         d1 = fused(x1, w, d1)
+        w = doubles(factor[at + 4 * across])
+        e0 = fused(x0, w, e0)
+        e1 = fused(x1, w, e1)
+        w = doubles(factor[at + 5 * across])
+        g0 = fused(x0, w, g0)
+        g1 = fused(x1, w, g1)
+        w = doubles(factor[at + 6 * across])
+        h0 = fused(x0, w, h0)
+        h1 = fused(x1, w, h1)
+        w = doubles(factor[at + 7 * across])
+        i0 = fused(x0, w, i0)
+        i1 = fused(x1, w, i1)
     store_doubles(x, target, load_doubles(x, target) - a0)
     store_doubles(x, target + 4, load_doubles(x, target + 4) - a1)
     target += C
@@ -386,44 +444,15 @@ def _subtract_rows(
     target += C
     store_doubles(x, target, load_doubles(x, target) - d0)
     store_doubles(x, target + 4, load_doubles(x, target + 4) - d1)
-
-
-@compiled
-def multiply_rows(
-    rows: SingleArray, matrix: SingleArray, start: SingleArray, out: SingleArray
-) -> None:
-    """Set out (n, C) to start (C,) + rows (n, E) · matrix (E, C), C a multiple of 8.
-
-    Each entry is one chain in single precision, in the order of the E terms, so that a
-    row gets the same bits whatever rows are with it.
-    """
-    n, E = rows.shape
-    C = matrix.shape[1]
-    x = rows.reshape(n * E)
-    v = matrix.reshape(E * C)
-    o = out.reshape(n * C)
-    fours = n - n % 4
-    for r in range(0, fours, 4):
-        for c in range(0, C, 8):
-            s = load_singles(start, c)
-            a = s
-            b = s
-            d = s
-            e = s
-            for i in range(E):
-                w = load_singles(v, i * C + c)
-                a = multiply_add(w, singles(x[r * E + i]), a)
-                b = multiply_add(w, singles(x[(r + 1) * E + i]), b)
-                d = multiply_add(w, singles(x[(r + 2) * E + i]), d)
-                e = multiply_add(w, singles(x[(r + 3) * E + i]), e)
-            store_singles(o, r * C + c, a)
-            store_singles(o, (r + 1) * C + c, b)
-            store_singles(o, (r + 2) * C + c, d)
-            store_singles(o, (r + 3) * C + c, e)
-    for r in range(fours, n):
-        for c in range(0, C, 8):
-            a = load_singles(start, c)
-            for i in range(E):
-                w = load_singles(v, i * C + c)
-                a = multiply_add(w, singles(x[r * E + i]), a)
-            store_singles(o, r * C + c, a)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - e0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - e1)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - g0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - g1)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - h0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - h1)
+    target += C
+    store_doubles(x, target, load_doubles(x, target) - i0)
+    store_doubles(x, target + 4, load_doubles(x, target + 4) - i1)

@@ -34,17 +34,18 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import (
     add_products,
     cholesky,
-    multiply_rows,
     place,
     solve,
     subtract_outer,
 )
+from rpnb.core.pooled.row_products import multiply_rows
 
 #: Weight of the common mean in the mean of each class.
 MEAN_WEIGHT: Final = 0.1
 _MOST_SHRUNK: Final = 0.999
 _LEAST_RIDGE: Final = 1.0
 _ROUNDING: Final = 1e-5
+_MOST_ATTEMPTS: Final = 30
 
 
 @compiled
@@ -160,8 +161,13 @@ def discriminants(
         trace / df, square / (df * df), df, dimension, whole / df
     )
     _add_ridge(S, E, ridge)
+    attempts = 0
     while not cholesky(S, E):
-        # Rounding left S with a negative eigenvalue.
+        # Rounding left S with a negative eigenvalue; or its sums are no sums of
+        # products, and no ridge will help.
+        attempts += 1
+        if attempts > _MOST_ATTEMPTS:
+            return
         ridge *= 10.0
         S[:] = A
         subtract_outer(S, left, right, K)

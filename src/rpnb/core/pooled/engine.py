@@ -135,9 +135,35 @@ def new_model(
 
     Labels arrive `delay` rows after the prediction of their row.
     """
-    places = draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64)
+    shape = model_shape(p, D, window, delay)
+    names = members_for(names, shape)
+    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
+    outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
+    waiting = np.array([output in _LATE_STARTERS for output in outputs])
+    first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
+    if not waiting.all():
+        first[waiting] = 0.0
+    pool = pooling.begin(first, active)
+    model = assemble(names, p, shape, seed, scale.begin(shape.p), states, pool)
+    if delay > 0:
+        # Its rows are hashed already.
+        behind = replace(copy_model(model), places=np.zeros(0, np.int64))
+        model.late = LateLabels(behind, late.begin(delay, shape.p))
+    return model
+
+
+def members_for(names: Sequence[str], shape: Shape) -> Sequence[str]:
+    """Return the members that rows of this shape have, of those that are wanted."""
+    if shape.p <= selected_neighbours.MANY_FEATURES and len(names) > 1:
+        # Of so few features none has to be selected.
+        return [name for name in names if name != "selected_neighbours"]
+    return names
+
+
+def model_shape(p: int, D: int, window: int, delay: int) -> Shape:
+    """Return what the shapes of states depend on, for rows with p features."""
     p = columns_after_hashing(p)
-    shape = Shape(
+    return Shape(
         p=p,
         d=low_columns(p),
         E=columns_of(p, D),
@@ -146,30 +172,28 @@ def new_model(
         window=window,
         delay=delay,
     )
-    if p <= selected_neighbours.MANY_FEATURES and len(names) > 1:
-        # Of so few features none has to be selected.
-        names = [name for name in names if name != "selected_neighbours"]
-    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
-    outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
-    waiting = np.array([output in _LATE_STARTERS for output in outputs])
-    first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
-    if not waiting.all():
-        first[waiting] = 0.0
-    model = PooledModel(
+
+
+def assemble(
+    names: Sequence[str],
+    p: int,
+    shape: Shape,
+    seed: int,
+    scale: FeatureScale,
+    states: list[State],
+    pool: Pool,
+) -> PooledModel:
+    """Return the model of these states; its projections are drawn from the seed."""
+    return PooledModel(
         tuple(names),
         shape,
         seed,
-        draw_features(p, D, seed),
-        places,
-        scale.begin(p),
+        draw_features(shape.p, shape.D, seed),
+        draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64),
+        scale,
         states,
-        pooling.begin(first, active),
+        pool,
     )
-    if delay > 0:
-        # Its rows are hashed already.
-        behind = replace(copy_model(model), places=np.zeros(0, np.int64))
-        model.late = LateLabels(behind, late.begin(delay, p))
-    return model
 
 
 def copy_model(model: PooledModel) -> PooledModel:
@@ -363,6 +387,18 @@ def _member_scores(
     learn = y.shape[0] > 0
 
     modules = model.modules
+    if n == 1:
+        # Parts of an array of one row are contiguous: nothing to put together.
+        whole = np.zeros((1, model.pool.weights.shape[0], M))
+        first = 0
+        for module, state in zip(modules, model.states, strict=True):
+            part = whole[:, first : first + len(module.OUTPUTS)]
+            first += len(module.OUTPUTS)
+            if learn:
+                module.learn_rows(state, rows, y, weight, part)
+            else:
+                module.score_rows(state, rows, part)
+        return whole
 
     def work(k: int) -> FloatArray:
         module = modules[k]
@@ -374,7 +410,7 @@ def _member_scores(
         return scores
 
     members = range(len(modules))
-    if jobs > 1 and n > 1:
+    if jobs > 1:
         with ThreadPoolExecutor(jobs) as threads:
             parts = list(threads.map(work, members))
     else:

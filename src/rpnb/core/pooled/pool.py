@@ -132,6 +132,7 @@ def pool_rows(
     best = np.empty(K, np.int64)
     posterior = np.zeros(C)
     logs = np.zeros(C)
+    space = np.empty((K + 2, K))
     for i in range(n):
         labels[i] = _combine(pool, scores[i], f, best, logs)
         if log_posteriors.shape[0] > 0:
@@ -145,7 +146,7 @@ def pool_rows(
                 _count(pool, best, label, y[i], weight[i])
                 if pool.active[y[i]]:
                     trust = _learn_power(pool, logs, y[i], posterior)
-                    _learn_weights(pool, f, g, logs, y[i], trust, posterior)
+                    _learn_weights(pool, f, g, logs, y[i], trust, posterior, space)
             else:
                 pool.mistakes[:] += weight[i]
                 pool.weight[0] += weight[i]
@@ -300,14 +301,18 @@ def _learn_weights(
     y: int,
     trust: float,
     posterior: FloatArray,
+    space: FloatArray,
 ) -> None:
-    """Move w by a Newton step of the log-loss; g (K, C) is working space."""
+    """Move w by a Newton step of the log-loss.
+
+    g (K, C), `posterior` (C,) and `space` (K + 2, K) are working space.
+    """
     K, C = f.shape
     H = pool.curvature
     for c in range(pool.active.shape[0]):
         posterior[c] = exp(logs[c]) if pool.active[c] else 0.0
-    mean = np.empty(K)
-    gradient = np.empty(K)
+    mean = space[K]
+    gradient = space[K + 1]
     for k in range(K):
         for c in range(C):
             g[k, c] = posterior[c] * f[k, c]
@@ -330,16 +335,15 @@ def _learn_weights(
                 value += (1.0 - MEMORY) * RIDGE
             H[k, j] = value
             H[j, k] = value
-    _solve_small(H, gradient)
+    _solve_small(H, gradient, space)
     for k in range(K):
         pool.weights[k] = max(0.0, pool.weights[k] - gradient[k])
 
 
 @compiled
-def _solve_small(H: FloatArray, b: FloatArray) -> None:
-    """Replace b by H⁻¹ b, by Cholesky's factor of a copy."""
+def _solve_small(H: FloatArray, b: FloatArray, L: FloatArray) -> None:
+    """Replace b by H⁻¹ b, by Cholesky's factor L, for which there is space."""
     K = b.shape[0]
-    L = np.empty((K, K))
     for k in range(K):
         for i in range(k, K):
             value = H[i, k]

@@ -147,7 +147,10 @@ def max_column_norm(R: SingleArray) -> float:
     squares = np.zeros(R.shape[1])
     for i in range(R.shape[0]):
         _add_squares(R[i], squares)
-    return sqrt(squares.max())
+    largest = 0.0
+    for f in range(squares.shape[0]):
+        largest = max(largest, squares[f])
+    return sqrt(largest)
 
 
 @compiled
@@ -173,8 +176,10 @@ def project(
     p, F = R.shape
     n = rows.shape[0]
     if p == 0:
+        # Not Z[b] = X[rows[b]]: compiling its message on unequal shapes takes seconds.
         for b in range(n):
-            Z[b] = X[rows[b]]
+            for f in range(F):
+                Z[b, f] = X[rows[b], f]
         return
     entries = R.reshape(p * F)
     x = np.empty((2, p))

@@ -3,10 +3,13 @@
 from collections.abc import Collection
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from sklearn.utils import check_random_state
+
+#: Of all numbers of things: members, columns, rows.
+LARGEST_INTEGER: Final = 2**31 - 1
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
@@ -17,13 +20,29 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
-def check_integer(name: str, value: Any, low: int) -> int:
-    """Return `value` as an int, which must be whole and at least `low`."""
+def check_integer(
+    name: str, value: Any, low: int, high: int | None = LARGEST_INTEGER
+) -> int:
+    """Return `value` as an int, which must be whole and from `low` to `high`."""
+    rule = f"an integer of at least {low}"
+    if high is not None and high < LARGEST_INTEGER:
+        rule = f"an integer from {low} to {high}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer of at least {low}, got {value!r}")
+        raise TypeError(f"{name} must be {rule}, got {value!r}")
     if value < low:
-        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
+        raise ValueError(f"{name} must be {rule}, got {_shortened(value)}")
+    if high is not None and int(value) > high:
+        if high == LARGEST_INTEGER:
+            rule += f" and at most {high}"
+        raise ValueError(f"{name} must be {rule}, got {_shortened(value)}")
     return int(value)
+
+
+def _shortened(value: Any) -> str:
+    """Return an integer as text; Python refuses to spell out the largest."""
+    number = int(value)
+    bits = number.bit_length()
+    return repr(number) if bits <= 256 else f"an integer of {bits} bits"
 
 
 def check_real(
@@ -43,7 +62,8 @@ def check_real(
         number = np.inf
     holds = isfinite(number) and low <= number <= high and not (above and number == low)
     if not holds:
-        raise ValueError(f"{name} must be {rule}, got {value!r}")
+        given = _shortened(value) if isinstance(value, Integral) else repr(value)
+        raise ValueError(f"{name} must be {rule}, got {given}")
     return number
 
 
@@ -54,7 +74,9 @@ def draw_seed(random_state: Any) -> int:
     elif isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**64, dtype=np.uint64))
     elif isinstance(random_state, Integral | bool | str):
-        entropy = np.random.SeedSequence(check_integer("random_state", random_state, 0))
+        entropy = np.random.SeedSequence(
+            check_integer("random_state", random_state, 0, None)
+        )
     else:
         words = check_random_state(random_state).randint(0, 2**32, 2, dtype=np.uint64)
         entropy = np.random.SeedSequence([int(word) for word in words])

@@ -5,6 +5,7 @@ the data. That is little for a file and much for a stream that comes row by row,
 plain numeric arrays are checked by a faster function, by the same rules.
 """
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.estimators.checks.frames import column_names, refuse_columns
 from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.sparse import check_sparse_form, is_canonical
 
@@ -35,6 +37,7 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
         rows: NDArray[Any] = X
     else:
         refuse_masked(X, "X")
+        refuse_columns(X)
         if sparse:
             _check_form(X)
         try:
@@ -56,7 +59,7 @@ def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
                 "categories into codes"
             )
     if rows.dtype.kind == "f":
-        refuse_bad_values(estimator, rows)
+        refuse_bad_values(estimator, rows, column_names(X))
     elif rows.dtype.kind == "b":
         rows = rows.astype(np.float64)
     return rows
@@ -116,8 +119,13 @@ def accept_rows(estimator: BaseEstimator, X: Any, *, first: bool) -> None:
     validate_data(estimator, X, y="no_validation", reset=first, skip_check_array=True)
 
 
-def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
-    """Raise, naming row and column, where X (n, p) is not finite or too large."""
+def refuse_bad_values(
+    estimator: BaseEstimator, X: NDArray[Any], names: Sequence[Any] | None = None
+) -> None:
+    """Raise, naming row and column, where X (n, p) is not finite or too large.
+
+    By the `names` of the columns where they have some.
+    """
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
         bad = first_bad(X.reshape(-1))
     else:
@@ -130,7 +138,8 @@ def refuse_bad_values(estimator: BaseEstimator, X: NDArray[Any]) -> None:
         if bad < 0:
             return
     row, column = divmod(bad, X.shape[1])
-    _refuse(estimator, float(X[row, column]), row, column)
+    shown = column if names is None else repr(names[column])
+    _refuse(estimator, float(X[row, column]), row, shown)
 
 
 def as_table_of_one(x: Any) -> NDArray[Any]:
@@ -164,7 +173,9 @@ def check_row(estimator: BaseEstimator, x: Any) -> FloatArray:
     return row
 
 
-def _refuse(estimator: BaseEstimator, value: float, row: int, column: int) -> NoReturn:
+def _refuse(
+    estimator: BaseEstimator, value: float, row: int, column: int | str
+) -> NoReturn:
     """Raise ValueError for a bad value in this row and column."""
     what, hint = why_bad(value)
     raise ValueError(

@@ -6,6 +6,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.masks import refuse_masked
+from rpnb.estimators.checks.parameters import check_real
 
 # Sums of heavier weights might overflow.
 _HEAVIEST = 1e100
@@ -41,3 +42,11 @@ def check_weight(sample_weight: Any, n: int) -> FloatArray:
 def weight_of(weight: FloatArray, rows: slice) -> FloatArray:
     """Return the weights of some rows, where there is one per row or one for all."""
     return weight if weight.shape[0] == 1 else weight[rows]
+
+
+def one_weight(sample_weight: Any) -> FloatArray:
+    """Return the weight of a single row as an array, or say what is wrong with it."""
+    if type(sample_weight) is float and 0.0 < sample_weight <= _HEAVIEST:
+        return np.array([sample_weight])
+    value = check_real("sample_weight", sample_weight, 0.0, above=True, high=_HEAVIEST)
+    return np.array([value])

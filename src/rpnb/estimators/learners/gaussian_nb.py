@@ -1,6 +1,6 @@
 """Gaussian naive Bayes, learnt online, as a scikit-learn estimator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -24,8 +24,8 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
-from rpnb.estimators.saving.files import checked_array
-from rpnb.estimators.stream.learner import BlockStatistics
+from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
+from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 __all__ = ["GaussianNB"]
@@ -171,12 +171,24 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
         arrays = {**state.state.moments._asdict(), "eligible": state.state.eligible}
         return {"seen": state.seen}, arrays
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        arrays = {
+            "weight": reals(M, low=0.0),
+            "mean": reals(M, p),
+            # Squares of large values, times large weights, exceed double precision.
+            "scatter": reals(M, p, low=0.0, infinite=True),
+            "eligible": flags(M),
+        }
+        return StateSchema(arrays, {"seen": COUNT})
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> GaussianNBState:
         state = self._new_state(p, np.zeros(M), np.zeros(0, np.int64)).state
         for name, part in state.moments._asdict().items():
-            part[...] = checked_array(arrays, name, np.float64, part.shape)
-        state.eligible[:] = checked_array(arrays, "eligible", np.bool_, (M,))
+            part[...] = arrays[name]
+        state.eligible[:] = arrays["eligible"]
         derive_naive_bayes(state)
-        return GaussianNBState(state, int(metadata["seen"]))
+        return GaussianNBState(state, metadata["seen"])

@@ -4,6 +4,7 @@ They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The f
 of each is beside its step, in `rpnb.core.linear.algorithms` and `.confidence`.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,8 +31,16 @@ from rpnb.core.linear.state import (
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_real
 from rpnb.estimators.posteriors import decisions
-from rpnb.estimators.saving.files import checked_array
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    ValueSchema,
+    counts,
+    flags,
+    reals,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 
 Form = Literal["auto", "two_class", "multiclass"]
 Covariance = Literal["full", "diagonal"]
@@ -56,6 +65,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     """
 
     _accepts_unlabelled = True
+    _sensitive_to_scale = True
 
     form: Form
     libol: bool
@@ -94,9 +104,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray
     ) -> LinearLearner:
-        check_choice("form", self.form, ("auto", "two_class", "multiclass"))
-        if not isinstance(self.libol, bool):
-            raise TypeError(f"libol must be True or False, got {self.libol!r}")
+        self._check_form()
         only_two = self.form == "two_class" or not self._has_multiclass()
         if only_two and self.form == "multiclass":
             raise ValueError(
@@ -117,20 +125,30 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         learner.state.eligible[declared] = True
         return learner
 
+    def _check_form(self) -> None:
+        """Check the parameters that say which form the learner has."""
+        check_choice("form", self.form, ("auto", "two_class", "multiclass"))
+        if not isinstance(self.libol, bool):
+            raise TypeError(f"libol must be True or False, got {self.libol!r}")
+
     def _has_multiclass(self) -> bool:
         """Return whether the learner has a multi-class form."""
         return ALGORITHMS[self._algorithm()] in MULTICLASS
 
     def _new_learner(self, two_class: bool, M: int, p: int) -> LinearLearner:
         """Return the learner that has seen nothing."""
-        chosen = make_algorithm(
+        chosen = self._make_algorithm(two_class)
+        state = blank_state(chosen, M, p, **self._state_parameters())
+        return LinearLearner(chosen, state)
+
+    def _make_algorithm(self, two_class: bool) -> LinearAlgorithm:
+        """Check the parameters of the steps, and return the algorithm with them."""
+        return make_algorithm(
             ALGORITHMS[self._algorithm()],
             two_class=two_class,
             libol=self.libol,
             **self._step_parameters(),
         )
-        state = blank_state(chosen, M, p, **self._state_parameters())
-        return LinearLearner(chosen, state)
 
     def _rearrange_classes(
         self,
@@ -197,13 +215,39 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"two_class": state.rule.two_class}, state.state._asdict()
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        self._check_form()
+        two_class = state.get("two_class") is True
+        if two_class and M != 2:
+            raise ModelFileError(
+                f"the model file is damaged: a two-class learner has {M} classes"
+            )
+        if not two_class and not self._has_multiclass():
+            raise ModelFileError(
+                f"the model file is damaged: {type(self).__name__} has no multi-class "
+                "form"
+            )
+        covariance = 0
+        if self._keeps_covariance():
+            covariance = 1 if self._state_parameters()["diagonal"] else p
+        # LIBOL's steps may leave any number.
+        rules = {"nan": self.libol, "infinite": self.libol}
+        arrays = {
+            "W": reals(1 if two_class else M, p, **rules),
+            "S": reals(covariance, p, **rules),
+            "eligible": flags(M),
+            "counts": counts(2),
+            "c": reals(1, **rules),
+        }
+        return StateSchema(arrays, {"two_class": ValueSchema(bool)})
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> LinearLearner:
-        learner = self._new_learner(bool(metadata["two_class"]), M, p)
-        for name, part in learner.state._asdict().items():
-            part[...] = checked_array(arrays, name, part.dtype.type, part.shape)
-        return learner
+        chosen = self._make_algorithm(metadata["two_class"])
+        return LinearLearner(chosen, LinearState(**arrays))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

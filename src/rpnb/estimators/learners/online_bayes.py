@@ -1,5 +1,6 @@
 """OnlineBayes: a normal density with full covariance per class, as an estimator."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
@@ -19,7 +20,9 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
-from rpnb.estimators.saving.files import checked_array
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import COUNT, StateSchema, reals
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 __all__ = ["OnlineBayes"]
@@ -168,10 +171,24 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"seen": state.seen, "updates": state.updates}, state.classes._asdict()
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        check_choice("update", self.update, tuple(_UPDATES))
+        arrays = {
+            "weight": reals(M, low=1.0),
+            "mean": reals(M, p),
+            "root": reals(M, p, p),
+            "log_volume": reals(M),
+        }
+        return StateSchema(arrays, {"seen": COUNT, "updates": COUNT})
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> OnlineBayesState:
-        blank = new_covariances(M, p)
-        for name, part in blank._asdict().items():
-            part[...] = checked_array(arrays, name, np.float64, part.shape)
-        return OnlineBayesState(blank, int(metadata["seen"]), int(metadata["updates"]))
+        classes = ClassCovariances(**arrays)
+        if (np.diagonal(classes.root, axis1=1, axis2=2) < 0.0).any():
+            raise ModelFileError(
+                "the model file is damaged: array 'root' has a negative diagonal entry"
+            )
+        return OnlineBayesState(classes, metadata["seen"], metadata["updates"])

@@ -1,5 +1,6 @@
 """The references that every table has: the majority class, and no change."""
 
+from collections.abc import Mapping
 from typing import Any, Self, final
 
 import numpy as np
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.saving.files import checked_array
+from rpnb.estimators.saving.schema import MOST_COUNTED, StateSchema, indices
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 
 __all__ = ["MajorityClass", "NoChange"]
 
@@ -55,10 +57,15 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {}, {"state": state}
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        return StateSchema({"state": indices(M, low=-1, below=MOST_COUNTED // M)})
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> IntArray:
-        return checked_array(arrays, "state", np.int64, (M,))
+        return arrays["state"]
 
 
 @final

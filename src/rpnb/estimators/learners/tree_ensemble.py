@@ -36,8 +36,19 @@ from rpnb.estimators.checks.parameters import (
     draw_seed,
 )
 from rpnb.estimators.checks.weights import weight_of
-from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import (
+    COUNT,
+    SEED,
+    ArraySchema,
+    StateSchema,
+    check_tree,
+    flags,
+    indices,
+    reals,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
 
 Base = Literal["hoeffding_tree", "gaussian_nb"]
 Density = Literal["log", "product"]
@@ -50,7 +61,8 @@ _LEAVES = {
 }
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
-
+#: The JSON values of a model file.
+_VALUES = {"seed": SEED, "seen": COUNT}
 
 #: What model files call the records of a forest, whatever the code calls them.
 _NAMES_IN_FILES: Mapping[type, str] = {
@@ -144,7 +156,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
                 "split_confidence", self.split_confidence, 0.0, above=True, high=1.0
             ),
             check_real("tie_threshold", self.tie_threshold, 0.0),
-            check_integer("n_split_points", self.n_split_points, 1),
+            check_integer("n_split_points", self.n_split_points, 1, 10_000),
         )
 
     def _new_state(
@@ -209,28 +221,43 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
                 arrays[f"{_NAMES_IN_FILES[type(group)]}.{name}"] = part
         return {"seed": state.seed, "seen": state.seen}, arrays
 
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        K = check_integer("n_estimators", self.n_estimators, 1)
+        self._tree_parameters()
+        # Each tree has as many places as the file gives it.
+        left = shapes.get("Nodes.left", (K,))
+        L = left[0] if len(left) == 1 else K
+        if L % K != 0:
+            raise ModelFileError("the model file is damaged: its trees do not fit")
+        return StateSchema(_forest_schema(K, L // K, M, p), _VALUES)
+
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> EnsembleState:
-        state = self._new_state(p, np.zeros(M), np.zeros(0, np.int64))
-        K = state.forest.splits.shape[0]
-        # Each tree has as many places as the file gives it.
-        L = arrays.get("Nodes.attribute", np.zeros(K)).shape[0]
-        leaves = state.forest.leaves
-        state.forest = Forest(
-            checked_array(arrays, "splits", np.int64, (K,)),
-            Nodes(*_record_arrays(arrays, state.forest.nodes, L)),
+        K = check_integer("n_estimators", self.n_estimators, 1)
+        forest = Forest(
+            arrays["splits"],
+            Nodes(*_record_arrays(arrays, Nodes)),
             Leaves(
-                LeafCounts(*_record_arrays(arrays, leaves.counts, L)),
-                LeafMoments(*_record_arrays(arrays, leaves.observed, L)),
-                LeafDensities(*_record_arrays(arrays, leaves.densities, L)),
+                LeafCounts(*_record_arrays(arrays, LeafCounts)),
+                LeafMoments(*_record_arrays(arrays, LeafMoments)),
+                LeafDensities(*_record_arrays(arrays, LeafDensities)),
             ),
         )
-        if L % K != 0 or (state.forest.splits >= L // K).any():
-            raise ModelFileError("the model file is damaged: its trees do not fit")
-        state.record = MemberAccuracy(*_record_arrays(arrays, state.record, None))
-        state.seed, state.seen = int(metadata["seed"]), int(metadata["seen"])
-        return state
+        C = forest.nodes.left.shape[0] // K
+        for k, splits in enumerate(forest.splits.tolist()):
+            used = slice(k * C, k * C + splits)
+            left, right = forest.nodes.left[used], forest.nodes.right[used]
+            check_tree(f"tree {k}", left, right, splits + 1)
+        return EnsembleState(
+            forest,
+            self._tree_parameters(),
+            MemberAccuracy(*_record_arrays(arrays, MemberAccuracy)),
+            metadata["seed"],
+            metadata["seen"],
+        )
 
 
 def _copied(record: Any) -> Any:
@@ -238,17 +265,62 @@ def _copied(record: Any) -> Any:
     return type(record)(*(part.copy() for part in record))
 
 
-def _record_arrays(
-    arrays: dict[str, NDArray[Any]], like: Any, L: int | None
-) -> list[NDArray[Any]]:
-    """Return a model file's arrays for the fields of a record, each with L rows."""
-    group = _NAMES_IN_FILES[type(like)]
-    return [
-        checked_array(
-            arrays,
-            f"{group}.{name}",
-            part.dtype.type,
-            part.shape if L is None else (L, *part.shape[1:]),
-        )
-        for name, part in like._asdict().items()
-    ]
+def _record_arrays(arrays: dict[str, NDArray[Any]], record: Any) -> list[NDArray[Any]]:
+    """Return a model file's arrays for the fields of a record."""
+    group = _NAMES_IN_FILES[record]
+    return [arrays[f"{group}.{name}"] for name in record._fields]
+
+
+def _forest_schema(K: int, C: int, M: int, p: int) -> dict[str, ArraySchema]:
+    """Return what the arrays of K trees of C places must be.
+
+    Weights may become infinite, as sums of large numbers do.
+    """
+    L = K * C
+    weights = {"low": 0.0, "infinite": True}
+    nodes = {
+        "attribute": indices(L, below=p),
+        "threshold": reals(L),
+        "left": indices(L, low=-C, below=C),
+        "right": indices(L, low=-C, below=C),
+    }
+    counts = {
+        "slots": indices(L, below=M + 1),
+        "class_weight": reals(L, M, **weights),
+        "majority_right": reals(L, **weights),
+        "bayes_right": reals(L, **weights),
+        "checked": reals(L, **weights),
+        "frozen": flags(L),
+    }
+    moments = {
+        "weight": reals(L, M, **weights),
+        "mean": reals(L, M, p),
+        "scatter": reals(L, M, p, infinite=True),  # rounding may leave it below 0
+        "low": reals(L, M, p),
+        "high": reals(L, M, p),
+    }
+    densities = {
+        "centre": reals(L, p, M),
+        "precision": reals(L, p, M, low=0.0),
+        "normaliser": reals(L, M, p),
+        "peak": reals(L, M, infinite=True),
+        "flat": indices(L, M, below=p + 1),
+        "limit": reals(L, M, infinite=True),
+    }
+    accuracy = {
+        "right": reals(K, **weights),
+        "wrong": reals(K, **weights),
+        "seen": reals(1, **weights),
+    }
+    groups: dict[Any, dict[str, ArraySchema]] = {
+        Nodes: nodes,
+        LeafCounts: counts,
+        LeafMoments: moments,
+        LeafDensities: densities,
+        MemberAccuracy: accuracy,
+    }
+    schema = {"splits": indices(K, below=C)}
+    for record, fields in groups.items():
+        for name in record._fields:
+            schema[f"{_NAMES_IN_FILES[record]}.{name}"] = fields[name]
+    return schema

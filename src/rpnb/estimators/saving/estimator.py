@@ -1,21 +1,30 @@
 """What a model file holds of an estimator, and how parameters become JSON."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb._version import __version__
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.saving.files import (
-    ModelFile,
-    ModelFileError,
-    read_model,
-    write_model,
-)
+from rpnb.estimators.saving.files import ModelFileError, ModelReader, write_model
+from rpnb.estimators.saving.schema import MOST_FEATURES
+
+_KEYS: Final = {
+    *("format", "format_version", "rpnb_version", "estimator", "parameters"),
+    *("classes", "classes_dtype", "n_features_in", "feature_names_in"),
+    *("state", "state_version"),
+}
+# What older files may lack.
+_OPTIONAL: Final = {"rpnb_version", "state_version"}
+_LABEL_DTYPE: Final = re.compile(r"\|b1|[<>|][iuf][1248]|<f16|[<>]U\d{1,9}|\|O")
+#: Bytes that labels may take as an array: their type says how long the longest may be.
+_MOST_LABEL_BYTES: Final = 1 << 26
 
 
 class SavedEstimator(NamedTuple):
@@ -39,8 +48,19 @@ class SavedEstimator(NamedTuple):
     """of the package that wrote the file"""
 
 
-def write_estimator(path: ModelFile, saved: SavedEstimator) -> None:
-    """Write a model file; by its path, whole or not at all."""
+def write_estimator(
+    path: str | PathLike[str] | IO[bytes],
+    saved: SavedEstimator,
+    *,
+    attached: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+) -> None:
+    """Write a model file, whole or not at all."""
+    if saved.n_features > MOST_FEATURES:
+        raise ValueError(
+            f"a model of more than {MOST_FEATURES} features cannot be saved, got "
+            f"{saved.n_features}"
+        )
     names = saved.feature_names
     metadata = {
         "rpnb_version": saved.rpnb_version,
@@ -53,31 +73,92 @@ def write_estimator(path: ModelFile, saved: SavedEstimator) -> None:
         "state": saved.state,
         "state_version": saved.state_version,
     }
-    write_model(path, metadata, saved.arrays)
+    write_model(path, metadata, saved.arrays, attached=attached, key=key)
 
 
-def read_estimator(path: ModelFile, estimator: str) -> SavedEstimator:
-    """Read a model file, which must hold an estimator of this class."""
-    metadata, arrays = read_model(path)
-    written_by = metadata.get("estimator")
-    if written_by != estimator:
-        raise ModelFileError(
-            f"{path} holds a {written_by}, not a {estimator}: load it with "
-            f"{written_by}.load"
-        )
-    with report_damage(path):
-        names = metadata["feature_names_in"]
-        return SavedEstimator(
-            estimator,
-            metadata["parameters"],
-            np.array(metadata["classes"], dtype=np.dtype(metadata["classes_dtype"])),
-            int(metadata["n_features_in"]),
-            None if names is None else np.array(names, dtype=object),
-            metadata["state"],
-            arrays,
-            _state_version(metadata),
-            str(metadata.get("rpnb_version", "of a later version")),
-        )
+def read_estimator(
+    path: str | PathLike[str],
+    estimator: str,
+    key: bytes | None = None,
+    array_names: Callable[[SavedEstimator], Collection[str] | None] = lambda _: None,
+) -> SavedEstimator:
+    """Read a model file, which must hold an estimator of this class.
+
+    `array_names` is asked, before any array is read, which arrays the estimator must
+    have; None stands for any.
+    """
+    with ModelReader(path) as file, report_damage(path):
+        written_by = file.metadata.get("estimator")
+        if written_by != estimator:
+            raise ModelFileError(
+                f"{path} holds a {written_by}, not a {estimator}: load it with "
+                f"{written_by}.load"
+            )
+        saved = _saved_without_arrays(file.metadata)
+        names = array_names(saved)
+        if names is not None:
+            file.require_arrays(names)
+        return saved._replace(arrays=file.read(key).arrays)
+
+
+def _saved_without_arrays(metadata: dict[str, Any]) -> SavedEstimator:
+    """Return what the metadata of a file say, or raise an error that names the key."""
+    unknown = sorted(set(metadata) - _KEYS)
+    if unknown:
+        raise ValueError(f"its metadata have {unknown[0]!r}, which no model has")
+    for name in sorted(_KEYS - _OPTIONAL - set(metadata)):
+        raise KeyError(name)
+    for name in ("parameters", "state"):
+        if not isinstance(metadata[name], dict):
+            raise TypeError(f"its {name} are {type(metadata[name]).__name__}")
+    p = metadata["n_features_in"]
+    if type(p) is not int or not 1 <= p <= MOST_FEATURES:
+        raise ValueError(f"n_features_in must be 1 to {MOST_FEATURES}, got {p!r}")
+    version = metadata.get("rpnb_version", "of an older version")
+    if type(version) is not str:
+        raise TypeError(f"its rpnb_version is {version!r}")
+    return SavedEstimator(
+        metadata["estimator"],
+        metadata["parameters"],
+        _labels(metadata["classes"], metadata["classes_dtype"]),
+        p,
+        _feature_names(metadata["feature_names_in"], p),
+        metadata["state"],
+        {},
+        _state_version(metadata),
+        version,
+    )
+
+
+def _labels(labels: Any, dtype: Any) -> LabelArray:
+    """Return the classes of a model: labels of the given type, sorted, none twice."""
+    if type(labels) is not list or not labels:
+        raise TypeError("its classes are not a list of labels")
+    if type(dtype) is not str or _LABEL_DTYPE.fullmatch(dtype) is None:
+        raise TypeError(f"its classes are of type {dtype!r}")
+    kind = np.dtype(dtype)
+    expected = {"b": bool, "f": float, "U": str, "O": str}.get(kind.kind, int)
+    for label in labels:
+        if type(label) is not expected:
+            raise TypeError(f"its class {label!r} is not of type {dtype}")
+    if len(labels) * kind.itemsize > _MOST_LABEL_BYTES:
+        raise ValueError(f"its classes, {len(labels)} of type {dtype}, are too long")
+    classes = np.array(labels, dtype=kind)
+    rising = bool((classes[:-1] < classes[1:]).all())
+    if classes.dtype != kind or classes.tolist() != labels or not rising:
+        raise ValueError(f"its classes are not sorted labels of type {dtype}")
+    return classes
+
+
+def _feature_names(names: Any, p: int) -> NDArray[Any] | None:
+    """Return the names of p features, None if they have none."""
+    if names is None:
+        return None
+    if type(names) is not list or not all(type(name) is str for name in names):
+        raise TypeError("feature_names_in is not a list of texts")
+    if len(names) != p:
+        raise ValueError(f"feature_names_in has {len(names)} names for {p} features")
+    return np.array(names, dtype=object)
 
 
 def _state_version(metadata: Mapping[str, Any]) -> int:
@@ -89,16 +170,36 @@ def _state_version(metadata: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def report_damage(path: ModelFile) -> Iterator[None]:
+def report_damage(path: str | PathLike[str]) -> Iterator[None]:
     """Turn errors that wrong content of a model file leads to into ModelFileError."""
     try:
         yield
     except ModelFileError:
         raise
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        MemoryError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        ZeroDivisionError,
+    ) as error:
         raise ModelFileError(
             f"{path} is damaged: {type(error).__name__}: {error}"
         ) from error
+
+
+def check_parameters(given: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse parameters of a file that are not written, or a seed that is none."""
+    for name in given:
+        if name not in known:
+            raise TypeError(f"it has a parameter {name!r}, which is not kept in files")
+    seed = given.get("random_state", 0)
+    if type(seed) is not int or seed < 0:
+        raise ValueError(f"its random_state is {seed!r}")
 
 
 def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:

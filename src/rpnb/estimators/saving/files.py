@@ -1,29 +1,55 @@
 """Saving and loading: arrays and JSON in one file, no pickle, never half written.
 
-A model file is an uncompressed `.npz` archive: NumPy arrays plus one entry,
-`metadata.json`, that says what it is. Every entry has a checksum, verified on reading.
+A model file is an uncompressed `.npz` archive: NumPy arrays, one entry `metadata.json`
+that says what it is, and as the last entry `digest.json`, a SHA-256 over all others,
+with a signature (HMAC-SHA-256) if it was written with a key. Nothing in a file is taken
+on trust: entries are as long as the file has bytes for them, an array has as many bytes
+as its shape asks for, and what no model has is refused before it is read.
 """
 
+import hashlib
+import hmac
 import json
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from types import TracebackType
+from typing import IO, Any, Final, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.atomic import open_atomic
 
-#: A file by its path, or an open one.
-ModelFile: TypeAlias = str | os.PathLike[str] | IO[bytes]
-
-FORMAT = "rpnb-model"
-FORMAT_VERSION = 1
-_METADATA = "metadata.json"
+FORMAT: Final = "rpnb-model"
+#: 2 since there is a digest; files of format 1 have none.
+FORMAT_VERSION: Final = 2
+#: JSON entries that may be added to a model, such as how a file's labels were read.
+ATTACHMENTS: Final = ("encoder", "spark")
+#: Bytes of a key, at least.
+SHORTEST_KEY: Final = 16
+#: Bytes of a JSON entry, at most: parsed, it takes twenty times as much memory.
+LONGEST_JSON: Final = 1 << 25
+_METADATA: Final = "metadata.json"
+_DIGEST: Final = "digest.json"
+_ARRAY: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)\.npy", re.ASCII)
+_CHUNK: Final = 1 << 20
+# The end of an archive without comment, which also says how many entries there are.
+_END: Final = b"PK\5\6"
+_END_SIZE: Final = 22
+_MOST_ENTRIES: Final = 1000
+_LARGEST_DIRECTORY: Final = 1 << 20
+# The header of an array, as NumPy writes it.
+_MAGIC: Final = b"\x93NUMPY\x01\x00"
+_HEADER: Final = re.compile(
+    r"\{'descr': '([<>|][biuf][1248])', 'fortran_order': (True|False), "
+    r"'shape': \(((?:[0-9]{1,19}, ?)*[0-9]{0,19})\), \} *\n",
+    re.ASCII,
+)
 # What reading a damaged archive raises: a flipped bit may ask for a password
 # (RuntimeError), for another compression (zlib.error, NotImplementedError) or for a
 # place before the beginning of the file (OSError).
@@ -32,6 +58,7 @@ _DAMAGE = (
     zlib.error,
     EOFError,
     OSError,
+    RecursionError,
     RuntimeError,
     ValueError,
 )
@@ -41,120 +68,387 @@ class ModelFileError(ValueError):
     """A file that is not a model this version of rpnb can load."""
 
 
+class ModelContent(NamedTuple):
+    """All that a model file holds."""
+
+    metadata: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    attached: dict[str, Any]
+    """JSON entries that belong to the model and are not part of it"""
+
+
+# Writing
+
+
 def write_model(
-    path: ModelFile,
+    path: str | os.PathLike[str] | IO[bytes],
     metadata: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
+    *,
+    attached: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
 ) -> None:
-    """Write a model file; by its path, whole or not at all: see `rpnb.atomic`."""
+    """Write a model file, whole or not at all: see `rpnb.atomic`.
+
+    An open file is written to as it is, for those who name it when it is whole. With a
+    key the file is signed; `attached` are JSON entries, named in `ATTACHMENTS`.
+    """
+    key = check_key(key)
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata}
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False, sort_keys=True)
-    opened = (
-        open_atomic(path, "wb")
-        if isinstance(path, str | os.PathLike)
-        else nullcontext(path)
-    )
+    texts = {_METADATA: _to_json(header, sort_keys=True)}
+    for name, value in (attached or {}).items():
+        texts[f"{name}.json"] = _to_json(value, sort_keys=False)
+    digest = _Digest()
+    if isinstance(path, str | os.PathLike):
+        opened: AbstractContextManager[IO[bytes]] = open_atomic(path, "wb")
+    else:
+        opened = nullcontext(path)
     with (
         opened as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         # A fixed date: the same model gives the same bytes.
-        archive.writestr(
-            zipfile.ZipInfo(_METADATA), text.encode("utf-8", "surrogatepass")
-        )
+        for name, text in texts.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+            digest.add(name, hashlib.sha256(text).digest())
         for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as entry:
-                np.lib.format.write_array(entry, array, allow_pickle=False)
+            entry_name = f"{name}.npy"
+            large = array.nbytes > (1 << 31) - _CHUNK
+            with archive.open(
+                zipfile.ZipInfo(entry_name), "w", force_zip64=large
+            ) as entry:
+                hashed = _HashedWriter(entry)
+                np.lib.format.write_array(hashed, array, (1, 0), allow_pickle=False)
+            digest.add(entry_name, hashed.hash.digest())
+        archive.writestr(zipfile.ZipInfo(_DIGEST), _to_json(digest.values(key)))
 
 
-def attach_json(path: str | os.PathLike[str], name: str, value: Any) -> None:
-    """Add a JSON entry to a model file that is not in use yet.
-
-    Models ignore such entries; they are for what belongs to a model and is not part of
-    it, such as how labels and categories were read.
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=False)
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED) as archive:
-        archive.writestr(
-            zipfile.ZipInfo(f"{name}.json"), text.encode("utf-8", "surrogatepass")
+def _to_json(value: Any, *, sort_keys: bool = True) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)
+    encoded = text.encode("utf-8", "surrogatepass")
+    if len(encoded) > LONGEST_JSON:
+        raise ValueError(
+            "the model cannot be saved: names, labels and categories must take at most "
+            f"{LONGEST_JSON >> 20} MB, and take {len(encoded) >> 20}"
         )
+    return encoded
 
 
-def read_attached(path: str | os.PathLike[str], name: str) -> Any:
-    """Return a JSON entry that was added to a model file, None if there is none."""
-    read_model(path)  # or say what is wrong with it
-    with zipfile.ZipFile(path) as archive:
-        entry = f"{name}.json"
-        if entry not in archive.namelist():
-            return None
-        try:
-            return json.loads(archive.read(entry))
-        except _DAMAGE as error:
-            raise ModelFileError(f"{path} is damaged: {error}") from error
+def check_key(key: Any) -> bytes | None:
+    """Return the key, None for none, or say what a key must be."""
+    if key is None:
+        return None
+    if not isinstance(key, bytes) or len(key) < SHORTEST_KEY:
+        # Not the key itself: messages end in logs.
+        given = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
+        raise ValueError(
+            f"key must be bytes, at least {SHORTEST_KEY} of them, such as "
+            f"secrets.token_bytes(32), got {given}"
+        )
+    return key
 
 
-def read_model(path: ModelFile) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+class _HashedWriter:
+    """A file to write to, with the SHA-256 of what has been written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.hash.update(data)
+        return self._file.write(data)
+
+
+class _Digest:
+    """The SHA-256 of all entries: of their SHA-256 and names, as `sha256sum` prints."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, name: str, digest: bytes) -> None:
+        self._hash.update(f"{digest.hex()}  {name}\n".encode())
+
+    def values(self, key: bytes | None) -> dict[str, str]:
+        """Return what a file says of its content; with a key it is signed."""
+        found = {"sha256": self._hash.hexdigest()}
+        if key is not None:
+            message = FORMAT.encode() + b"\0" + self._hash.digest()
+            found["hmac_sha256"] = hmac.digest(key, message, "sha256").hex()
+        return found
+
+
+# Reading
+
+
+def read_model(
+    path: str | os.PathLike[str], key: bytes | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the metadata and the arrays of a model file, or raise ModelFileError."""
-    if not isinstance(path, str | os.PathLike):
-        return _read_open("the model", path)
-    with Path(path).open("rb") as file:
-        return _read_open(str(path), file)
+    with ModelReader(path) as file:
+        return file.read(key)[:2]
 
 
-def _read_open(
-    source: str, file: IO[bytes]
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the metadata and the arrays of an open file, called `source` in errors."""
-    if not zipfile.is_zipfile(file):
-        raise ModelFileError(
-            f"{source} is not a whole rpnb model file: it is another kind of file, "
-            "or was cut off"
-        )
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return _read_archive(source, archive)
-    except ModelFileError:
-        raise
-    except _DAMAGE as error:
-        raise ModelFileError(f"{source} is damaged: {error}") from error
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the metadata of a model file alone: nothing else has been verified."""
+    with ModelReader(path) as file:
+        return file.metadata
 
 
-def _read_archive(
-    source: str, archive: zipfile.ZipFile
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the metadata and the arrays of an open model file."""
-    names = archive.namelist()
-    if _METADATA not in names:
-        raise ModelFileError(
-            f"{source} is an archive, but not an rpnb model: {_METADATA} is missing"
-        )
-    metadata = json.loads(archive.read(_METADATA))
-    _check_header(source, metadata)
-    arrays = {}
-    for name in names:
-        if name.endswith(".npy"):
-            # Reading to the end makes the archive verify the checksum.
-            with archive.open(name) as entry:
-                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(
-                    entry, allow_pickle=False
+def read_attached(
+    path: str | os.PathLike[str], name: str, key: bytes | None = None
+) -> Any:
+    """Return a JSON entry that was added to a model file, None if there is none."""
+    with ModelReader(path) as file:
+        return file.read(key).attached.get(name)
+
+
+class ModelReader:
+    """An open model file: its metadata at once, the rest by `read`.
+
+    Parameters
+    ----------
+    path : str or path
+        A file of any content: whatever is wrong with it is a ModelFileError.
+
+    Attributes
+    ----------
+    metadata : dict
+        What `metadata.json` holds.
+    array_names : list of str
+        The arrays that the file has.
+    """
+
+    metadata: dict[str, Any]
+    array_names: list[str]
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._file = self._path.open("rb")
+        try:
+            self._open()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _open(self) -> None:
+        try:
+            self._size = os.fstat(self._file.fileno()).st_size
+            self._check_end()
+            self._archive = zipfile.ZipFile(self._file)
+            self._entries = self._check_directory(self._archive.infolist())
+            if _METADATA not in self._entries:
+                raise ModelFileError(
+                    f"{self._path} is an archive, but not an rpnb model: {_METADATA} "
+                    "is missing"
                 )
-                entry.read()
-    return metadata, arrays
+            self._metadata_hash = hashlib.sha256()
+            self.metadata = self._json(_METADATA, self._metadata_hash)
+            self._check_header()
+            self._check_names()
+        except ModelFileError:
+            raise
+        except _DAMAGE as error:
+            self._damaged(error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def _damaged(self, what: object) -> NoReturn:
+        cause = what if isinstance(what, BaseException) else None
+        raise ModelFileError(f"{self._path} is damaged: {what}") from cause
+
+    def _check_end(self) -> None:
+        """Refuse what does not end as an archive, or has a directory beyond measure."""
+        self._file.seek(max(self._size - _END_SIZE, 0))
+        end = self._file.read(_END_SIZE)
+        if len(end) < _END_SIZE or end[:4] != _END or end[-2:] != b"\0\0":
+            raise ModelFileError(
+                f"{self._path} is not a whole rpnb model file: it is another kind of "
+                "file, or was cut off"
+            )
+        entries = int.from_bytes(end[10:12], "little")
+        directory = int.from_bytes(end[12:16], "little")
+        if self._size < 1 << 32 and (
+            entries > _MOST_ENTRIES or directory > _LARGEST_DIRECTORY
+        ):
+            self._damaged(f"its directory has {entries} entries, {directory} bytes")
+
+    def _check_directory(
+        self, directory: list[zipfile.ZipInfo]
+    ) -> dict[str, zipfile.ZipInfo]:
+        """Return the entries by name; they must be stored as they are, each once."""
+        entries: dict[str, zipfile.ZipInfo] = {}
+        for info in directory:
+            if info.filename in entries:
+                self._damaged(f"it has {info.filename!r} twice")
+            if (
+                info.compress_type != zipfile.ZIP_STORED
+                or info.compress_size != info.file_size
+            ):
+                self._damaged(
+                    f"its entry {info.filename!r} is compressed, which model files "
+                    "never are"
+                )
+            entries[info.filename] = info
+        if sum(info.file_size for info in directory) > self._size:
+            self._damaged("its entries are longer than the file")
+        return entries
+
+    def _check_header(self) -> None:
+        """Refuse what is not a model file of this format, or of a later version."""
+        metadata: Any = self.metadata
+        if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+            raise ModelFileError(f"{self._path} is an archive, but not an rpnb model")
+        version = metadata.get("format_version")
+        if type(version) is not int or version < 1:
+            self._damaged(f"its format version is {version!r}")
+        if version > FORMAT_VERSION:
+            raise ModelFileError(
+                f"{self._path} was written in format {version} by rpnb "
+                f"{metadata.get('rpnb_version', 'of a later version')}; this version "
+                f"reads formats up to {FORMAT_VERSION}: upgrade rpnb"
+            )
+
+    def _check_names(self) -> None:
+        """Refuse entries that no model has."""
+        self.array_names = []
+        json_entries = {_METADATA, _DIGEST, *(f"{name}.json" for name in ATTACHMENTS)}
+        for name in self._entries:
+            array = _ARRAY.fullmatch(name)
+            if array is not None:
+                self.array_names.append(array[1])
+            elif name not in json_entries:
+                self._damaged(f"it has an entry {name!r}, which no model has")
+
+    def require_arrays(self, names: Collection[str]) -> None:
+        """Refuse the file unless it has exactly these arrays."""
+        for name in names:
+            if name not in self.array_names:
+                self._damaged(f"it has no array {name!r}")
+        for name in self.array_names:
+            if name not in names:
+                self._damaged(f"it has an array {name!r}, which no such model has")
+
+    def read(self, key: bytes | None = None) -> ModelContent:
+        """Read the rest, and verify digest and, with a key, the signature.
+
+        Raises
+        ------
+        ModelFileError
+            If anything differs from what was written, or if a key is given and the file
+            was not signed with it.
+        """
+        key = check_key(key)
+        arrays: dict[str, NDArray[Any]] = {}
+        attached: dict[str, Any] = {}
+        digest = _Digest()
+        stated: Any = None
+        try:
+            for name in self._entries:
+                if stated is not None:
+                    self._damaged(f"{name!r} comes after {_DIGEST}")
+                hashed = hashlib.sha256()
+                if name == _DIGEST:
+                    stated = self._json(name, hashed)
+                    continue
+                if name == _METADATA:
+                    hashed = self._metadata_hash
+                elif name.endswith(".npy"):
+                    arrays[name.removesuffix(".npy")] = self._array(name, hashed)
+                else:
+                    attached[name.removesuffix(".json")] = self._json(name, hashed)
+                digest.add(name, hashed.digest())
+        except ModelFileError:
+            raise
+        except _DAMAGE as error:
+            self._damaged(error)
+        self._verify(stated, digest, key)
+        return ModelContent(self.metadata, arrays, attached)
+
+    def _verify(self, stated: Any, digest: _Digest, key: bytes | None) -> None:
+        """Compare what the file says of its content with what was found."""
+        found = digest.values(key)
+        if stated is None:
+            if self.metadata["format_version"] > 1:
+                self._damaged(f"{_DIGEST} is missing")
+            stated = {"sha256": found["sha256"]}
+        if (
+            not isinstance(stated, dict)
+            or not set(stated) <= {"sha256", "hmac_sha256"}
+            or not all(
+                isinstance(value, str) and value.isascii() for value in stated.values()
+            )
+            or stated.get("sha256") != found["sha256"]
+        ):
+            self._damaged(
+                "its parts are not those that were saved together: their SHA-256 is "
+                "not the one in the file"
+            )
+        if key is None:
+            return
+        if "hmac_sha256" not in stated:
+            raise ModelFileError(f"{self._path} is not signed, and a key was given")
+        if not hmac.compare_digest(stated["hmac_sha256"], found["hmac_sha256"]):
+            raise ModelFileError(
+                f"{self._path} was not signed with this key, or was changed since"
+            )
+
+    def _json(self, name: str, hashed: Any) -> Any:
+        """Return the value of a JSON entry; its bytes are added to a hash."""
+        if self._entries[name].file_size > LONGEST_JSON:
+            self._damaged(f"{name} has more than {LONGEST_JSON >> 20} MB")
+        content = self._archive.read(name)
+        hashed.update(content)
+        return json.loads(content, parse_constant=_refuse_constant)
+
+    def _array(self, name: str, hashed: Any) -> NDArray[Any]:
+        """Return an array, which takes no more memory than the entry has bytes.
+
+        Its bytes are added to a hash.
+        """
+        size = self._entries[name].file_size
+        with self._archive.open(name) as entry:
+            magic = entry.read(len(_MAGIC) + 2)
+            length = int.from_bytes(magic[len(_MAGIC) :], "little")
+            header = entry.read(length)
+            parts = _HEADER.fullmatch(header.decode("latin1"))
+            if magic[: len(_MAGIC)] != _MAGIC or parts is None:
+                self._damaged(f"{name} is not an array of numbers")
+            dtype = np.dtype(parts[1])
+            shape = tuple(int(part) for part in parts[3].split(",") if part.strip())
+            count = 1
+            for part in shape:
+                count *= part
+            if len(magic) + length + count * dtype.itemsize != size:
+                self._damaged(
+                    f"{name} has {size} bytes, not those of {dtype.name}{shape}"
+                )
+            hashed.update(magic + header)
+            values = np.empty(count, dtype)
+            octets = values.view(np.uint8)
+            done = 0
+            # Reading to the end makes the archive verify the checksum.
+            while chunk := entry.read(_CHUNK):
+                hashed.update(chunk)
+                octets[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                done += len(chunk)
+            if done < octets.shape[0]:
+                raise EOFError(f"{name} ends early")
+        native = values.astype(dtype.newbyteorder("="), copy=False)
+        return native.reshape(shape, order="F" if parts[2] == "True" else "C")
 
 
-def _check_header(source: str, metadata: Any) -> None:
-    """Refuse what is not a model file of this format, or of a later version of it."""
-    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise ModelFileError(f"{source} is an archive, but not an rpnb model")
-    version = metadata.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise ModelFileError(f"{source} is damaged: its format version is {version!r}")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{source} was written in format {version} by rpnb "
-            f"{metadata.get('rpnb_version', 'of a later version')}; this version reads "
-            f"formats up to {FORMAT_VERSION}: upgrade rpnb"
-        )
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def checked_array(

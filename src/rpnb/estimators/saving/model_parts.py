@@ -6,8 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
-from rpnb.core.projection.record import fingerprint, make_projection
-from rpnb.estimators.saving.files import ModelFileError, checked_array
+from rpnb.core.projection.record import fingerprint
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.saving.schema import (
+    CHECKSUM,
+    COUNT,
+    SEED,
+    StateSchema,
+    ValueSchema,
+    flags,
+    reals,
+)
+from rpnb.estimators.scaling import scale_from_arrays, scale_to_arrays
 
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -26,7 +36,29 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "eligible": state.classes.eligible,
         "seen": state.classes.seen,
     }
+    if state.scale is not None:
+        arrays |= scale_to_arrays(state.scale)
     return metadata, arrays
+
+
+def model_schema(K: int, q: int, M: int) -> StateSchema:
+    """Return what a file of K members of dimension q and M classes must hold."""
+    values = {
+        "seed": SEED,
+        "q": ValueSchema(int, q, q),
+        "fingerprint": CHECKSUM,
+        "n_seen": COUNT,
+        "n_updates": COUNT,
+    }
+    arrays = {
+        "weight": reals(M, low=0.0),
+        "mean": reals(M, K * q),
+        # Squares of large values, times large weights, are beyond double precision.
+        "scatter": reals(M, K * q, low=0.0, infinite=True),
+        "eligible": flags(M),
+        "seen": reals(M, low=0.0),
+    }
+    return StateSchema(arrays, values)
 
 
 def model_from_arrays(
@@ -34,34 +66,23 @@ def model_from_arrays(
 ) -> Model:
     """Return the model of M classes that `model_to_arrays` made arrays of.
 
-    `template` has the parameters of the model and no class.
+    `template` has the parameters and the seed of the model and no class.
     """
-    recipe = template.projection
-    template.projection = make_projection(
-        recipe.distribution, int(metadata["seed"]), recipe.features, recipe.K, recipe.q
-    )
-    state = fill_model(template, metadata, arrays, M)
+    state = arrange_classes(template, np.full(M, -1))
+    state.moments.weight[:] = arrays["weight"]
+    state.moments.mean[:] = arrays["mean"]
+    state.moments.scatter[:] = arrays["scatter"]
+    state.classes.eligible[:] = arrays["eligible"]
+    state.classes.seen[:] = arrays["seen"]
+    state.n_seen = metadata["n_seen"]
+    state.n_updates = metadata["n_updates"]
     if fingerprint(state.projection) != metadata["fingerprint"]:
         raise ModelFileError(
             "the projections drawn from the file's seed are not those it was saved "
             "with: the file is damaged, or from a version of rpnb that draws them "
             "otherwise"
         )
-    return state
-
-
-def fill_model(
-    template: Model, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int
-) -> Model:
-    """Return a model of M classes with the template's projections and these arrays."""
-    state = arrange_classes(template, np.full(M, -1))
-    F = state.F
-    state.moments.weight[:] = checked_array(arrays, "weight", np.float64, (M,))
-    state.moments.mean[:] = checked_array(arrays, "mean", np.float64, (M, F))
-    state.moments.scatter[:] = checked_array(arrays, "scatter", np.float64, (M, F))
-    state.classes.eligible[:] = checked_array(arrays, "eligible", np.bool_, (M,))
-    state.classes.seen[:] = checked_array(arrays, "seen", np.float64, (M,))
-    state.n_seen = int(metadata["n_seen"])
-    state.n_updates = int(metadata["n_updates"])
+    if state.scale is not None:
+        state.scale = scale_from_arrays(arrays)
     refresh_all(state)
     return state

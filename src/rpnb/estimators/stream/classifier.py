@@ -4,8 +4,9 @@ It checks the input, gives labels their numbers, adds new classes, and changes t
 learner's state only when nothing can fail any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -22,15 +23,17 @@ from rpnb.estimators.checks.labels import (
     number_labels,
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.checks.spread import warn_of_spread
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
+    check_parameters,
     parameters_to_json,
     read_estimator,
     report_damage,
     write_estimator,
 )
-from rpnb.estimators.saving.files import ModelFile
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.saving.schema import check_arrays, check_values
 from rpnb.estimators.stream.labelled_rows import (
     LabelledRows,
     check_labelled_rows,
@@ -193,6 +196,8 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             joined = initial_classes(labelled.labels, known, declared)
         state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
         self._commit(X, joined, state, first=first)
+        if first and self._sensitive_to_scale:
+            warn_of_spread(labelled.rows)
         if add_at_first_row:
             found = learn_adding_classes(self, labelled)
             if first and declared is None:
@@ -327,12 +332,25 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
 
     # Files
 
-    def save(self, path: ModelFile) -> None:
-        """Write the model to a file, whole or not at all, or to one that is open.
+    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> None:
+        """Write the model to a file, whole or not at all.
 
         The file holds arrays and JSON, no pickle. Projections are not in it: they
         follow from the seed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        key : bytes, optional
+            A secret of at least 16 bytes with which the file is signed (HMAC-SHA-256):
+            whoever has it can verify, by `load` with the same key, that the file was
+            written by someone who has it. The content is not encrypted.
         """
+        write_estimator(path, self._as_saved(), key=key)
+
+    def _as_saved(self) -> SavedEstimator:
+        """Return what a model file holds of this model."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"This {type(self).__name__} instance has nothing to save: it is not "
@@ -340,7 +358,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             )
         self._check_unchanged()
         metadata, arrays = self._export_state(self._state)
-        saved = SavedEstimator(
+        return SavedEstimator(
             type(self).__name__,
             self._parameters_to_json(),
             self.classes_,
@@ -350,23 +368,63 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             arrays,
             self._state_version,
         )
-        write_estimator(path, saved)
 
     @classmethod
-    def load(cls, path: ModelFile) -> Self:
-        """Read a model that `save` wrote; it behaves as the saved one, to the bit."""
-        saved = read_estimator(path, cls.__name__)
+    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
+        """Read a model that `save` wrote; it behaves as the saved one, to the bit.
+
+        Everything that a file says is checked before it is used, so that a file from
+        elsewhere can do no harm, whatever it holds; but only a signature tells who
+        wrote it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        key : bytes, optional
+            Refuse files that were not signed with this key. Without one, signed files
+            are loaded as well, and their signature is not looked at.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a whole model of this class, or not signed with the key.
+        """
+        saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
-            model = cls(**cls._parameters_from_json(saved.parameters))
+            model = cls._from_saved_parameters(saved.parameters)
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 model.feature_names_in_ = saved.feature_names
             M, p = saved.classes.shape[0], saved.n_features
-            model._state = model._import_state(saved.state, dict(saved.arrays), M, p)
+            shapes = {name: array.shape for name, array in saved.arrays.items()}
+            schema = model._state_schema(saved.state, shapes, M, p)
+            check_values(saved.state, schema)
+            arrays = check_arrays(saved.arrays, schema)
+            # Numbers of a damaged file may be anything, and overflow.
+            with np.errstate(all="ignore"):
+                model._state = model._import_state(saved.state, arrays, M, p)
             model._record_parameters()
         return model
+
+    @classmethod
+    def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
+        """Return the arrays that a file of this version must have."""
+        if saved.state_version < cls._state_version:
+            return None
+        saved = migrate(saved, cls._state_version)
+        model = cls._from_saved_parameters(saved.parameters)
+        M, p = saved.classes.shape[0], saved.n_features
+        return model._state_schema(saved.state, {}, M, p).arrays.keys()
+
+    @classmethod
+    def _from_saved_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Return a model that has seen nothing, with the parameters of a file."""
+        known = cls._get_param_names()
+        check_parameters(parameters, [name for name in known if name != "n_jobs"])
+        return cls(**cls._parameters_from_json(parameters))
 
     def _parameters_to_json(self) -> dict[str, Any]:
         """Return the parameters as JSON values, for a model file."""

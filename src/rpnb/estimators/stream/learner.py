@@ -5,15 +5,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.saving.schema import StateSchema
 from rpnb.labels import LabelIndex
 
 State = TypeVar("State")
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 class BlockStatistics(NamedTuple):
@@ -38,6 +40,8 @@ class StreamLearner(ABC, Generic[State]):
     """Whether rows may come as a SciPy sparse matrix; they are never made dense."""
     _accepts_unlabelled = False
     """Whether `_learn` accepts the class −1, of a row that is only predicted."""
+    _sensitive_to_scale = False
+    """Whether features that differ much in spread are worth a warning."""
     _requires_seen_classes = False
     """Whether a class may be added to the state only when its first row is learnt."""
 
@@ -106,10 +110,24 @@ class StreamLearner(ABC, Generic[State]):
         """Return the state as JSON values and arrays, for a model file."""
 
     @abstractmethod
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        """Return what a model file of M classes and p features must hold.
+
+        `state` are the file's JSON values and `shapes` the shapes of its arrays, for
+        sizes that follow from nothing else; neither has been checked, and there are no
+        shapes yet where only names are asked for. The parameters are checked here.
+        """
+
+    @abstractmethod
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> State:
-        """Return the state that `_export_state` made JSON values and arrays of."""
+        """Return the state that `_export_state` made JSON values and arrays of.
+
+        They are as `_state_schema` says; what it cannot say is checked here.
+        """
 
     def _reload_state(
         self,

@@ -2,8 +2,11 @@
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from rpnb.estimators.checks.labels import LabelArray, as_labels, decode
+from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import State
 
@@ -75,3 +78,48 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         first = not self.__sklearn_is_fitted__()
         self._learn_batch(X, y, classes, sample_weight, first=first)
         return self
+
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> LabelArray:
+        """Predict each row with what was known before it, then learn it.
+
+        This is the protocol of the paper and of prequential evaluation. The result is
+        what a loop over `predict` and `partial_fit` of one row at a time would give,
+        however rows are cut into calls.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations, in the order of their arrival.
+        y : array-like of shape (n,)
+            Their labels. A label that was not declared may be predicted from the row
+            after its first.
+        classes : array-like, optional
+            Classes that may be predicted from the first of these rows on.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learnt as w equal rows in one update; above 0.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted labels. A row for which no class was known yet counts as a
+            mistake and has None; only then is the array of dtype object. It does not
+            happen where `classes` are declared on the first call.
+        """
+        if sample_weight is None:
+            return super().predict_then_learn(X, y, classes)
+        weight = check_weight(sample_weight, as_labels(y).shape[0])
+        if not weight.all():
+            row = int(np.argmin(weight))
+            raise ValueError(
+                f"sample_weight must be above 0 here, got 0 in row {row}: rows that "
+                "are not to be learnt are for predict"
+            )
+        first = not self.__sklearn_is_fitted__()
+        numbers = self._learn_batch(X, y, classes, weight, first=first, predict=True)
+        return decode(numbers, self.classes_)

@@ -17,6 +17,11 @@ from rpnb.evaluate.drivers.driver import (
     RiverDriver,
 )
 from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.evaluate.drivers.partial_pipeline import (
+    PartialPipeline,
+    is_pipeline,
+    missing_partial_fit,
+)
 from rpnb.labels import LabelIndex
 
 #: The references that every table has besides the learners.
@@ -71,6 +76,13 @@ def check_learner(name: str, model: Any) -> None:
             if not isinstance(last, Classifier):
                 raise TypeError(f"{name} must be a classifier, got {model!r}")
         return
+    if is_pipeline(model):
+        step = missing_partial_fit(model)
+        if step is not None:
+            raise TypeError(
+                f"{name} must learn from a stream: its step {step!r} has no partial_fit"
+            )
+        model = model.steps[-1][1]
     if not hasattr(model, "partial_fit") or not hasattr(model, "predict"):
         raise TypeError(
             f"{name} must learn from a stream: a learner of rpnb, an estimator of "
@@ -132,6 +144,8 @@ def drive(
     if is_river(copy):
         return RiverDriver(copy, labels, asked)
     if not is_native(copy):
+        if is_pipeline(copy):
+            copy = PartialPipeline(copy)
         return BatchDriver(copy, labels, asked, classes=classes, batch_size=batch_size)
     size = getattr(copy, "batch_size", 1)
     if size == 1:
@@ -177,3 +191,9 @@ def size_of(model: Any) -> int | None:
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
     return counter.size
+
+
+def learner_of(driver: Driver) -> Any:
+    """Return the learner that a driver has led along a stream."""
+    model = driver.model
+    return model.pipeline if isinstance(model, PartialPipeline) else model

@@ -291,11 +291,18 @@ class ColumnEncoder:
                     f"it was saved with {state[name]!r}, now it is {ours!r}"
                 )
         self.targets.resume(state["labels"])
-        self._indexes = {
-            name: LabelIndex(state["categories"][name]) for name in self._indexes
-        }
-        self._counts = np.array(state["counts"], np.int64)
-        self._sums = np.array(state["sums"], np.float64)
+        categories = state["categories"]
+        if type(categories) is not dict or set(categories) != set(self._indexes):
+            raise ValueError("categories are not those of the columns")
+        self._indexes = {name: LabelIndex(categories[name]) for name in self._indexes}
+        counts = np.array(state["counts"], np.int64)
+        sums = np.array(state["sums"], np.float64)
+        sizes = self._counts.shape, self._sums.shape
+        if (counts.shape, sums.shape) != sizes or not (
+            (counts >= 0).all() and np.isfinite(sums).all()
+        ):
+            raise ValueError("sums of missing values are not those of the columns")
+        self._counts, self._sums = counts, sums
 
 
 def _references(kept: list[FloatArray], i: int) -> int:

@@ -20,7 +20,7 @@ from rpnb.report.charts.drawing import (
     simplify,
     spread,
 )
-from rpnb.report.charts.palette import Style, label, style
+from rpnb.report.charts.palette import REFERENCES, Style, label, style
 
 Measure: TypeAlias = Literal["error", "window", "updates", "weight"]
 
@@ -32,6 +32,8 @@ _UNITS: Mapping[Measure, str] = {
 }
 _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
+# From so many points on, the beginning of a curve may be cut off.
+_MANY_POINTS = 20
 #: Measures that are shares.
 _SHARES = ("error", "window")
 
@@ -55,6 +57,7 @@ def curve_panel(
     *,
     styles: Mapping[str, Style] | None = None,
     right: float = _RIGHT,
+    width: float = _WIDTH,
 ) -> Drawing:
     """Draw one panel: one line per method, with a band of ± one standard deviation.
 
@@ -72,14 +75,22 @@ def curve_panel(
         The style of each method, where it is not that of the report.
     right
         Space for the methods' names.
+    width
+        Of the panel.
+
+    Notes
+    -----
+    The scale is that of the methods: a reference that makes many more mistakes does not
+    squeeze them, but runs along the upper edge, its value beside its name.
     """
     looks = styles or {c.method: style(c.method, methods) for c in curves}
-    highest = max((float((c.mean + c.deviation).max()) for c in curves), default=1.0)
+    scaled = [c for c in curves if c.method not in REFERENCES] or list(curves)
+    highest = max((_highest(c, measure) for c in scaled), default=1.0)
     top = ceiling(highest, 4)
     if measure in _SHARES:
         top = min(top, 1.0)
     last = max((float(c.rows[-1]) for c in curves), default=1.0)
-    x = Scale(0.0, last, _LEFT, _WIDTH - right)
+    x = Scale(0.0, last, _LEFT, width - right)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
     marks: list[Mark] = list(stream_axes(x, y, _UNITS[measure], grid=True))
     drawn = [c for c in curves if not _is_first(c)]
@@ -88,7 +99,19 @@ def curve_panel(
     for index, each in enumerate(drawn):
         marks.extend(_trace(each, x, y, looks[each.method], index))
     marks.extend(_names(curves, x, y, looks))
-    return Drawing(_WIDTH, _HEIGHT, title, tuple(marks))
+    return Drawing(width, _HEIGHT, title, tuple(marks))
+
+
+def _highest(each: Curve, measure: Measure) -> float:
+    """Return the largest value that the scale must show.
+
+    Of errors, the first fifth of the stream is cut off where it is higher: all learners
+    err much before they have learnt, and where they end would be hard to see.
+    """
+    values = each.mean + each.deviation
+    if measure in _SHARES and values.shape[0] >= _MANY_POINTS:
+        values = values[values.shape[0] // 5 :]
+    return float(values.max())
 
 
 def _is_first(each: Curve) -> bool:
@@ -131,4 +154,7 @@ def _names(
         tip = f"{label(each.method)}: {value} at the end of the stream"
         yield Dot(start + 17.0, place, look.shape, look.role, 3.4, tip=tip)
         bold = _is_first(each)
-        yield Label(start + 24.0, place + 4.0, label(each.method), size=12.0, bold=bold)
+        name = label(each.method)
+        if float(each.mean[-1]) > y.high:
+            name += f" {each.mean[-1]:.2g}"
+        yield Label(start + 24.0, place + 4.0, name, size=12.0, bold=bold)

@@ -61,6 +61,14 @@ STYLES = (
     Style("s7", "square", (3.0, 5.0), 1.5),
 )
 
+#: The references, which look the same in every chart and like no method.
+REFERENCES: Mapping[str, Style] = MappingProxyType(
+    {
+        "majority class": Style("muted", "cross", (2.0, 4.0), 1.2),
+        "same as last": Style("muted", "nabla", (1.0, 3.0), 1.2),
+    }
+)
+
 #: Methods with the same style in every chart: the paper's, in its order.
 RESERVED = ("RPNB", "AROW", "OGD", "PA", "SCW", "OnlineBagging")
 
@@ -72,12 +80,23 @@ _LABELS = {
 
 
 def style(method: str, methods: Iterable[str]) -> Style:
-    """Return the style of a method; the paper's six have the same in every chart."""
-    others = [name for name in methods if name not in RESERVED]
+    """Return the style of a method; the paper's six have the same in every chart.
+
+    If there are more methods than styles, colours come again with other markers.
+    """
+    if method in REFERENCES:
+        return REFERENCES[method]
+    others = [
+        name for name in methods if name not in RESERVED and name not in REFERENCES
+    ]
     known = (*RESERVED, *others)
     index, n = known.index(method), len(STYLES)
-    # If there are more methods than styles, only RPNB's is not used twice.
-    return STYLES[index if index < n else 1 + (index - n) % (n - 1)]
+    if index < n:
+        return STYLES[index]
+    again, place = divmod(index - n, n - 1)
+    first = STYLES[1 + place]
+    other = STYLES[1 + (place + again + 1) % (n - 1)]
+    return Style(first.role, other.shape, other.dash, first.width)
 
 
 def label(method: str) -> str:

@@ -48,7 +48,12 @@ def lead(analysis: StudyAnalysis) -> Html:
         f"Nguyen, Nguyen, Pham, Liew and Bezdek (2017), section 3, on {found} of its "
         f"{len(known)} datasets."
     )
-    return join((tag("p", text, class_="lead"), tag("p", scope, class_="muted")))
+    few = analysis.few()
+    if few is None:
+        first = tag("p", text, class_="lead")
+    else:  # the caution comes first, and the counts are no headline
+        first = join((tag("p", few, class_="lead"), tag("p", text)))
+    return join((first, tag("p", scope, class_="muted")))
 
 
 def _tiles(agreements: Sequence[Agreement], letters: Mapping[str, str]) -> Html:

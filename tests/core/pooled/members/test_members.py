@@ -419,3 +419,26 @@ def test_few_rows_merge_into_sums_without_discriminants() -> None:
     assert_allclose(once.B, state.B)
     assert_allclose(2 * once.A, merged.A)
     assert once.seen[0] == 20
+
+
+@pytest.mark.parametrize(("p", "M", "D"), [(3, 2, 512), (16, 26, 512), (80, 30, 256)])
+def test_memory_is_what_the_documentation_says(p: int, M: int, D: int) -> None:
+    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 0)
+    E, d, S = shape.E, shape.d, min(M, 8)
+    W, R = min(4000, max(256, 2**19 // p)), min(1000, 2**20 // p)
+    F = len(fading_covariance.chosen_columns(shape))
+    documented = {
+        "shared_covariance": 4 * E * E + 12 * M * E + 1100 * E + 2**18,
+        "class_covariance": 8 * M * d * (d + 1) + 8 * d * (d + 1),
+        "binned_bayes": 128 * p * M,
+        "neighbours": 2048 * (d + 4),
+        "selected_neighbours": 64 * p * M + 4 * p * R + 2**17,
+        "fading_covariance": 4 * F * F + 12 * M * F + 260 * F,
+        "window_forest": 8.3 * p * W + 1024 * 17 * (24 * S + 116),
+        "transitions": 8 * M * M,
+    }
+    assert set(documented) == set(MEMBERS)
+    for name, size in documented.items():
+        taken = size_of(MEMBERS[name].begin(shape, np.ones(M, np.bool_), 5))
+        # Numbers of classes and columns are rounded up, and there are small arrays.
+        assert 0.8 * size < taken < 1.6 * size + 6000 + 100 * M, (name, taken, size)

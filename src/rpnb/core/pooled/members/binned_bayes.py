@@ -21,8 +21,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    WordArray,
+)
+from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.pooled.blocks import padded
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
@@ -45,6 +51,8 @@ QUANTILES: Final = np.array(
     np.float32,
 )  # fmt: skip
 
+# log(n + 2/16) of small whole numbers n.
+_LOGS = np.array([log(n + PRIOR / BINS) for n in range(1024)])
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 
@@ -132,11 +140,12 @@ def _pass(
     M = state.class_weight.shape[0]
     C = state.bins.shape[2]
     bins = np.empty(p, np.int64)
+    above = np.empty(p, np.int32)
     sums = np.empty(C, np.float32)
     wanted = scores.shape[0] > 0
     usable = _usable(state, p)
     for i in range(n):
-        present = _find_bins(raw[i], z[i], bins) if usable else 0
+        present = _find_bins(raw[i], z[i], above, bins) if usable else 0
         if wanted:
             _add_logs(state.logs, bins, present, sums)
             for c in range(M):
@@ -158,14 +167,20 @@ def _usable(state: BinnedBayes, p: int) -> bool:
 
 
 @compiled
-def _find_bins(raw: FloatArray, z: SingleArray, bins: IntArray) -> int:
-    """List 16·j + v of the features that are there; return how many."""
+def _find_bins(
+    raw: FloatArray, z: SingleArray, above: WordArray, bins: IntArray
+) -> int:
+    """List 16·j + v of the features that are there; return how many.
+
+    `above` (p,) is working space.
+    """
+    above[:] = 0
+    for quantile in QUANTILES:
+        for j in range(z.shape[0]):
+            above[j] += z[j] > quantile
     present = 0
     for j in range(z.shape[0]):
-        v = 0
-        for quantile in QUANTILES:
-            v += z[j] > quantile
-        bins[present] = 16 * j + v
+        bins[present] = 16 * j + above[j]
         present += not np.isnan(raw[j])
     return present
 
@@ -183,6 +198,16 @@ def _add_logs(
             sums[c] += line[c]
 
 
+@compiled_inline
+def _log_of(count: float) -> float:
+    """Return log(count + 2/16), from a table if it is there."""
+    if count < _LOGS.shape[0]:
+        whole = np.int64(count)
+        if whole == count:
+            return _LOGS[whole]
+    return log(count + PRIOR / BINS)
+
+
 @compiled
 def _observe(
     state: BinnedBayes, bins: IntArray, present: int, c: int, weight: float
@@ -191,8 +216,9 @@ def _observe(
     counts = state.bins.reshape(state.bins.shape[0] * 16, C)
     logs = state.logs.reshape(state.bins.shape[0] * 16, C)
     for k in range(present):
-        counts[bins[k], c] += np.float32(weight)
-        logs[bins[k], c] = log(counts[bins[k], c] + PRIOR / BINS)
+        count = counts[bins[k], c] + np.float32(weight)
+        counts[bins[k], c] = count
+        logs[bins[k], c] = _log_of(count)
     state.class_weight[c] += weight
     state.active[c] = True
     state.log_class[c] = log(state.class_weight[c] + 1.0)

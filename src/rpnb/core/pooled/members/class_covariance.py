@@ -23,23 +23,29 @@ covariance Ψ/ν₀ get their score,
 .. math:: \log(n_c + 1) - ½ ν_0 (μ_c^T Ψ^{-1} μ_c - 2 μ_c^T Ψ^{-1} x),
 
 and the others the lowest of these.
+
+Four classes are handled at once, as the lanes of a vector; matrices are symmetric, and
+only their lower triangles are kept, row by row: entry (j, k), k ≤ j, has the number
+j(j + 1)/2 + k.
 """
 
-from math import lgamma, log, log1p, sqrt
-from typing import Final, NamedTuple
+from math import lgamma, log
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.vectors import (
-    doubles,
-    fused,
-    load_doubles,
-    store_doubles,
-    sum_doubles,
+from rpnb.core.kernels.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    WordArray,
 )
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.triangles import fill_forms, form, invert
 
 OUTPUTS: Final = ("class_covariance",)
 MERGEABLE: Final = True
@@ -51,84 +57,104 @@ MEAN_WEIGHT: Final = 0.3
 SCORED: Final = 64
 #: Growth of the rows learnt after which all is made anew.
 GROWTH: Final = 1.15
+# Classes handled at once.
+_LANES: Final = 4
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 
 
 class ClassCovariance(NamedTuple):
-    """Mean and scatter of each class, and what scores are made of."""
+    """Mean and scatter of each class, and what scores are made of.
+
+    There are d dimensions, P = d(d + 1)/2 entries of a triangle, and G groups of four
+    classes: class c is lane c mod 4 of group c div 4.
+    """
 
     active: BoolArray
     """(M,)"""
     class_weight: FloatArray
     """(M,) weight n_c"""
     mean: FloatArray
-    """(M, d') μ_c; d' is d rounded up to a multiple of 4, with zeros"""
+    """(G, d, 4) μ_c"""
     scatter: FloatArray
-    """(M, d', d') S_c"""
+    """(M, P) S_c"""
     inverse: FloatArray
-    """(M, d', d') Λ_c⁻¹"""
+    """(G, P, 4) Λ_c⁻¹"""
     log_volume: FloatArray
     """(M,) log |Λ_c|"""
     constant: FloatArray
     """(M,) all of the score but the last term"""
     spread: FloatArray
-    """(M,) μ_cᵀ Ψ⁻¹ μ_c"""
+    """(M,) μ_cᵀ Ψ⁻¹ μ_c where M > 64, else 0"""
     total: FloatArray
-    """(d',) sum of all rows"""
+    """(d,) sum of all rows"""
     weight: FloatArray
     """(1,) of all rows"""
     prior: FloatArray
-    """(d', d') Ψ"""
+    """(P,) Ψ"""
     prior_inverse: FloatArray
-    """(d', d') Ψ⁻¹"""
+    """(P,) Ψ⁻¹"""
     seen: IntArray
     """(1,) rows learnt"""
     next: IntArray
     """(1,) after how many all is made anew"""
-    dimension: IntArray
-    """(1,) d"""
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> ClassCovariance:
     """Return the state of no rows."""
     M, d = active.shape[0], shape.d
-    D = -(-d // 4) * 4
+    G, P = -(-M // _LANES), d * (d + 1) // 2
     state = ClassCovariance(
         active.copy(),
         np.zeros(M),
-        np.zeros((M, D)),
-        np.zeros((M, D, D)),
-        np.zeros((M, D, D)),
+        np.zeros((G, d, _LANES)),
+        np.zeros((M, P)),
+        np.zeros((G, P, _LANES)),
         np.zeros(M),
         np.zeros(M),
         np.zeros(M),
-        np.zeros(D),
+        np.zeros(d),
         np.zeros(1),
-        np.zeros((D, D)),
-        np.zeros((D, D)),
+        np.zeros(P),
+        np.zeros(P),
         np.zeros(1, np.int64),
         np.ones(1, np.int64),
-        np.full(1, d),
     )
     _refresh(state)
     return state
+
+
+def by_class(lanes: NDArray[Any], M: int) -> NDArray[Any]:
+    """Return (M, size) of (G, size, 4)."""
+    G, size, _ = lanes.shape
+    return lanes.transpose(0, 2, 1).reshape(G * _LANES, size)[:M]
+
+
+def _by_lane(classes: NDArray[Any]) -> NDArray[Any]:
+    """Return (G, size, 4) of (M, size), with zeros for classes that there are not."""
+    M, size = classes.shape
+    G = -(-M // _LANES)
+    filled = np.zeros((G * _LANES, size))
+    filled[:M] = classes
+    lanes = filled.reshape(G, _LANES, size).transpose(0, 2, 1)
+    return np.ascontiguousarray(lanes)
 
 
 def grow_classes(
     state: ClassCovariance, source: IntArray, active: BoolArray
 ) -> ClassCovariance:
     """Return a state whose class m is class source[m] of `state`, or new if −1."""
+    M = state.class_weight.shape[0]
     grown = copy_state(state)._replace(
         active=active.copy(),
         class_weight=arrange(state.class_weight, source, 0.0),
-        mean=arrange(state.mean, source, 0.0),
+        mean=_by_lane(arrange(by_class(state.mean, M), source, 0.0)),
         scatter=arrange(state.scatter, source, 0.0),
-        inverse=arrange(state.inverse, source, 0.0),
+        inverse=_by_lane(arrange(by_class(state.inverse, M), source, 0.0)),
         log_volume=arrange(state.log_volume, source, 0.0),
         constant=arrange(state.constant, source, 0.0),
-        spread=arrange(state.spread, source, 0.0),
+        spread=np.zeros(source.shape[0]),
     )
     _begin_classes(grown, np.flatnonzero(source < 0))
     return grown
@@ -150,6 +176,64 @@ def learn_rows(
     _pass(state, rows.low, y, weight, scores)
 
 
+class _Space(NamedTuple):
+    """Working space of a pass; what follows from a class's weight is kept up."""
+
+    share: FloatArray
+    """(4G,) weight of a class's mean in its centre"""
+    rest: FloatArray
+    """(4G,) weight of the mean of all rows in it"""
+    factor: FloatArray
+    """(4G,) κ/(κ + 1)"""
+    power: FloatArray
+    """(4G,) half of ν + d"""
+    logs: FloatArray
+    """(4G,)"""
+    bits: WordArray
+    """(4G,)"""
+    delta: FloatArray
+    """(4d,) differences from the centres of four classes"""
+    row: FloatArray
+    """(d,)"""
+    mean: FloatArray
+    """(d,) of all rows"""
+    v: FloatArray
+    """(d,)"""
+    chosen: BoolArray
+    """(G,) groups that are scored: those with active classes, if these are few"""
+
+
+@compiled
+def _new_space(state: ClassCovariance) -> _Space:
+    G, d, _ = state.mean.shape
+    space = _Space(
+        np.zeros(4 * G),
+        np.zeros(4 * G),
+        np.zeros(4 * G),
+        np.zeros(4 * G),
+        np.ones(4 * G),
+        np.zeros(4 * G, np.int32),
+        np.zeros(4 * d),
+        np.zeros(d),
+        np.zeros(d),
+        np.zeros(d),
+        np.zeros(G, np.bool_),
+    )
+    for c in range(state.active.shape[0]):
+        _weigh_class(space, c, state.class_weight[c], d)
+        space.chosen[c // 4] |= state.active[c]
+    return space
+
+
+@compiled_inline
+def _weigh_class(space: _Space, c: int, n: float, d: int) -> None:
+    kappa = n + MEAN_WEIGHT
+    space.share[c] = n / kappa
+    space.rest[c] = MEAN_WEIGHT / kappa
+    space.factor[c] = kappa / (kappa + 1.0)
+    space.power[c] = 0.5 * (2.0 * d + 1.0 + n + 1.0)
+
+
 @compiled
 def _pass(
     state: ClassCovariance,
@@ -158,23 +242,29 @@ def _pass(
     weight: FloatArray,
     scores: FloatArray,
 ) -> None:
-    n = low.shape[0]
-    D = state.mean.shape[1]
+    n, d = low.shape
     wanted = scores.shape[0] > 0
-    x = np.zeros(D)
-    m0 = np.zeros(D)
-    delta = np.zeros(D)
-    v = np.zeros(D)
+    space = _new_space(state)
+    x = space.row
+    n_active = 0
+    for c in range(state.active.shape[0]):
+        n_active += state.active[c]
     for i in range(n):
-        for j in range(low.shape[1]):
+        for j in range(d):
             x[j] = low[i, j]
         if wanted:
             if state.weight[0] > 0.0:
-                for j in range(D):
-                    m0[j] = state.total[j] / state.weight[0]
-            _score(state, x, m0, delta, v, scores[i, 0])
+                for j in range(d):
+                    space.mean[j] = state.total[j] / state.weight[0]
+            if n_active <= SCORED:
+                _score_all(state, space, scores[i, 0])
+            else:
+                _score_promising(state, space, scores[i, 0])
         if y.shape[0] > 0 and y[i] >= 0:
-            _observe(state, x, y[i], weight[i], delta, v)
+            if not state.active[y[i]]:
+                n_active += 1
+                space.chosen[y[i] // 4] = True
+            _observe(state, y[i], weight[i], space)
             if wanted and state.seen[0] >= state.next[0]:
                 _refresh(state)
     if not wanted:
@@ -182,146 +272,119 @@ def _pass(
 
 
 @compiled
-def _score(
-    state: ClassCovariance,
-    x: FloatArray,
-    m0: FloatArray,
-    delta: FloatArray,
-    v: FloatArray,
-    scores: FloatArray,
-) -> None:
-    active = 0
-    for c in range(state.active.shape[0]):
-        active += state.active[c]
-    if active <= SCORED:
-        for c in range(state.active.shape[0]):
-            if state.active[c]:
-                scores[c] = _score_class(state, c, x, m0, delta, v)
-        return
-    promise = _promises(state, x, v)
+def _score_all(state: ClassCovariance, space: _Space, scores: FloatArray) -> None:
+    _score_chosen(state, space)
+    for c in range(scores.shape[0]):
+        scores[c] = state.constant[c] - space.power[c] * space.logs[c]
+
+
+@compiled
+def _score_chosen(state: ClassCovariance, space: _Space) -> None:
+    """Set log(1 + q) of all classes of the groups chosen."""
+    fill_forms(
+        state.inverse.reshape(state.inverse.size),
+        state.mean.reshape(state.mean.size),
+        space.chosen,
+        space.row,
+        space.mean,
+        space.share,
+        space.rest,
+        space.factor,
+        space.delta,
+        space.logs,
+    )
+    fill_logs(space.logs, space.bits)
+
+
+@compiled
+def _score_promising(state: ClassCovariance, space: _Space, scores: FloatArray) -> None:
+    """Score the most promising classes; the others get the lowest of these scores."""
+    promise = _promises(state, space)
     least = np.sort(promise)[-SCORED]
+    space.chosen[:] = False
+    for c in range(scores.shape[0]):
+        space.chosen[c // 4] |= promise[c] >= least
+    _score_chosen(state, space)
     lowest = np.inf
-    for c in range(state.active.shape[0]):
+    for c in range(scores.shape[0]):
         if promise[c] >= least:
-            scores[c] = _score_class(state, c, x, m0, delta, v)
+            scores[c] = state.constant[c] - space.power[c] * space.logs[c]
             lowest = min(lowest, scores[c])
-    for c in range(state.active.shape[0]):
+    for c in range(scores.shape[0]):
         if promise[c] < least:
             scores[c] = lowest
 
 
 @compiled
-def _score_class(
-    state: ClassCovariance,
-    c: int,
-    x: FloatArray,
-    m0: FloatArray,
-    delta: FloatArray,
-    v: FloatArray,
-) -> float:
-    n = state.class_weight[c]
-    kappa = n + MEAN_WEIGHT
-    share = n / kappa
-    rest = MEAN_WEIGHT / kappa
-    for j in range(x.shape[0]):
-        delta[j] = x[j] - (share * state.mean[c, j] + rest * m0[j])
-    q = _form(state.inverse[c], delta, v) * (kappa / (kappa + 1.0))
-    power = 0.5 * (2.0 * state.dimension[0] + 1.0 + n + 1.0)
-    return state.constant[c] - power * log1p(max(q, 0.0))
-
-
-@compiled
-def _promises(state: ClassCovariance, x: FloatArray, v: FloatArray) -> FloatArray:
+def _promises(state: ClassCovariance, space: _Space) -> FloatArray:
     """Return linear discriminants of the active classes, −∞ for the others."""
-    M, D = state.mean.shape
-    _form(state.prior_inverse, x, v)
-    nu = 2.0 * state.dimension[0] + 1.0
+    M = state.active.shape[0]
+    x, v = space.row, space.v
+    d = x.shape[0]
+    form(state.prior_inverse, 0, 1, x, v)
+    nu = 2.0 * d + 1.0
     promise = np.full(M, -np.inf)
     for c in range(M):
         if state.active[c]:
             product = 0.0
-            for j in range(D):
-                product += state.mean[c, j] * v[j]
+            for j in range(d):
+                product += state.mean[c // 4, j, c % 4] * v[j]
             distance = state.spread[c] - 2.0 * product
             promise[c] = log(state.class_weight[c] + 1.0) - 0.5 * nu * distance
     return promise
 
 
 @compiled
-def _form(matrix: FloatArray, delta: FloatArray, v: FloatArray) -> float:
-    """Set v to matrix · delta; return ⟨delta, v⟩."""
-    D = delta.shape[0]
-    entries = matrix.reshape(D * D)
-    total = doubles(0.0)
-    whole = D - D % 16
-    for j in range(0, whole, 16):
-        a = doubles(0.0)
-        b = doubles(0.0)
-        c = doubles(0.0)
-        d = doubles(0.0)
-        for k in range(D):
-            w = doubles(delta[k])
-            at = k * D + j
-            a = fused(load_doubles(entries, at), w, a)
-            b = fused(load_doubles(entries, at + 4), w, b)
-            c = fused(load_doubles(entries, at + 8), w, c)
-            d = fused(load_doubles(entries, at + 12), w, d)
-        store_doubles(v, j, a)
-        store_doubles(v, j + 4, b)
-        store_doubles(v, j + 8, c)
-        store_doubles(v, j + 12, d)
-        total = fused(a, load_doubles(delta, j), total)
-        total = fused(b, load_doubles(delta, j + 4), total)
-        total = fused(c, load_doubles(delta, j + 8), total)
-        total = fused(d, load_doubles(delta, j + 12), total)
-    for j in range(whole, D, 4):
-        a = doubles(0.0)
-        for k in range(D):
-            a = fused(load_doubles(entries, k * D + j), doubles(delta[k]), a)
-        store_doubles(v, j, a)
-        total = fused(a, load_doubles(delta, j), total)
-    return sum_doubles(total)
-
-
-@compiled
-def _observe(
-    state: ClassCovariance,
-    x: FloatArray,
-    c: int,
-    weight: float,
-    delta: FloatArray,
-    v: FloatArray,
-) -> None:
+def _observe(state: ClassCovariance, c: int, weight: float, space: _Space) -> None:
     """Learn a row of class c: mean, scatter, inverse and determinant."""
-    D = x.shape[0]
+    x, v = space.row, space.v
+    d = x.shape[0]
+    delta = space.delta[:d]
     n = state.class_weight[c]
     after = n + weight
     f = n * weight / after
-    for j in range(D):
-        delta[j] = x[j] - state.mean[c, j]
-        state.mean[c, j] += weight / after * delta[j]
+    group, lane = c // 4, c % 4
+    for j in range(d):
+        delta[j] = x[j] - state.mean[group, j, lane]
+        state.mean[group, j, lane] += weight / after * delta[j]
         state.total[j] += weight * x[j]
     state.weight[0] += weight
     state.class_weight[c] = after
     state.active[c] = True
     state.seen[0] += 1
+    _weigh_class(space, c, after, d)
     if f > 0.0:
-        grown = 1.0 + f * _form(state.inverse[c], delta, v)
-        scatter, inverse = state.scatter[c], state.inverse[c]
-        for k in range(D):
-            a = f * delta[k]
-            b = f / grown * v[k]
-            for j in range(D):
-                scatter[k, j] += a * delta[j]
-                inverse[k, j] -= b * v[j]
+        entries = state.inverse.reshape(state.inverse.size)
+        first = 4 * state.inverse.shape[1] * group + lane
+        grown = 1.0 + f * form(entries, first, 4, delta, v)
+        scatter = state.scatter[c]
+        at = 0
+        for j in range(d):
+            a = f * delta[j]
+            b = f / grown * v[j]
+            for k in range(j + 1):
+                scatter[at + k] += a * delta[k]
+                entries[first + 4 * (at + k)] -= b * v[k]
+            at += j + 1
         state.log_volume[c] += log(grown)
-    state.spread[c] = _form(state.prior_inverse, state.mean[c], v)
+    _set_spread(state, c, delta, v)
     _set_constant(state, c)
 
 
 @compiled
+def _set_spread(
+    state: ClassCovariance, c: int, mean: FloatArray, v: FloatArray
+) -> None:
+    """Set μ_cᵀ Ψ⁻¹ μ_c if there are classes enough; `mean` and v are working space."""
+    if state.spread.shape[0] > SCORED:
+        for j in range(mean.shape[0]):
+            mean[j] = state.mean[c // 4, j, c % 4]
+        state.spread[c] = form(state.prior_inverse, 0, 1, mean, v)
+
+
+@compiled
 def _set_constant(state: ClassCovariance, c: int) -> None:
-    d = state.dimension[0]
+    d = state.mean.shape[1]
     n = state.class_weight[c]
     kappa = n + MEAN_WEIGHT
     nu = 2.0 * d + 1.0 + n - d + 1.0
@@ -336,8 +399,8 @@ def _set_constant(state: ClassCovariance, c: int) -> None:
 @compiled
 def _refresh(state: ClassCovariance) -> None:
     """Make Ψ and all that follows from it anew."""
-    M, D = state.mean.shape
-    d = state.dimension[0]
+    M = state.class_weight.shape[0]
+    d = state.mean.shape[1]
     prior = state.prior
     prior[:] = 0.0
     df = np.float64(d)
@@ -346,20 +409,22 @@ def _refresh(state: ClassCovariance) -> None:
             df += max(state.class_weight[c] - 1.0, 0.0)
             prior[:] += state.scatter[c]
     for j in range(d):
-        prior[j, j] += d
+        prior[j * (j + 3) // 2] += d
     prior[:] *= (2.0 * d + 1.0) / df
-    work = np.empty((D, D))
-    v = np.empty(D)
-    blank = np.zeros((D, D))
-    volume = _invert(state, blank, state.prior_inverse, work)
+    work = np.empty((2, d, d))
+    v = np.empty(d)
+    mean = np.empty(d)
+    volume = invert(prior, np.zeros_like(prior), state.prior_inverse, 0, 1, work)
+    entries = state.inverse.reshape(state.inverse.size)
     for c in range(M):
+        first = 4 * prior.shape[0] * (c // 4) + c % 4
         if state.class_weight[c] > 0.0:
-            state.log_volume[c] = _invert(
-                state, state.scatter[c], state.inverse[c], work
+            state.log_volume[c] = invert(
+                prior, state.scatter[c], entries, first, 4, work
             )
-            state.spread[c] = _form(state.prior_inverse, state.mean[c], v)
+            _set_spread(state, c, mean, v)
         else:
-            state.inverse[c] = state.prior_inverse
+            state.inverse[c // 4, :, c % 4] = state.prior_inverse
             state.log_volume[c] = volume
         _set_constant(state, c)
     seen = state.seen[0]
@@ -368,61 +433,18 @@ def _refresh(state: ClassCovariance) -> None:
 
 @compiled
 def _begin_classes(state: ClassCovariance, classes: IntArray) -> None:
-    """Give classes without rows the inverse of Ψ."""
-    D = state.mean.shape[1]
-    volume = _invert(state, np.zeros((D, D)), state.prior_inverse, np.empty((D, D)))
+    """Give classes without rows the inverse of Ψ, and the others their spread."""
+    d = state.mean.shape[1]
+    prior = state.prior
+    work = np.empty((2, d, d))
+    volume = invert(prior, np.zeros_like(prior), state.prior_inverse, 0, 1, work)
     for c in classes:
-        state.inverse[c] = state.prior_inverse
+        state.inverse[c // 4, :, c % 4] = state.prior_inverse
         state.log_volume[c] = volume
         _set_constant(state, c)
-
-
-@compiled
-def _invert(
-    state: ClassCovariance, scatter: FloatArray, inverse: FloatArray, work: FloatArray
-) -> float:
-    """Set `inverse` to that of Λ = Ψ + scatter, by Cholesky's factor; return log |Λ|.
-
-    Places beyond the dimension stay zero.
-    """
-    d = state.dimension[0]
-    # L below the diagonal of `work`, row by row.
-    for i in range(d):
-        for j in range(d):
-            work[i, j] = state.prior[i, j] + scatter[i, j]
-    volume = 0.0
-    for k in range(d):
-        root = sqrt(work[k, k])
-        volume += 2.0 * log(root)
-        for i in range(k, d):
-            work[k, i] /= root
-        for i in range(k + 1, d):
-            factor = work[k, i]
-            for j in range(i, d):
-                work[i, j] -= factor * work[k, j]
-    # Row k of `work`, from the diagonal on, is column k of L. Inverse of L, by rows.
-    for i in range(d):
-        for j in range(d):
-            inverse[i, j] = 1.0 if i == j else 0.0
-    for k in range(d):
-        pivot = work[k, k]
-        for j in range(k + 1):
-            inverse[k, j] /= pivot
-        for i in range(k + 1, d):
-            factor = work[k, i]
-            for j in range(k + 1):
-                inverse[i, j] -= factor * inverse[k, j]
-    # (L Lᵀ)⁻¹ = L⁻ᵀ L⁻¹, in place of L⁻¹.
-    for i in range(d):
-        for j in range(d):
-            work[i, j] = inverse[i, j]
-            inverse[i, j] = 0.0
-    for k in range(d):
-        for i in range(k + 1):
-            factor = work[k, i]
-            for j in range(k + 1):
-                inverse[i, j] += factor * work[k, j]
-    return volume
+    for c in range(state.class_weight.shape[0]):
+        if state.class_weight[c] > 0.0:
+            _set_spread(state, c, work[0, 0], work[1, 0])
 
 
 def merge(
@@ -430,21 +452,25 @@ def merge(
 ) -> ClassCovariance:
     """Return the statistics of several states, less all but one times `base`."""
     merged = copy_state(states[0])
+    M, d = merged.class_weight.shape[0], merged.mean.shape[1]
+    mean = by_class(merged.mean, M).copy()
+    rows, columns = np.tril_indices(d)
     parts = [(1.0, state) for state in states[1:]]
     if base is not None:
         parts += [(-1.0, base)] * (len(states) - 1)
     for sign, part in parts:
         count = merged.class_weight + sign * part.class_weight
         share = part.class_weight / np.where(count > 0.0, count, 1.0)
-        delta = part.mean - merged.mean
-        outer = delta[:, :, None] * delta[:, None, :]
-        between = (sign * merged.class_weight * share)[:, None, None] * outer
+        delta = by_class(part.mean, M) - mean
+        outer = delta[:, rows] * delta[:, columns]
+        between = (sign * merged.class_weight * share)[:, None] * outer
         merged.scatter[:] += sign * part.scatter + between
-        merged.mean[:] += (sign * share)[:, None] * delta
+        mean += (sign * share)[:, None] * delta
         merged.class_weight[:] = count
         merged.total[:] += sign * part.total
         merged.weight[:] += sign * part.weight
         merged.seen[:] += int(sign) * part.seen
         merged.active[:] |= part.active
+    merged.mean[:] = _by_lane(mean)
     _refresh(merged)
     return merged

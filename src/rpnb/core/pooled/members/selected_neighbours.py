@@ -99,11 +99,16 @@ class SelectedNeighbours(NamedTuple):
     """(2,) rows learnt, and the number of them at which features are selected next"""
 
 
+def rows_kept(p: int) -> int:
+    """Return R, the number of rows kept, for rows of p features."""
+    return max(_LEAST_ROWS, min(ROWS, MOST_VALUES // max(p, 1)))
+
+
 def begin(shape: Shape, active: BoolArray, seed: int) -> SelectedNeighbours:
     """Return a state that has learnt nothing."""
     M = active.shape[0]
     usable = shape.p * M <= MOST_PAIRS
-    R = max(_LEAST_ROWS, min(ROWS, MOST_VALUES // max(shape.p, 1)))
+    R = rows_kept(shape.p)
     return SelectedNeighbours(
         active.copy(),
         np.zeros(M),

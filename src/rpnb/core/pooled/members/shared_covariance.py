@@ -14,7 +14,6 @@ identity,
 and as all columns of U are combinations of the rows φ_r, so are those of V.
 """
 
-from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,6 +40,7 @@ from rpnb.core.pooled.discriminant import (
     write_scores,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.row_products import combine_rows, inner_products
 
 OUTPUTS: Final = ("shared_covariance",)
 MERGEABLE: Final = True
@@ -272,31 +272,13 @@ def _refresh(state: SharedCovariance) -> None:
 
 
 @compiled
-def _extend_gram(state: SharedCovariance) -> None:
-    """Take the inner products of the rows that came since with all before them."""
-    blocks = state.V.shape[0] // 16
-    kept = state.kept.reshape(blocks, FIRST, 16)
-    lanes = np.empty(16, np.float32)
-    for r in range(state.done[0], state.pending[0]):
-        for s in range(r + 1):
-            lanes[:] = np.float32(0.0)
-            for b in range(blocks):
-                for i in range(16):
-                    lanes[i] += kept[b, r, i] * kept[b, s, i]
-            total = 0.0
-            for i in range(16):
-                total += lanes[i]
-            state.gram[r, s] = total
-    state.done[0] = state.pending[0]
-
-
-@compiled
 def _refresh_from_rows(state: SharedCovariance) -> None:
     """Make V from the inner products of the rows kept, which are all rows so far."""
     t = state.pending[0]
     if t == 0:
         return
-    _extend_gram(state)
+    inner_products(state.kept, FIRST, state.done[0], t, state.gram)
+    state.done[0] = t
     count = state.class_weight
     M = count.shape[0]
     E, C = state.V.shape
@@ -313,6 +295,16 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
     for r in range(t):
         for c in range(M):
             R[labels[r], c] += weight[r] * P[r, c] / count[labels[r]]
+    # ⟨φ_r, mean of class c⟩ and ⟨mean of class a, mean of class c⟩.
+    to_mean_of = np.zeros((t, M))
+    between = np.zeros((M, M))
+    for c in range(M):
+        if count[c] > 0.0:
+            for r in range(t):
+                to_mean_of[r, c] = P[r, c] / count[c]
+            for a in range(M):
+                between[a, c] = R[a, c] / count[c]
+    root = np.sqrt(weight[:t])
     side = padded_rows(t)
     G = np.zeros(256 * ((side // 16) * (side // 16 + 1) // 2))
     trace = 0.0
@@ -322,9 +314,8 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
         a = labels[r]
         for s in range(r + 1):
             c = labels[s]
-            g = gram[r, s] - P[r, c] / count[c] - P[s, a] / count[a]
-            g += R[a, c] / count[c]
-            g *= sqrt(weight[r]) * sqrt(weight[s])
+            g = gram[r, s] - to_mean_of[r, c] - to_mean_of[s, a] + between[a, c]
+            g *= root[r] * root[s]
             G[place(r, s)] = g
             square += g * g if r == s else 2.0 * g * g
         trace += G[place(r, r)]
@@ -346,32 +337,25 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
             if count[c] > 0.0:
                 to_class = P[r, c] - R[a, c] + MEAN_WEIGHT * to_mean
                 u = to_class / (count[c] + MEAN_WEIGHT) - to_mean
-                X[r, c] = sqrt(weight[r]) * u
+                X[r, c] = root[r] * u
     solve(G, side, X)
     # Coefficients of the rows φ_r in ΦᵀX, then in V.
     drawn = np.zeros((M, C))
     for r in range(t):
         for c in range(C):
-            drawn[labels[r], c] += sqrt(weight[r]) * X[r, c]
-    D = np.zeros((E, C))
-    kept = state.kept.reshape(E // 16, FIRST, 16)
+            drawn[labels[r], c] += root[r] * X[r, c]
     for r in range(t):
         a = labels[r]
         for c in range(C):
-            X[r, c] = sqrt(weight[r]) * X[r, c] - weight[r] / count[a] * drawn[a, c]
+            X[r, c] = root[r] * X[r, c] - weight[r] / count[a] * drawn[a, c]
     U = np.empty((E, C))
     class_offsets(count, state.B, m, U)
-    for b in range(E // 16):
-        for r in range(t):
-            for i in range(16):
-                x = np.float64(kept[b, r, i])
-                if x != 0.0:
-                    row = D[16 * b + i]
-                    for c in range(C):
-                        row[c] += x * X[r, c]
+    combined = np.empty((C, E))
+    combine_rows(state.kept, FIRST, t, X, combined)
+    D = np.empty((E, C))
     for f in range(E):
         for c in range(C):
-            D[f, c] = (U[f, c] - D[f, c]) / ridge
+            D[f, c] = (U[f, c] - combined[c, f]) / ridge
     store_directions(count, m, U, D, effective, state.V, state.offset)
 
 

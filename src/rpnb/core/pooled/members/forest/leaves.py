@@ -177,9 +177,54 @@ def find_leaves(state: ForestState, x: FloatArray, space: Workspace) -> None:
     nodes = space.nodes
     depths = space.depths
     leaves = space.leaves
-    for j in range(nodes.shape[0]):
-        nodes[j], depths[j] = find_leaf(feature, threshold, child, place[j], x)
-        leaves[j] = -1 - child[place[j], nodes[j]]
+    # Four trees at once, each waiting at its leaf for the others: a step down has to
+    # wait for memory, and these waits then overlap. Their number is a multiple of four.
+    for j in range(0, nodes.shape[0], 4):
+        k0 = place[j]
+        k1 = place[j + 1]
+        k2 = place[j + 2]
+        k3 = place[j + 3]
+        node0 = 0
+        depth0 = 0
+        step0 = child[k0, 0]
+        node1 = 0
+        depth1 = 0
+        step1 = child[k1, 0]
+        node2 = 0
+        depth2 = 0
+        step2 = child[k2, 0]
+        node3 = 0
+        depth3 = 0
+        step3 = child[k3, 0]
+        while step0 & step1 & step2 & step3 >= 0:
+            right = not x[feature[k0, node0]] <= threshold[k0, node0]
+            node0 = step0 + right if step0 >= 0 else node0
+            depth0 += step0 >= 0
+            step0 = child[k0, node0]
+            right = not x[feature[k1, node1]] <= threshold[k1, node1]
+            node1 = step1 + right if step1 >= 0 else node1
+            depth1 += step1 >= 0
+            step1 = child[k1, node1]
+            right = not x[feature[k2, node2]] <= threshold[k2, node2]
+            node2 = step2 + right if step2 >= 0 else node2
+            depth2 += step2 >= 0
+            step2 = child[k2, node2]
+            right = not x[feature[k3, node3]] <= threshold[k3, node3]
+            node3 = step3 + right if step3 >= 0 else node3
+            depth3 += step3 >= 0
+            step3 = child[k3, node3]
+        nodes[j] = node0
+        depths[j] = depth0
+        leaves[j] = -1 - step0
+        nodes[j + 1] = node1
+        depths[j + 1] = depth1
+        leaves[j + 1] = -1 - step1
+        nodes[j + 2] = node2
+        depths[j + 2] = depth2
+        leaves[j + 2] = -1 - step2
+        nodes[j + 3] = node3
+        depths[j + 3] = depth3
+        leaves[j + 3] = -1 - step3
 
 
 @compiled_inline

@@ -2,15 +2,7 @@
 
 A tree grows breadth first from the last n rows, as they are when it starts. A node of
 more than one class is split, unless it is as deep as nodes may be or the tree has as
-many nodes as it may have. It draws max(16, √p) features without replacement, or all if
-there are fewer, and for each a few thresholds, each uniform between the values of two
-of the node's rows. The split is the one whose parts have the least Gini impurity on a
-sample of at most 64 rows of the node: random cut points as in Geurts, Ernst & Wehenkel,
-"Extremely randomized trees" (2006), drawn within the node's own values. Rows count
-alike here, whatever their weight.
-
-Of 64 sampled rows a word of 64 bits holds which go left and another which are of a
-class: counting bits gives the class counts of a split.
+many nodes as it may have; `forest.splits` says how.
 
 Each row that is learnt pays for a fixed number of units of this work. A tree therefore
 takes W/32 + 2 rows at most to grow; it then learns the rows that came meanwhile, takes
@@ -20,25 +12,19 @@ A leaf remembers its last eight rows. When a row arrives whose class is not the 
 most frequent one, the leaf is split by the same rule on those of them that the window
 still has, if these are four or more, with fewer features tried. Slow counts begin anew
 in the two parts; fast counts stay those of the leaf as it was grown.
-
-Draws are functions of (seed, tree, node, draw), by Philox.
 """
 
-from typing import Any
-
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic, overload
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
-from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.members.forest.leaves import (
     add_fast,
     add_slow,
     learn_in_tree,
     remember,
 )
+from rpnb.core.pooled.members.forest.splits import choose_split
 from rpnb.core.pooled.members.forest.state import (
     DEEPEST,
     DUE,
@@ -59,150 +45,7 @@ from rpnb.core.pooled.members.forest.state import (
     Workspace,
 )
 
-_ONE = np.uint64(1)
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
 _SPANS = np.array(SPANS)
-
-
-def count_bits(word: np.uint64) -> int:
-    """Return the number of bits that are set."""
-    return int(word).bit_count()
-
-
-# What follows runs inside the compiler, where no coverage tool can follow.
-def _type_count_bits(_context: Any, word: Any) -> Any:  # pragma: no cover
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), emit
-
-
-_count_bits: Any = intrinsic(_type_count_bits)
-
-
-@overload(count_bits)
-def _overload_count_bits(word: Any) -> Any:  # pragma: no cover
-    def implementation(word: Any) -> Any:
-        return _count_bits(word)
-
-    return implementation
-
-
-@compiled
-def draw_words(
-    seed: np.uint64, tree: int, node: int, n_words: int, words: UIntArray
-) -> None:
-    """Draw words of 32 bits; word i is words[i mod 4, i div 4] of (4, any)."""
-    n = (n_words + 3) >> 2
-    number = np.uint64(tree)
-    for i in range(n):
-        words[0, i] = i
-        words[1, i] = node
-        words[2, i] = number & _LOW
-        words[3, i] = number >> _HALF
-    philox(words[:, :n], seed)
-
-
-@compiled_inline
-def choose_split(
-    seed: np.uint64,
-    tree: int,
-    node: int,
-    window: FloatArray,
-    window_class: IntArray,
-    rows: IntArray,
-    n_features: int,
-    most_thresholds: int,
-    space: SplitSpace,
-) -> tuple[int, float]:
-    """Return feature and threshold of the best split; −1 and 0 if there is none.
-
-    The rows (m,) of the node are given by their places in the window.
-    """
-    m = rows.shape[0]
-    size = min(m, SAMPLED_ROWS)
-    features = space.features
-    p = features.shape[0]
-    words = space.words
-    n_thresholds = min(size - 1, (most_thresholds + n_features - 1) // n_features)
-    n_words = (size if m > size else 0) + n_features * (1 + n_thresholds)
-    draw_words(seed, tree, node, n_words, words)
-    word = 0
-
-    sample = space.sample
-    members = space.members
-    sizes = space.sizes
-    local = space.local
-    chosen = space.chosen
-    n_classes = 0
-    for r in range(size):
-        at = r
-        if m > size:
-            at = (np.int64(words[word & 3, word >> 2]) * m) >> 32
-            word += 1
-        row = rows[at]
-        sample[r] = row
-        y = window_class[row]
-        if local[y] < 0:
-            local[y] = n_classes
-            members[n_classes] = 0
-            sizes[n_classes] = 0
-            n_classes += 1
-        members[local[y]] |= _ONE << np.uint64(r)
-        sizes[local[y]] += 1
-    for r in range(size):
-        local[window_class[sample[r]]] = -1
-    squares = 0
-    for c in range(n_classes):
-        squares += sizes[c] * sizes[c]
-
-    best = -1.0
-    best_feature = -1
-    best_threshold = 0.0
-    values = space.values
-    tried = 0
-    # Two pure parts have purity `size`, and nothing better comes.
-    while tried < n_features and best < size:
-        at = tried + ((np.int64(words[word & 3, word >> 2]) * (p - tried)) >> 32)
-        word += 1
-        chosen[tried] = at
-        feature = features[at]
-        features[at] = features[tried]
-        features[tried] = feature
-        tried += 1
-        for r in range(size):
-            values[r] = window[sample[r], feature]
-        for _ in range(n_thresholds):
-            bits = np.int64(words[word & 3, word >> 2])
-            word += 1
-            one = values[((bits & 255) * size) >> 8]
-            other = values[(((bits >> 8) & 255) * size) >> 8]
-            threshold = one + (other - one) * ((bits >> 16) * 2.0**-16)
-            left = np.uint64(0)
-            for r in range(size):
-                left |= np.uint64(values[r] <= threshold) << np.uint64(r)
-            n_left = count_bits(left)
-            if n_left == 0 or n_left == size:
-                continue
-            left_squares = 0
-            products = 0
-            for c in range(n_classes):
-                count = count_bits(left & members[c])
-                left_squares += count * count
-                products += count * sizes[c]
-            right_squares = squares - 2 * products + left_squares
-            purity = left_squares / n_left + right_squares / (size - n_left)
-            if purity > best:
-                best = purity
-                best_feature = feature
-                best_threshold = threshold
-    for f in range(tried - 1, -1, -1):
-        at = chosen[f]
-        feature = features[at]
-        features[at] = features[f]
-        features[f] = feature
-    return best_feature, best_threshold
 
 
 @compiled_inline
@@ -342,7 +185,8 @@ def grow_nodes(
                     slow_class, slow_count, slow_total, k, leaf, y, window_weight[at]
                 )
                 add_fast(fast_class, fast_count, fast_total, k, leaf, y)
-                remember(recent, k, leaf, number_of(at, last, R))
+            for i in range(max(0, m - RECENT_ROWS), m):
+                remember(recent, k, leaf, number_of(rows[i], last, R))
 
 
 @compiled

@@ -1,0 +1,217 @@
+"""How a node of a tree chooses its split: random candidates, judged on a few rows.
+
+A node draws max(16, √p) features without replacement, or all if there are fewer, and
+for each a few thresholds, each uniform between the values of two of the node's rows.
+The split is the one whose parts have the least Gini impurity on a sample of at most 64
+rows of the node: random cut points as in Geurts, Ernst & Wehenkel, "Extremely
+randomized trees" (2006), drawn within the node's own values. Rows count alike here,
+whatever their weight.
+
+Of 64 sampled rows a word of 64 bits holds which go left and another which are of a
+class: counting bits gives the class counts of a split.
+
+Draws are functions of (seed, tree, node, draw), by Philox.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic, overload
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.random_bits import philox
+from rpnb.core.pooled.members.forest.state import SAMPLED_ROWS, SplitSpace
+
+_ONE = np.uint64(1)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+# Counters, of four words each, that are drawn at once.
+_DRAWN_AT_ONCE: Final = 4
+
+
+def count_bits(word: np.uint64) -> int:
+    """Return the number of bits that are set."""
+    return int(word).bit_count()
+
+
+def eight_below(values: FloatArray, at: int, threshold: float) -> np.uint64:
+    """Return, as bits, which of eight values from `at` on are ≤ the threshold."""
+    below = values[at : at + 8] <= threshold
+    return np.uint64(sum(1 << r for r in range(8) if below[r]))
+
+
+# What follows runs inside the compiler, where no coverage tool can follow.
+def _type_count_bits(_context: Any, word: Any) -> Any:  # pragma: no cover
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), emit
+
+
+_count_bits: Any = intrinsic(_type_count_bits)
+
+
+@overload(count_bits)
+def _overload_count_bits(word: Any) -> Any:  # pragma: no cover
+    def implementation(word: Any) -> Any:
+        return _count_bits(word)
+
+    return implementation
+
+
+def _type_eight_below(
+    _context: Any, values: Any, at: Any, threshold: Any
+) -> Any:  # pragma: no cover
+    code = ir.VectorType(ir.DoubleType(), 8)
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [arguments[1]])
+        eight = builder.load(builder.bitcast(place, code.as_pointer()), align=8)
+        lane = ir.IntType(32)
+        nothing = ir.Constant(code, ir.Undefined)
+        one = builder.insert_element(nothing, arguments[2], ir.Constant(lane, 0))
+        first = ir.Constant(ir.VectorType(lane, 8), [0] * 8)
+        bound = builder.shuffle_vector(one, nothing, first)
+        below = builder.fcmp_ordered("<=", eight, bound)
+        return builder.zext(builder.bitcast(below, ir.IntType(8)), ir.IntType(64))
+
+    return types.uint64(values, types.intp, types.float64), emit
+
+
+_eight_below: Any = intrinsic(_type_eight_below)
+
+
+@overload(eight_below)
+def _overload_eight_below(
+    values: Any, at: Any, threshold: Any
+) -> Any:  # pragma: no cover
+    def implementation(values: Any, at: Any, threshold: Any) -> Any:
+        return _eight_below(values, at, threshold)
+
+    return implementation
+
+
+@compiled
+def draw_words(
+    seed: np.uint64, tree: int, node: int, first: int, end: int, words: UIntArray
+) -> None:
+    """Draw counters first … end − 1: word i of 32 bits is words[i mod 4, i div 4]."""
+    number = np.uint64(tree)
+    for i in range(first, end):
+        words[0, i] = i
+        words[1, i] = node
+        words[2, i] = number & _LOW
+        words[3, i] = number >> _HALF
+    philox(words[:, first:end], seed)
+
+
+@compiled_inline
+def choose_split(
+    seed: np.uint64,
+    tree: int,
+    node: int,
+    window: FloatArray,
+    window_class: IntArray,
+    rows: IntArray,
+    n_features: int,
+    most_thresholds: int,
+    space: SplitSpace,
+) -> tuple[int, float]:
+    """Return feature and threshold of the best split; −1 and 0 if there is none.
+
+    The rows (m,) of the node are given by their places in the window.
+    """
+    m = rows.shape[0]
+    size = min(m, SAMPLED_ROWS)
+    features = space.features
+    p = features.shape[0]
+    words = space.words
+    n_thresholds = min(size - 1, (most_thresholds + n_features - 1) // n_features)
+    # Words are drawn when they are needed: few nodes try all of their features.
+    drawn = (size + 3) // 4 if m > size else 0
+    draw_words(seed, tree, node, 0, drawn, words)
+    word = 0
+
+    sample = space.sample
+    members = space.members
+    sizes = space.sizes
+    local = space.local
+    chosen = space.chosen
+    n_classes = 0
+    for r in range(size):
+        at = r
+        if m > size:
+            at = (np.int64(words[word & 3, word >> 2]) * m) >> 32
+            word += 1
+        row = rows[at]
+        sample[r] = row
+        y = window_class[row]
+        if local[y] < 0:
+            local[y] = n_classes
+            members[n_classes] = 0
+            sizes[n_classes] = 0
+            n_classes += 1
+        members[local[y]] |= _ONE << np.uint64(r)
+        sizes[local[y]] += 1
+    for r in range(size):
+        local[window_class[sample[r]]] = -1
+    squares = 0
+    for c in range(n_classes):
+        squares += sizes[c] * sizes[c]
+
+    everything = ~np.uint64(0) >> np.uint64(SAMPLED_ROWS - size)
+    best = -1.0
+    best_feature = -1
+    best_threshold = 0.0
+    values = space.values
+    tried = 0
+    # Two pure parts have purity `size`, and nothing better comes.
+    while tried < n_features and best < size:
+        while 4 * drawn <= word + n_thresholds:
+            end = min(drawn + _DRAWN_AT_ONCE, words.shape[1])
+            draw_words(seed, tree, node, drawn, end, words)
+            drawn = end
+        at = tried + ((np.int64(words[word & 3, word >> 2]) * (p - tried)) >> 32)
+        word += 1
+        chosen[tried] = at
+        feature = features[at]
+        features[at] = features[tried]
+        features[tried] = feature
+        tried += 1
+        for r in range(size):
+            values[r] = window[sample[r], feature]
+        for _ in range(n_thresholds):
+            bits = np.int64(words[word & 3, word >> 2])
+            word += 1
+            one = values[((bits & 255) * size) >> 8]
+            other = values[(((bits >> 8) & 255) * size) >> 8]
+            threshold = one + (other - one) * ((bits >> 16) * 2.0**-16)
+            left = np.uint64(0)
+            for r in range(0, size, 8):
+                left |= eight_below(values, r, threshold) << np.uint64(r)
+            left &= everything
+            n_left = count_bits(left)
+            if n_left == 0 or n_left == size:
+                continue
+            left_squares = 0
+            products = 0
+            for c in range(n_classes):
+                count = count_bits(left & members[c])
+                left_squares += count * count
+                products += count * sizes[c]
+            right_squares = squares - 2 * products + left_squares
+            purity = left_squares / n_left + right_squares / (size - n_left)
+            if purity > best:
+                best = purity
+                best_feature = feature
+                best_threshold = threshold
+    for f in range(tried - 1, -1, -1):
+        at = chosen[f]
+        feature = features[at]
+        features[at] = features[f]
+        features[f] = feature
+    return best_feature, best_threshold

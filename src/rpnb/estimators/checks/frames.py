@@ -1,0 +1,73 @@
+"""Frames whose columns are no numbers: refused by the name of the column.
+
+scikit-learn's own check converts a frame as a whole, and its error names none.
+"""
+
+from typing import Any
+
+import numpy as np
+
+# What to do with a column, by what it holds.
+_CURES = {
+    "text": "turn it into numbers, such as codes, or leave it out",
+    "categories": "turn them into codes, such as X[column].cat.codes, or leave it out",
+    "dates or times": "turn them into numbers, such as days, or leave it out",
+    "values that are no numbers": "turn them into numbers, or leave it out",
+}
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Return the names of a frame's columns; None for what is no frame."""
+    if type(X) is np.ndarray or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return None
+    return list(X.columns)
+
+
+def refuse_columns(X: Any) -> None:
+    """Raise an error where a column of a frame holds no numbers."""
+    names = column_names(X)
+    if names is None or len(X.shape) != 2:
+        return
+    # Names may occur twice, so columns go by their place.
+    kinds = list(X.dtypes)
+    for j, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        what = _fault(X, j, kind)
+        if what is not None:
+            raise ValueError(
+                f"X must hold numbers, but its column {name!r} holds {what} ({kind}): "
+                f"{_CURES[what]}"
+            )
+
+
+def _fault(X: Any, j: int, kind: Any) -> str | None:
+    """Return what a column holds that is no number; None if it may hold numbers."""
+    if hasattr(kind, "is_numeric"):  # polars
+        return _fault_of_polars(kind)
+    if hasattr(kind, "categories"):
+        numbers = getattr(kind.categories, "dtype", np.dtype(object)).kind in "fiub"
+        return None if numbers else "categories"
+    letter = getattr(kind, "kind", "O")
+    if letter in "mM":
+        return "dates or times"
+    text = str(kind)
+    if text.startswith(("string", "str", "large_string")):
+        return "text"
+    if letter == "O" and type(kind) is np.dtype(object).__class__:
+        first = next((v for v in X.iloc[:, j] if isinstance(v, str | bytes)), None)
+        if first is not None:
+            try:
+                float(first)
+            except ValueError:
+                return "text"
+    return None
+
+
+def _fault_of_polars(kind: Any) -> str | None:
+    if kind.is_numeric() or str(kind) in ("Boolean", "Null", "Object", "Unknown"):
+        return None
+    if kind.is_temporal():
+        return "dates or times"
+    name = str(kind)
+    if name.startswith(("Categorical", "Enum")):
+        return "categories"
+    return "text" if name in ("String", "Utf8") else "values that are no numbers"

@@ -1,0 +1,195 @@
+"""What the state of an estimator must be, said once; what a file holds is held to it.
+
+An estimator declares a `StateSchema`: for each array its type, its shape, and the range
+of its values (an index is below what it points into); for each JSON value its type and
+range. `check_arrays` and `check_values` refuse everything else, before anything is made
+of it. What no range can say, such as that nodes form a tree, estimators check
+themselves; `check_tree` is for those that have trees.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.saving.files import ModelFileError, checked_array
+
+#: Rows that a counter may have counted: far from where it would overflow.
+MOST_COUNTED: Final = 1 << 62
+#: Features that a model from a file may have. Files do not grow with the number of
+#: features, where projections are drawn anew; memory does.
+MOST_FEATURES: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySchema:
+    """An array: all values are from `low` to `high`, None for no bound."""
+
+    dtype: type[np.generic]
+    shape: tuple[int, ...]
+    low: float | None = None
+    high: float | None = None
+    nan: bool = False
+    """whether values may be NaN"""
+    infinite: bool = False
+    """whether values may be infinite"""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSchema:
+    """A JSON value: a number of this type from `low` to `high`, or a boolean."""
+
+    type: type[bool] | type[int] | type[float]
+    low: float = 0
+    high: float = MOST_COUNTED
+
+
+@dataclass(frozen=True, slots=True)
+class StateSchema:
+    """The state of an estimator, as a model file holds it."""
+
+    arrays: Mapping[str, ArraySchema]
+    values: Mapping[str, ValueSchema] = field(default_factory=dict)
+
+
+#: A seed of 64 bits, and a checksum of 32.
+SEED: Final = ValueSchema(int, 0, (1 << 64) - 1)
+CHECKSUM: Final = ValueSchema(int, 0, (1 << 32) - 1)
+COUNT: Final = ValueSchema(int)
+
+
+def reals(*shape: int, low: float | None = None, **rules: Any) -> ArraySchema:
+    """Return the schema of an array of finite float64."""
+    return ArraySchema(np.float64, shape, low, **rules)
+
+
+def singles(*shape: int, low: float | None = None, **rules: Any) -> ArraySchema:
+    """Return the schema of an array of finite float32."""
+    return ArraySchema(np.float32, shape, low, **rules)
+
+
+def flags(*shape: int) -> ArraySchema:
+    """Return the schema of an array of booleans."""
+    return ArraySchema(np.bool_, shape)
+
+
+def counts(*shape: int) -> ArraySchema:
+    """Return the schema of an array of counters."""
+    return ArraySchema(np.int64, shape, 0, MOST_COUNTED)
+
+
+def indices(
+    *shape: int, below: int, low: int = 0, dtype: type[np.generic] = np.int64
+) -> ArraySchema:
+    """Return the schema of an array of indices; with low=−1, −1 stands for none."""
+    return ArraySchema(dtype, shape, low, below - 1)
+
+
+def exactly(value: int, *shape: int) -> ArraySchema:
+    """Return the schema of an array of integers that are all this value."""
+    return ArraySchema(np.int64, shape, value, value)
+
+
+def check_values(state: Mapping[str, Any], schema: StateSchema) -> None:
+    """Refuse a state whose JSON values are not those of the schema."""
+    _check_names(state, schema.values, "value")
+    for name, rule in schema.values.items():
+        value = state[name]
+        if rule.type is float and type(value) is int:
+            value = float(value)
+        if type(value) is not rule.type:
+            raise ModelFileError(
+                f"the model file is damaged: {name!r} is {value!r}, not of type "
+                f"{rule.type.__name__}"
+            )
+        if rule.type is not bool and not rule.low <= value <= rule.high:
+            raise ModelFileError(
+                f"the model file is damaged: {name!r} is {value!r}, not from "
+                f"{rule.low} to {rule.high}"
+            )
+
+
+def check_arrays(
+    arrays: Mapping[str, NDArray[Any]], schema: StateSchema
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays in C order, or refuse what is not as the schema says."""
+    found = {
+        name: checked_array(arrays, name, rule.dtype, rule.shape)
+        for name, rule in schema.arrays.items()
+    }
+    _check_names(arrays, schema.arrays, "array")
+    for name, rule in schema.arrays.items():
+        _check_range(name, found[name], rule)
+    return found
+
+
+def _check_names(given: Collection[str], known: Collection[str], what: str) -> None:
+    for name in known:
+        if name not in given:
+            raise ModelFileError(
+                f"the model file is damaged: it has no {what} {name!r}"
+            )
+    for name in given:
+        if name not in known:
+            raise ModelFileError(
+                f"the model file is damaged: it has a {what} {name!r}, which no such "
+                "model has"
+            )
+
+
+def _check_range(name: str, array: NDArray[Any], rule: ArraySchema) -> None:
+    """Refuse an array with a value that is not allowed, and say where."""
+    if array.size == 0:
+        return
+    if array.dtype == np.bool_:
+        # A byte of a file may be anything; of a boolean only 0 and 1 have a meaning.
+        _refuse_where(name, array.view(np.uint8) > 1, array.view(np.uint8), "0 or 1")
+        return
+    if array.dtype.kind == "f":
+        if not rule.nan:
+            _refuse_where(name, np.isnan(array), array, "a number")
+        if not rule.infinite:
+            _refuse_where(name, np.isinf(array), array, "finite")
+    if rule.low is not None:
+        _refuse_where(name, array < rule.low, array, f"at least {rule.low}")
+    if rule.high is not None:
+        _refuse_where(name, array > rule.high, array, f"at most {rule.high}")
+
+
+def _refuse_where(
+    name: str, wrong: NDArray[np.bool_], array: NDArray[Any], rule: str
+) -> None:
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ModelFileError(
+            f"the model file is damaged: array {name!r} holds {array[place]} at "
+            f"{list(place)}, which must be {rule}"
+        )
+
+
+def check_tree(what: str, left: IntArray, right: IntArray, n_leaves: int) -> None:
+    """Refuse nodes 0 … s − 1 that are no binary tree with root 0 and s + 1 leaves.
+
+    A child r ≥ 0 is node r, and r < 0 leaf −1 − r. Nodes are numbered in the order in
+    which they were made, so a node comes after its parent: with that, and each node and
+    leaf being the child of one node, there is no cycle and nothing left over.
+    """
+    s = left.shape[0]
+    children = np.concatenate([left, right]).astype(np.int64)
+    parents = np.tile(np.arange(s), 2)
+    inner = children >= 0
+    if (children[inner] <= parents[inner]).any():
+        refuse_tree(what, "a node is not after its parent")
+    expected = (np.arange(1, s), np.arange(n_leaves) if s > 0 else np.arange(0))
+    found = (np.sort(children[inner]), np.sort(-1 - children[~inner]))
+    for numbers, wanted in zip(found, expected, strict=True):
+        if not np.array_equal(numbers, wanted):
+            refuse_tree(what, "not every node and leaf is the child of one node")
+
+
+def refuse_tree(what: str, why: str) -> None:
+    """Raise ModelFileError for a tree that is none."""
+    raise ModelFileError(f"the model file is damaged: {what} is no tree: {why}")

@@ -1,0 +1,85 @@
+"""Rows of a user scaled by a running scale: dense or sparse, learnt from or not."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.rows import as_rows
+from rpnb.core.kernels.running_scale import (
+    RunningScale,
+    scale_rows,
+    scale_sparse_rows,
+)
+from rpnb.estimators.saving.schema import ArraySchema, counts, flags, reals
+
+#: Deviations beyond which scaled values are clipped, where nothing else is said.
+CLIP: Final = 3.0
+
+_ONE = np.ones(1)
+
+
+def apply_scale(scale: RunningScale, X: Any, clip: float = CLIP) -> Any:
+    """Return rows X (n, p) scaled by all rows learnt so far; changes nothing."""
+    unlearnt = np.full(X.shape[0], -1)
+    return learn_scale(scale, X, unlearnt, _ONE, 1, clip)
+
+
+def learn_scale(
+    scale: RunningScale,
+    X: Any,
+    y: IntArray,
+    weight: FloatArray,
+    size: int = 1,
+    clip: float = CLIP,
+) -> Any:
+    """Return rows X (n, p), each scaled by those before it, and learn their scale.
+
+    A row whose number in `y` is negative is not learnt; mini-batches of `size` rows are
+    scaled by the rows before them. The form of the first rows learnt decides: of sparse
+    rows the scale is not centred, and they stay sparse; a centred one makes later
+    sparse rows dense.
+    """
+    n = X.shape[0]
+    if issparse(X) and scale.seen[0] == 0 and (y >= 0).any():
+        scale.centred[0] = False
+    if issparse(X) and (scale.seen[0] == 0 or not scale.centred[0]):
+        out = np.empty_like(X.data, dtype=np.float64)
+        scale_sparse_rows(scale, as_rows(X), y, weight, max(size, 1), clip, out)
+        return csr_array((out, X.indices, X.indptr), X.shape)
+    rows = as_block(X.toarray() if issparse(X) else X)
+    scaled = np.empty((n, X.shape[1]))
+    scale_rows(scale, rows, y, weight, max(size, 1), clip, scaled)
+    return scaled
+
+
+def scale_to_arrays(scale: RunningScale) -> dict[str, NDArray[Any]]:
+    """Return a scale as arrays for a model file."""
+    return {f"scale.{name}": array for name, array in scale._asdict().items()}
+
+
+def scale_schema(p: int) -> dict[str, ArraySchema]:
+    """Return what the arrays of a scale of p features must be."""
+    return {
+        "scale.mean": reals(p),
+        # Squares of large values, times large weights, are beyond double precision.
+        "scale.scatter": reals(p, low=0.0, infinite=True),
+        "scale.missing": reals(p, low=0.0),
+        "scale.weight": reals(1, low=0.0),
+        "scale.seen": counts(1),
+        "scale.centred": flags(1),
+    }
+
+
+def scale_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunningScale:
+    """Return the scale that `scale_to_arrays` made arrays of."""
+    start = "scale."
+    held: dict[str, Any] = {
+        name.removeprefix(start): array
+        for name, array in arrays.items()
+        if name.startswith(start)
+    }
+    return RunningScale(**held)

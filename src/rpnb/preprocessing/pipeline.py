@@ -1,0 +1,422 @@
+"""StreamPipeline: rows are scaled along the stream, then learnt."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self, final
+
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.kernels.running_scale import (
+    RunningScale,
+    copy_scale,
+    merge_scales,
+)
+from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.rows import as_table_of_one, check_row
+from rpnb.estimators.checks.weights import one_weight, weight_of
+from rpnb.estimators.registry import find_learner
+from rpnb.estimators.saving.schema import StateSchema, ValueSchema
+from rpnb.estimators.scaling import (
+    apply_scale,
+    scale_from_arrays,
+    scale_schema,
+    scale_to_arrays,
+)
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
+
+# Rows that are scaled at once.
+_BLOCK_ROWS = 4096
+# Names in model files: of what belongs to the learner, and of its state's version.
+_PREFIX = "learner."
+_VERSION = "learner_state_version"
+
+
+@dataclass(slots=True)
+class PipelineState:
+    """A scale, and the state of the learner behind it."""
+
+    scaler: RunningScaler
+    """the scaler's parameters; its state is `scale`"""
+    learner: StreamClassifier[Any]
+    """the learner's parameters; its state is `inner`"""
+    scale: RunningScale
+    inner: Any
+
+
+def _learner_has(method: str) -> Callable[["StreamPipeline"], bool]:
+    """Return a condition for `available_if`: whether the learner has this method."""
+    return lambda self: hasattr(self.learner, method)
+
+
+@final
+class StreamPipeline(WeightedStreamClassifier[PipelineState]):
+    """A learner whose rows are scaled along the stream, each by the rows before it.
+
+    Made by `make_stream_pipeline`. Scaler and learner are not changed: copies learn,
+    made on the first call or by `fit`. Labels and state do not depend on how rows are
+    cut into calls if those of the learner do not.
+
+    Parameters
+    ----------
+    scaler : RunningScaler
+        How rows are scaled.
+    learner : classifier of this package
+        What learns the scaled rows.
+
+    Attributes
+    ----------
+    scaler_ : RunningScaler
+        A copy of the scaler in its present state.
+    learner_ : classifier
+        A copy of the learner in its present state.
+    classes_ : array of shape (M,)
+        The classes known so far, sorted.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (p,)
+        Names of the features, if the first data had names that are all text.
+    n_seen_, n_updates_ : int
+        Number of rows seen, and of those that changed the learner.
+
+    See Also
+    --------
+    rpnb.RPNBClassifier : has a parameter `scale` of its own.
+
+    Notes
+    -----
+    Rows that are only predicted do not change the scale. In a mini-batch of an
+    `RPNBClassifier`, all rows are scaled by the rows before the batch. A drift detector
+    goes around a pipeline, not into it: ``DriftAware(make_stream_pipeline(…))``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_wine
+    >>> from rpnb.baselines import PA
+    >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+    >>> X, y = load_wine(return_X_y=True)
+    >>> order = np.random.default_rng(0).permutation(len(y))
+    >>> X, y = X[order], y[order]
+    >>> raw = PA().predict_then_learn(X, y, classes=[0, 1, 2])
+    >>> model = make_stream_pipeline(RunningScaler(), PA())
+    >>> scaled = model.predict_then_learn(X, y, classes=[0, 1, 2])
+    >>> bool(np.mean(raw != y) > 0.5), bool(np.mean(scaled != y) < 0.1)
+    (True, True)
+    """
+
+    def __init__(self, scaler: Any, learner: Any) -> None:
+        self.scaler = scaler
+        self.learner = learner
+
+    # What the learner offers
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return getattr(self.learner, "_accepts_sparse", False)
+
+    @property
+    def _requires_seen_classes(self) -> bool:  # type: ignore[override]
+        return getattr(self.learner, "_requires_seen_classes", False)
+
+    @property
+    def _accepts_unlabelled(self) -> bool:  # type: ignore[override]
+        return getattr(self.learner, "_accepts_unlabelled", False)
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows of a mini-batch, as the learner has them."""
+        return getattr(self.learner, "batch_size", 1)
+
+    @property
+    def random_state(self) -> Any:
+        """The learner's seed, which `fit` draws the order of rows from."""
+        return getattr(self.learner, "random_state", 0)
+
+    @available_if(_learner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class for each row, as the learner does."""
+        return self._bound_learner().predict_proba(self._scaled(X))
+
+    @available_if(_learner_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of `predict_proba` (n, M)."""
+        return self._bound_learner().predict_log_proba(self._scaled(X))
+
+    @available_if(_learner_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of each class for each row, as the learner does."""
+        return self._bound_learner().decision_function(self._scaled(X))
+
+    def predict_one(self, x: FloatArray) -> Any:
+        """Return the label of one row x (p,): `predict` without its formalities."""
+        self._require_fitted()
+        return self.classes_[self._classify(self._state, check_row(self, x))[0]]
+
+    def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
+        """Learn one row x (p,) of class y, as `partial_fit` does."""
+        given = None if sample_weight == 1.0 else one_weight(sample_weight)
+        self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
+
+    def _scaled(self, X: Any) -> Any:
+        rows = self._rows_to_predict(X)
+        return _apply(self._state, rows)
+
+    # Attributes
+
+    @property
+    def scaler_(self) -> RunningScaler:
+        """A copy of the scaler in its present state."""
+        state = self._fitted_state("scaler_")
+        scaler: RunningScaler = clone(state.scaler)
+        scaler.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            scaler.feature_names_in_ = self.feature_names_in_
+        scaler._state = copy_scale(state.scale)
+        return scaler
+
+    @property
+    def learner_(self) -> StreamClassifier[Any]:
+        """A copy of the learner in its present state; its rows are scaled ones."""
+        state = self._fitted_state("learner_")
+        learner = self._bound_learner()
+        learner._state = learner._copy(state.inner)
+        return learner
+
+    def _bound_learner(self) -> Any:
+        """Return the learner as an estimator that shares the state."""
+        state = self._state
+        learner: StreamClassifier[Any] = clone(state.learner)
+        learner.n_features_in_ = self.n_features_in_
+        learner._set_classes(self.classes_)
+        learner._state = state.inner
+        learner._record_parameters()
+        return learner
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        given = getattr(self.learner, "__sklearn_tags__", None)
+        if given is not None:
+            tags.input_tags.allow_nan = given().input_tags.allow_nan
+        return tags
+
+    # Functions of a StreamLearner
+
+    def _new_state(
+        self, p: int, classes: LabelArray, declared: IntArray
+    ) -> PipelineState:
+        _check_parts(self.scaler, self.learner)
+        scaler: RunningScaler = clone(self.scaler)
+        learner: StreamClassifier[Any] = clone(self.learner)
+        inner = learner._new_state(p, classes, declared)
+        return PipelineState(scaler, learner, scaler._new_state(p), inner)
+
+    def _rearrange_classes(
+        self,
+        state: PipelineState,
+        source: IntArray,
+        classes: LabelArray,
+        declared: IntArray,
+    ) -> PipelineState:
+        inner = state.learner._rearrange_classes(state.inner, source, classes, declared)
+        return replace(state, scale=copy_scale(state.scale), inner=inner)
+
+    def _reset_state(
+        self, state: PipelineState, p: int, classes: LabelArray, declared: IntArray
+    ) -> PipelineState:
+        inner = state.learner._reset_state(state.inner, p, classes, declared)
+        return replace(state, scale=state.scaler._new_state(p), inner=inner)
+
+    def _learn(
+        self,
+        state: PipelineState,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        n = X.shape[0]
+        batch = getattr(state.learner, "batch_size", 1)
+        size = n if batch is None else int(batch)
+        # Mini-batches are not cut.
+        for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
+            w = weight_of(weight, rows)
+            Z = scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size)
+            some = None if labels is None else labels[rows]
+            state.learner._learn(state.inner, Z, y[rows], w, some)
+
+    def _check_uses_weights(self) -> None:
+        if not isinstance(self.learner, WeightedStreamClassifier):
+            raise TypeError(
+                f"sample_weight is of no use to {type(self.learner).__name__}, which "
+                "takes all rows as equal"
+            )
+
+    def _classify(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
+        return state.learner._classify(state.inner, _apply(state, X))
+
+    def _row_counts(self, state: PipelineState) -> tuple[int, int]:
+        return state.learner._row_counts(state.inner)
+
+    def _copy(self, state: PipelineState) -> PipelineState:
+        inner = state.learner._copy(state.inner)
+        return replace(state, scale=copy_scale(state.scale), inner=inner)
+
+    # Joining
+
+    @available_if(_learner_has("merge"))  # type: ignore[untyped-decorator]
+    def merge(self, other: Self, base: Self | None = None) -> Self:
+        """Add what another pipeline has learnt.
+
+        Scales are merged exactly but for rounding, learners as they merge themselves:
+        what each has learnt was of rows scaled as they came, and stays as it is.
+
+        Parameters
+        ----------
+        other : StreamPipeline
+            A pipeline of the same scaler and learner.
+        base : StreamPipeline, optional
+            The common state from which both went on: what it holds is counted once.
+
+        Returns
+        -------
+        self
+        """
+        parts: dict[str, Any] = {"this pipeline": self, "other": other}
+        if base is not None:
+            parts["base"] = base
+        for name, part in parts.items():
+            if not isinstance(part, StreamPipeline):
+                raise TypeError(f"{name} must be a StreamPipeline, got {part!r}")
+            if not part.__sklearn_is_fitted__():
+                raise ValueError(f"{name} has not seen any data yet")
+        scales = [part._state.scale for part in parts.values()]
+        check_alike(scales)
+        learners = [part.learner_ for part in parts.values()]
+        merged: Any = learners[0]
+        merged.merge(*learners[1:])
+        scale = merge_scales(scales[0], scales[1], *scales[2:])
+        self._state = replace(self._state, scale=scale, inner=merged._state)
+        self._set_classes(merged.classes_)
+        return self
+
+    # Files
+
+    def _parameters_to_json(self) -> dict[str, Any]:
+        state = self._state
+        return {
+            "scaler": state.scaler.parameters_to_json(),
+            "learner": {
+                "estimator": type(state.learner).__name__,
+                "parameters": state.learner._parameters_to_json(),
+            },
+        }
+
+    @classmethod
+    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        given = parameters["learner"]
+        found = find_learner(given["estimator"])
+        if found is None:
+            raise ValueError(f"there is no learner {given['estimator']!r}")
+        return {
+            "scaler": RunningScaler.from_json(parameters["scaler"]),
+            "learner": found.estimator._from_saved_parameters(given["parameters"]),
+        }
+
+    def _export_state(
+        self, state: PipelineState
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata, arrays = state.learner._export_state(state.inner)
+        return (
+            {
+                _VERSION: state.learner._state_version,
+                **{_PREFIX + name: value for name, value in metadata.items()},
+            },
+            {
+                **scale_to_arrays(state.scale),
+                **{_PREFIX + name: array for name, array in arrays.items()},
+            },
+        )
+
+    def _state_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        # A learner whose state gets another version is migrated with the pipeline's.
+        version = self.learner._state_version
+        inner = self.learner._state_schema(
+            _of_learner(state), _of_learner(shapes), M, p
+        )
+        values = {_PREFIX + name: rule for name, rule in inner.values.items()}
+        arrays = {_PREFIX + name: rule for name, rule in inner.arrays.items()}
+        return StateSchema(
+            {**scale_schema(p), **arrays},
+            {_VERSION: ValueSchema(int, version, version), **values},
+        )
+
+    def _import_state(
+        self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
+    ) -> PipelineState:
+        learner: StreamClassifier[Any] = clone(self.learner)
+        learner._set_classes(self.classes_)
+        learner.n_features_in_ = p
+        inner = learner._import_state(_of_learner(metadata), _of_learner(arrays), M, p)
+        scale = scale_from_arrays(arrays)
+        return PipelineState(clone(self.scaler), clone(learner), scale, inner)
+
+
+def _of_learner(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what belongs to the learner, by the names that it has there."""
+    return {
+        name.removeprefix(_PREFIX): value
+        for name, value in held.items()
+        if name.startswith(_PREFIX)
+    }
+
+
+def make_stream_pipeline(scaler: Any, learner: Any) -> StreamPipeline:
+    """Return a learner that scales each row by the rows before it.
+
+    Parameters
+    ----------
+    scaler : RunningScaler
+        How rows are scaled.
+    learner : classifier of this package
+        `RPNBClassifier`, `PooledClassifier` or one of `rpnb.baselines`.
+
+    Returns
+    -------
+    StreamPipeline
+        With `predict_then_learn`, `partial_fit`, `predict`, and what else the learner
+        has.
+
+    Examples
+    --------
+    >>> from rpnb.baselines import AROW
+    >>> from rpnb.preprocessing import RunningScaler, make_stream_pipeline
+    >>> make_stream_pipeline(RunningScaler(), AROW())
+    StreamPipeline(learner=AROW(), scaler=RunningScaler())
+    """
+    _check_parts(scaler, learner)
+    return StreamPipeline(scaler, learner)
+
+
+def _check_parts(scaler: Any, learner: Any) -> None:
+    """Refuse what is no scaler, and what is no learner."""
+    if not isinstance(scaler, RunningScaler):
+        raise TypeError(f"scaler must be a RunningScaler, got {scaler!r}")
+    if not isinstance(learner, StreamClassifier) or isinstance(learner, StreamPipeline):
+        raise TypeError(
+            f"learner must be a classifier of rpnb, got {learner!r}; for estimators of "
+            "scikit-learn use its make_pipeline(RunningScaler(), …)"
+        )
+
+
+def _apply(state: PipelineState, X: Any) -> Any:
+    """Return rows scaled by all rows learnt so far."""
+    return apply_scale(state.scale, X, state.scaler._clip())

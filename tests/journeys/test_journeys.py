@@ -1,0 +1,280 @@
+"""What a new user does in the first hour, with the installed wheel and own files.
+
+The wheel is built once, and installed into a fresh environment that sees the packages
+of this one. `make test-journeys` runs it; without the environment variable
+RPNB_JOURNEYS these tests are skipped, since every step is a process of its own.
+RPNB_WHEEL names another wheel to play the journeys with.
+"""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT = 300.0
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("RPNB_JOURNEYS") or os.name != "posix",
+    reason="make test-journeys runs them",
+)
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel: its folder of programs."""
+    folder = tmp_path_factory.mktemp("environment")
+    wheel = os.environ.get("RPNB_WHEEL")
+    if not wheel:
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        subprocess.run(  # noqa: S603 - our own words
+            [*command, "--wheel-dir", str(folder), str(ROOT)], check=True
+        )
+        (built,) = folder.glob("*.whl")
+        wheel = str(built)
+    venv.create(folder / "venv", symlinks=True)
+    programs = folder / "venv" / "bin"
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = folder / "venv" / "lib" / version / "site-packages"
+    install = [sys.executable, "-m", "pip", "--python", str(programs / "python")]
+    subprocess.run(  # noqa: S603
+        [*install, "install", "--quiet", "--no-deps", "--no-index", wheel], check=True
+    )
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return programs
+
+
+@pytest.fixture
+def rpnb(environment: Path, tmp_path: Path) -> Run:
+    """Run the command in an empty folder."""
+
+    def run(
+        *words: object, code: int = 0, **variables: str
+    ) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(  # noqa: S603
+            [environment / "rpnb", *map(str, words)],
+            cwd=tmp_path,
+            env=_variables(environment, **variables),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT,
+        )
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        if code == 2:
+            assert done.stderr.count("\n") == 1, done.stderr
+        return done
+
+    return run
+
+
+def _variables(environment: Path, **more: str) -> dict[str, str]:
+    """The environment of a user, with a cache that all journeys share."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RPNB_DATA")}
+    return {**kept, "NUMBA_CACHE_DIR": str(environment.parent / "kernels"), **more}
+
+
+def sklearn_table(name: str, path: Path) -> None:
+    """Write one of scikit-learn's datasets, sorted by class as it is."""
+    from sklearn import datasets
+
+    data: Any = getattr(datasets, f"load_{name}")()
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(f"x{j}" for j in range(data.data.shape[1])), "label"])
+        for row, label in zip(data.data.tolist(), data.target.tolist(), strict=True):
+            writer.writerow([*row, data.target_names[label]])
+
+
+def rows(n: int = 120) -> list[tuple[float, str, str]]:
+    """Rows from which a label can be told."""
+    return [((i % 10) / 4, "uv"[i % 2], "pq"[i % 10 > 4]) for i in range(n)]
+
+
+def write(
+    path: Path,
+    delimiter: str = ",",
+    decimal: str = ".",
+    header: str = "size,word,label",
+) -> None:
+    lines = [delimiter.join(header.split(","))]
+    for size, word, label in rows():
+        lines.append(delimiter.join((str(size).replace(".", decimal), word, label)))
+    path.write_text("\n".join(lines) + "\n")
+
+
+PA = ("--model", "PA", "--json", "--quiet")
+
+
+def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
+    sklearn_table("iris", tmp_path / "iris.csv")
+    said = rpnb("run", "iris.csv", "--target", "label", "--n-estimators", 20)
+    assert "does not beat “same as last”" in said.stdout
+    assert "try --shuffle 1" in said.stdout
+    found = rpnb(
+        "run",
+        "iris.csv",
+        "--target",
+        -1,
+        "--n-estimators",
+        20,
+        "--shuffle",
+        1,
+        "--json",
+    )
+    assert json.loads(found.stdout)["learners"][0]["error"] < 0.2
+    code = (
+        "from rpnb import RPNBClassifier; from sklearn.datasets import load_iris; "
+        "X, y = load_iris(return_X_y=True); "
+        "print(RPNBClassifier(20, random_state=0).fit(X, y).score(X, y))"
+    )
+    done = subprocess.run(  # noqa: S603
+        [environment / "python", "-c", code],
+        env=_variables(environment),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) > 0.9
+
+
+def test_decimal_commas(rpnb: Run, tmp_path: Path) -> None:
+    write(tmp_path / "de.csv", ";", ",")
+    refused = rpnb("run", "de.csv", "--target", "label", *PA, code=2)
+    assert "column size: '0,0' is a number in another notation" in refused.stderr
+    assert "--decimal ," in refused.stderr
+    found = json.loads(
+        rpnb("run", "de.csv", "--target", "label", *PA, "--decimal", ",").stdout
+    )
+    assert found["columns"]["numbers"] == ["size"]
+    assert found["columns"]["categories"] == {"word": 2}
+    assert found["rows"] == 120
+
+
+def test_the_index_of_pandas(rpnb: Run, tmp_path: Path) -> None:
+    import pandas  # type: ignore[import-untyped]
+
+    frame = pandas.DataFrame(rows(), columns=["size", "word", "label"])
+    frame.to_csv(tmp_path / "frame.csv")
+    frame.sample(frac=1, random_state=0).to_parquet(tmp_path / "frame.parquet")
+    for name in ("frame.csv", "frame.parquet"):
+        found = json.loads(rpnb("run", name, "--target", "label", *PA).stdout)
+        assert found["features"] == 2
+        assert len(found["columns"]["dropped"]) == 1
+
+
+def test_text_columns(rpnb: Run, tmp_path: Path) -> None:
+    lines = [f"{a},{b},note no. {i},{c}" for i, (a, b, c) in enumerate(rows())]
+    (tmp_path / "notes.csv").write_text("\n".join(["size,word,note,label", *lines, ""]))
+    refused = rpnb("run", "notes.csv", "--target", "label", *PA, code=2)
+    assert "column note: 120 different values" in refused.stderr
+    words = ("run", "notes.csv", "--target", "label", "--model", "PA", "--drop", "note")
+    said = rpnb(*words).stdout
+    assert "numbers     size\ncategories  word (2 values)\nleft out    note" in said
+
+
+def test_tabs_and_old_encodings(rpnb: Run, tmp_path: Path) -> None:
+    write(tmp_path / "tabs.txt", "\t", header="size,wörd,label")
+    text = (tmp_path / "tabs.txt").read_text()
+    (tmp_path / "old.csv").write_bytes(text.encode("cp1252"))
+    (tmp_path / "wide.csv").write_bytes(text.encode("utf-16"))
+    words = ("--target", "label", *PA)
+    found = [
+        rpnb("run", "tabs.txt", *words, "--format", "csv", "--delimiter", "tab"),
+        rpnb("run", "old.csv", *words),
+        rpnb("run", "wide.csv", *words),
+    ]
+    for each in found:
+        assert json.loads(each.stdout)["columns"]["categories"] == {"wörd": 2}
+
+
+def test_rows_without_labels(rpnb: Run, tmp_path: Path) -> None:
+    lines = [f"{a},{b},{c if i % 3 else ''}" for i, (a, b, c) in enumerate(rows())]
+    (tmp_path / "some.csv").write_text("\n".join(["size,word,label", *lines]) + "\n")
+    refused = rpnb("run", "some.csv", "--target", "label", *PA, code=2)
+    assert "--unlabelled predict" in refused.stderr
+    words = ("run", "some.csv", "--target", "label", *PA, "--unlabelled", "predict")
+    found = json.loads(rpnb(*words, "--predictions", "out.csv").stdout)
+    assert (found["rows"], found["unlabelled"]) == (80, 40)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert len(written) == 120
+    assert all(line["prediction"] for line in written[2:])
+
+
+def test_a_model_is_used_on_new_rows(rpnb: Run, tmp_path: Path) -> None:
+    write(tmp_path / "old.csv")
+    new = "\n".join(["word,size,id", *(f"{b},{a},7" for a, b, _ in rows(20))])
+    (tmp_path / "new.csv").write_text(new + "\n")
+    rpnb("run", "old.csv", "--target", "label", *PA, "--save", "model.rpnb")
+    said = rpnb("predict", "new.csv", "--load", "model.rpnb").stdout
+    assert said.splitlines()[0] == "row,prediction"
+    assert len(said.splitlines()) == 21
+    refused = rpnb(
+        "predict", "new.csv", "--load", "model.rpnb", "--output", "new.csv", code=2
+    )
+    assert "is the file that is read" in refused.stderr
+    assert (tmp_path / "new.csv").read_text() == new + "\n"
+    assert "AROW" in rpnb("learners").stdout
+
+
+def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
+    command = [environment / "rpnb", "run", "-", "--format", "csv", "--target", "y"]
+    command += ["--model", "PA", "--chunk-rows", "100", "--predictions", "p.csv"]
+
+    def play(wait: Callable[[Any], None]) -> tuple[int, str]:
+        with subprocess.Popen(  # noqa: S603
+            command,
+            cwd=tmp_path,
+            env=_variables(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            try:
+                wait(process)
+                os.killpg(process.pid, signal.SIGINT)
+                _, err = process.communicate(timeout=TIMEOUT)
+            finally:
+                process.kill()
+        return process.returncode, err.decode()
+
+    def running(process: Any) -> None:
+        process.stdin.write(b"x,y\n" + b"1,a\n2,b\n" * 20_000)
+        process.stdin.flush()
+        until = time.monotonic() + TIMEOUT
+        while not any(f.stat().st_size > 99 for f in tmp_path.glob(".p.csv.*.tmp")):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    one_line = "rpnb: stopped by Ctrl-C\n"
+    assert play(lambda _: time.sleep(0.3)) == (130, one_line)  # while it starts
+    assert play(lambda _: time.sleep(4.0)) == (130, one_line)  # waiting for rows
+    assert list(tmp_path.iterdir()) == []
+    code, err = play(running)
+    assert code == 130
+    assert "Traceback" not in err
+    assert err.strip().splitlines()[-1].startswith("Stopped after ")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_a_home_that_cannot_be_written(rpnb: Run, tmp_path: Path) -> None:
+    write(tmp_path / "rows.csv")
+    # Not even the superuser can write there.
+    nowhere = {"HOME": "/proc/none", "NUMBA_CACHE_DIR": "/proc/none/kernels"}
+    found = rpnb("run", "rows.csv", "--target", "label", *PA, **nowhere)
+    assert json.loads(found.stdout)["rows"] == 120
