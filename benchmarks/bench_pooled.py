@@ -6,6 +6,13 @@ All rows of a dataset are learnt, test then train, in one thread, from a warm ca
 best of a few runs counts. `start` is the time of the first 1,000 rows, `one` the median
 time of `predict_one` and `learn_one` of a row, `most` the longest single call of either
 after row 256.
+
+    python benchmarks/bench_pooled.py --kernels
+
+prints the time of single kernels, for 528 columns of φ and 26 classes, beside the most
+multiply-adds that a core does in registers, measured in the same run, in single
+precision: products and scores are in single, the others in double precision, of which
+a core does half as many.
 """
 
 import argparse
@@ -19,8 +26,11 @@ import numpy as np
 
 from pooled_accuracy import read_stream, read_table
 from rpnb import PooledClassifier
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled import engine, pool
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.vectors import load_singles, multiply_add, store_singles
+from rpnb.core.pooled import blocks, engine, pool
+from rpnb.core.pooled.row_products import multiply_rows
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 
@@ -83,6 +93,94 @@ def one_row(X: FloatArray, y: IntArray) -> tuple[float, float]:
     return float(np.median(both)) * 1e6, longest * 1e3
 
 
+@compiled
+def _multiply_adds(buffer: SingleArray, n: int) -> None:
+    """Do 12·8·n multiply-adds in registers."""
+    x = load_singles(buffer, 0)
+    y = load_singles(buffer, 8)
+    a = x
+    b = x
+    c = x
+    d = x
+    e = x
+    f = x
+    g = x
+    h = x
+    i = x
+    j = x
+    k = x
+    m = x
+    for _ in range(n):
+        a = multiply_add(x, y, a)
+        b = multiply_add(x, y, b)
+        c = multiply_add(x, y, c)
+        d = multiply_add(x, y, d)
+        e = multiply_add(x, y, e)
+        f = multiply_add(x, y, f)
+        g = multiply_add(x, y, g)
+        h = multiply_add(x, y, h)
+        i = multiply_add(x, y, i)
+        j = multiply_add(x, y, j)
+        k = multiply_add(x, y, k)
+        m = multiply_add(x, y, m)
+    store_singles(buffer, 0, a + b + c + d + e + f + g + h + i + j + k + m)
+
+
+def least(work: Callable[[], Any], repeats: int = 30) -> float:
+    """Return the least seconds of processor time, the first call aside."""
+    work()
+    used = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        used.append(time.process_time() - start)
+    return min(used)
+
+
+def kernels() -> None:
+    """Print the time of single kernels, and how many multiply-adds they do."""
+    E, M, C, group, rounds = 528, 26, 32, 128, 20_000
+    rng = np.random.default_rng(0)
+    buffer = np.zeros(16, np.float32)
+    rate = 96 * rounds / least(lambda: _multiply_adds(buffer, rounds))
+    print(f"most multiply-adds in registers, single precision: {rate / 1e9:.1f} G/s")
+    phi = np.maximum(rng.standard_normal((group, E)), 0.0).astype(np.float32)
+    kept = np.zeros(E * group, np.float32)
+    for r in range(group):
+        blocks.pack_row(phi[r], kept, r, group)
+    A = blocks.blank_matrix(E)
+    for f in range(E):
+        A[blocks.place(f, f)] = 1.0
+    blocks.add_products(A, kept, kept, group, 0, group)
+    entries, work, sums = A.size, A.copy(), A.copy()
+    flat = rng.standard_normal(E * M)
+    right, out = rng.standard_normal((E, C)), np.empty((group, C), np.float32)
+    V, start = rng.standard_normal((E, C)).astype(np.float32), np.zeros(C, np.float32)
+
+    def factor() -> None:
+        work[:] = A
+        blocks.cholesky(work, E)
+
+    def add() -> None:
+        blocks.add_products(sums, kept, kept, group, 0, group)
+
+    def scores() -> None:
+        multiply_rows(phi, V, start, out)
+
+    parts: list[tuple[str, Callable[[], Any], float]] = [
+        ("products of 128 rows for A", add, group * entries),
+        ("scores of 128 rows", scores, group * E * C),
+        ("Cholesky's factor", factor, E**3 / 6),
+        ("solution for all classes", lambda: blocks.solve(work, E, right), E * E * C),
+        ("class means out of A", lambda: blocks.subtract_outer(sums, flat, flat, M),
+         M * entries),
+    ]  # fmt: skip
+    for name, kernel, operations in parts:
+        seconds = least(kernel)
+        share = operations / seconds / rate
+        print(f"{name:28s} {seconds * 1e6:7.0f} µs  {share:4.0%} of that rate")
+
+
 def main() -> None:
     """Print one line for each dataset."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -91,7 +189,11 @@ def main() -> None:
     parser.add_argument("--names", nargs="*", default=NAMES)
     parser.add_argument("--without", nargs="*", default=[], help="members to leave out")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--kernels", action="store_true", help="single kernels only")
     options = parser.parse_args()
+    if options.kernels:
+        kernels()
+        return
     names = [name for name in engine.MEMBERS if name not in options.without]
     for name in options.names:
         table = options.data / f"{name}.csv.gz" if options.data else None

@@ -127,11 +127,13 @@ class Load:
     rate: float
     p50: float
     p99: float
+    processor: float
+    """seconds of processor time that the server took per answer"""
 
     def __str__(self) -> str:
         return (
             f"{self.rate:8.0f}/s  p50 {1e3 * self.p50:7.1f} ms  "
-            f"p99 {1e3 * self.p99:7.1f} ms"
+            f"p99 {1e3 * self.p99:7.1f} ms  {1e6 * self.processor:5.0f} µs of processor"
         )
 
 
@@ -155,11 +157,18 @@ async def _connection(
         writer.close()
 
 
+def processor_time(pid: int) -> float:
+    """Return the seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def load(
-    address: str, make: Callable[[int], Iterator[bytes]], n: int, seconds: float
+    server: Server, make: Callable[[int], Iterator[bytes]], n: int, seconds: float
 ) -> Load:
     """Send requests over n connections for some seconds."""
-    port = int(address.rpartition(":")[2])
+    port = int(server.address.rpartition(":")[2])
+    before = processor_time(server.pid)
 
     async def run() -> tuple[list[float], float]:
         times: list[float] = []
@@ -173,7 +182,10 @@ def load(
     times, taken = asyncio.run(run())
     times.sort()
     return Load(
-        len(times) / taken, statistics.median(times), times[int(0.99 * len(times))]
+        len(times) / taken,
+        statistics.median(times),
+        times[int(0.99 * len(times))],
+        (processor_time(server.pid) - before) / len(times),
     )
 
 
@@ -225,11 +237,9 @@ def measure(X: NDArray[Any], y: list[Any], seconds: float) -> None:
         bare_folder.mkdir()
         for n in CONNECTIONS:
             with started(bare_folder, bare=True) as server:
-                address = server.address
-                load(address, one_row(X, f"{one}/store"), n, 0.5)
-                bare = load(address, one_row(X, f"{one}/store"), n, seconds)
+                load(server, one_row(X, f"{one}/store"), n, 0.5)
+                bare = load(server, one_row(X, f"{one}/store"), n, seconds)
             with started(own) as server, Client(server.address) as client:
-                address = server.address
                 if not client.models():
                     client.create(
                         "letters",
@@ -238,17 +248,17 @@ def measure(X: NDArray[Any], y: list[Any], seconds: float) -> None:
                         random_state=0,
                     )
                     client.learn("letters", X[:2000], y[:2000])
-                load(address, one_row(X, f"{one}/predict"), n, 0.5)
-                plain = load(address, one_row(X, f"{one}/predict"), n, seconds)
+                load(server, one_row(X, f"{one}/predict"), n, 0.5)
+                plain = load(server, one_row(X, f"{one}/predict"), n, seconds)
                 path = f"{one}/predict?remember=true"
-                kept = load(address, one_row(X, path), n, seconds)
+                kept = load(server, one_row(X, path), n, seconds)
                 count = int(3 * bare.rate * seconds) + 1000
                 ids = []
                 for start in range(0, count, 5000):
                     rows = X[(np.arange(start, min(start + 5000, count))) % len(X)]
                     ids += client.predict("letters", rows, remember=True).ids or []
                 make = labels_of(ids, y, f"{one}/labels", n)
-                labels = load(address, make, n, seconds)
+                labels = load(server, make, n, seconds)
             print(f"\n{n} connections")
             print(f"  parse and commit a row       {bare}")
             for name, each in (

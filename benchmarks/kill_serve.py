@@ -1,6 +1,6 @@
 """Kill `rpnb serve` at random moments under load, and count what is lost.
 
-Run: python benchmarks/kill_serve.py [KILLS] [--clients 32]
+Run: python benchmarks/kill_serve.py [KILLS] [--clients 32] [--minutes M]
 
 Clients predict rows, remember them, and send their labels, or let rows be observed,
 over and over; each request is repeated until it is answered. Meanwhile the server gets
@@ -13,6 +13,7 @@ package already, so that most of the time is spent under load.
 import argparse
 import asyncio
 import json
+import math
 import os
 import random
 import signal
@@ -247,8 +248,10 @@ async def _random_moment(rng: random.Random, outcome: Outcome) -> None:
     await asyncio.sleep(rng.uniform(0.0, 0.02))
 
 
-async def run_clients(servers: Servers, kills: int, clients: int) -> Outcome:
-    """Kill servers under load."""
+async def run_clients(
+    servers: Servers, kills: int, clients: int, seconds: float
+) -> Outcome:
+    """Kill servers under load, for at most some seconds."""
     from rpnb.client import AsyncClient, ServeError
 
     outcome = Outcome()
@@ -268,7 +271,8 @@ async def run_clients(servers: Servers, kills: int, clients: int) -> Outcome:
             )
             for i in range(clients)
         ]
-        for _ in range(kills):
+        until = time.monotonic() + seconds
+        while outcome.kills < kills and time.monotonic() < until:
             await _random_moment(rng, outcome)
             await asyncio.to_thread(servers.kill)
             outcome.kills += 1
@@ -344,11 +348,13 @@ def _read_log(folder: Path, outcome: Outcome) -> None:
     outcome.missing_observations += abs(observed - outcome.observed)
 
 
-def kill(kills: int, clients: int, folder: Path) -> Outcome:
+def kill(
+    kills: int, clients: int, folder: Path, *, seconds: float = math.inf
+) -> Outcome:
     """Kill servers in a folder, under load, and return what was found."""
     servers = Servers(folder)
     try:
-        return asyncio.run(run_clients(servers, kills, clients))
+        return asyncio.run(run_clients(servers, kills, clients, seconds))
     finally:
         servers.close()
 
@@ -358,6 +364,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kills", type=int, nargs="?", default=20)
     parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="end earlier, after this time"
+    )
     parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fork:
@@ -365,7 +374,10 @@ def main() -> int:
         return 0
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        outcome = kill(arguments.kills, arguments.clients, Path(folder))
+        seconds = 60.0 * arguments.minutes
+        outcome = kill(
+            arguments.kills, arguments.clients, Path(folder), seconds=seconds
+        )
     print("\n".join(outcome.lines()))
     print(f"seconds: {time.monotonic() - started:.0f}")
     return 0 if outcome.sound else 1

@@ -576,6 +576,19 @@ class Client(_Calls):
         answers = [self._send(each, key) for each in requests]
         return LabelResult([result for each in answers for result in each["results"]])
 
+    def forget(self, name: str, ids: Sequence[str]) -> list[str]:
+        """Remove rows from the log and from the model, as if never seen.
+
+        Returns for each id "forgotten", or "unknown" if there is no such row. The model
+        becomes that of a replay of its log without the rows, to the bit; this takes as
+        long as learning all of them again.
+        """
+        request = _Request(
+            "POST", _one(name, "/forget"), _json({"ids": list(ids)}), key=True
+        )
+        found: list[str] = (self._send(request))["results"]
+        return found
+
     def learn(
         self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
     ) -> int:
@@ -748,6 +761,19 @@ class AsyncClient(_Calls):
         _check_key(key, requests)
         answers = [await self._send(each, key) for each in requests]
         return LabelResult([result for each in answers for result in each["results"]])
+
+    async def forget(self, name: str, ids: Sequence[str]) -> list[str]:
+        """Remove rows from the log and from the model, as if never seen.
+
+        Returns for each id "forgotten", or "unknown" if there is no such row. The model
+        becomes that of a replay of its log without the rows, to the bit; this takes as
+        long as learning all of them again.
+        """
+        request = _Request(
+            "POST", _one(name, "/forget"), _json({"ids": list(ids)}), key=True
+        )
+        found: list[str] = (await self._send(request))["results"]
+        return found
 
     async def learn(
         self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None

@@ -175,9 +175,9 @@ default="log_sum"
         probability fixes it.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    temperature : float or None, default=None
-        What scores are divided by before they become probabilities, for "log_sum" and
-        "product"; None is K.
+    temperature : "auto", float or None, default="auto"
+        How scores become probabilities, for "log_sum" and "product": "auto" learns it
+        along the stream, a number divides them, None is K.
     seed : int or None, default=None
         Seed of the projections.
 
@@ -218,7 +218,7 @@ default="log_sum"
         forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] = "uniform",
         var_floor: float = 1e-9,
-        temperature: float | None = None,
+        temperature: float | Literal["auto"] | None = "auto",
         seed: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators

@@ -119,6 +119,18 @@ def start(*words: str) -> "subprocess.Popen[bytes]":
     )
 
 
+def until_importing(process: int) -> None:
+    """Wait until a process is in the middle of its imports, where that can be seen."""
+    maps = Path(f"/proc/{process}/maps")
+    if not maps.exists():
+        time.sleep(1.0)
+        return
+    until = time.monotonic() + 60.0
+    while "numpy" not in maps.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_python_m_rpnb_is_the_command() -> None:
     with start("--version") as process:
         out, _ = process.communicate(timeout=60)
@@ -128,9 +140,11 @@ def test_python_m_rpnb_is_the_command() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
 def test_ctrl_c_while_starting_and_while_waiting_is_one_line() -> None:
-    for wait in (0.25, 3.0):  # within the imports; waiting for rows
+    for waiting in (False, True):
         with start("run", "-", "--format", "csv", "--target", "y") as process:
-            time.sleep(wait)
+            until_importing(process.pid)
+            if waiting:
+                time.sleep(3.0)  # for rows, which do not come
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         assert process.returncode == 130, err

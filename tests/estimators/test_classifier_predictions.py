@@ -65,7 +65,7 @@ def test_the_decision_function_has_scikit_learns_shapes() -> None:
     X, y = blobs(21, 30, M=3)
     assert small().fit(X, y).decision_function(X).shape == (30, 3)
     assert small().fit(X, 0 * y).decision_function(X).shape == (30, 1)
-    two = small().fit(X, y > 0)
+    two = small(temperature=None).fit(X, y > 0)
     margin = two.decision_function(X)
     assert margin.shape == (30,)
     assert_array_equal(margin > 0, two.predict(X))
@@ -80,7 +80,7 @@ def test_temperature_divides_the_scores_and_changes_no_label(
 ) -> None:
     X, y = blobs(22, 60)
     warm = small(combiner=rule, temperature=temperature).fit(X, y)
-    plainly = small(combiner=rule).fit(X, y)
+    plainly = small(combiner=rule, temperature=None).fit(X, y)
     assert state_of(warm) == state_of(plainly)
     assert_array_equal(warm.predict(X), plainly.predict(X))
     scores = warm.decision_function(X)
@@ -93,7 +93,7 @@ def test_temperature_divides_the_scores_and_changes_no_label(
 
 def test_temperature_can_be_set_on_a_fitted_model() -> None:
     X, y = blobs(22, 60)
-    model = small().fit(X, y)
+    model = small(temperature=None).fit(X, y)
     cold = model.predict_proba(X)
     hot = model.set_params(temperature=1e6).predict_proba(X)
     assert_allclose(hot, 1 / 3, atol=1e-2)

@@ -100,6 +100,18 @@ def test_two_classes_have_one_score_and_temperature_is_kept() -> None:
     assert frozen.temperature_ == 7.0
 
 
+def test_a_mixture_of_temperatures_is_kept(tmp_path: Path) -> None:
+    model, X, _ = trained(("a", "b", "c"))
+    frozen = model.compile()
+    expected = model.predict_proba(X)
+    assert_allclose(frozen.predict_proba(X), expected, atol=1e-9)
+    frozen.save(tmp_path / "frozen.rpnb")
+    loaded = FrozenRPNB.load(tmp_path / "frozen.rpnb")
+    assert_array_equal(loaded.predict_proba(X), frozen.predict_proba(X))
+    cold = model.set_params(temperature=None).predict_proba(X)
+    assert abs(cold - expected).max() > 0.01
+
+
 def test_classes_that_take_no_part_are_left_out() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)), np.repeat([0, 1], 10)
@@ -208,9 +220,18 @@ def test_onnxruntime_gives_the_same_labels(
     rng = np.random.default_rng(seed)
     y = np.array(labels)[rng.integers(0, len(labels), 40)]
     X = (rng.normal(size=(40, p)) * 10.0 ** rng.integers(-2, 3)).astype(dtype)
-    model = RPNBClassifier(7, random_state=seed % 1000).fit(X, y)
+    temperature: Any = "auto" if seed % 2 else None
+    model = RPNBClassifier(7, temperature=temperature, random_state=seed % 1000)
+    model.fit(X, y)
     frozen = model.compile()
-    graph = make_onnx(frozen._state, None, frozen.classes_, frozen.temperature_, dtype)
+    graph = make_onnx(
+        frozen._state,
+        None,
+        frozen.classes_,
+        frozen.temperature_,
+        frozen._weights,
+        dtype,
+    )
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), providers=["CPUExecutionProvider"]
     )

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 300.0
+TIMEOUT = 600.0
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RPNB_JOURNEYS") or os.name != "posix",
@@ -150,6 +150,15 @@ def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
     assert float(done.stdout) > 0.9
 
 
+def test_wine_raw_and_scaled(rpnb: Run, tmp_path: Path) -> None:
+    sklearn_table("wine", tmp_path / "wine.csv")
+    words = ("run", "wine.csv", "--target", "label", "--shuffle", 1)
+    raw = rpnb(*words)
+    assert "Try --scale" in raw.stdout + raw.stderr
+    scaled = json.loads(rpnb(*words, "--scale", "--json").stdout)
+    assert scaled["learners"][0]["error"] <= 0.10
+
+
 def test_decimal_commas(rpnb: Run, tmp_path: Path) -> None:
     write(tmp_path / "de.csv", ";", ",")
     refused = rpnb("run", "de.csv", "--target", "label", *PA, code=2)
@@ -231,7 +240,8 @@ def test_a_model_is_used_on_new_rows(rpnb: Run, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
-    command = [environment / "rpnb", "run", "-", "--format", "csv", "--target", "y"]
+    program = str(environment / "rpnb")
+    command = [program, "run", "-", "--format", "csv", "--target", "y"]
     command += ["--model", "PA", "--chunk-rows", "100", "--predictions", "p.csv"]
 
     def play(wait: Callable[[Any], None]) -> tuple[int, str]:
@@ -261,8 +271,15 @@ def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
             assert time.monotonic() < until
             time.sleep(0.02)
 
+    def starting(process: Any) -> None:
+        maps = Path(f"/proc/{process.pid}/maps")
+        until = time.monotonic() + TIMEOUT
+        while maps.exists() and "numpy" not in maps.read_text():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
     one_line = "rpnb: stopped by Ctrl-C\n"
-    assert play(lambda _: time.sleep(0.3)) == (130, one_line)  # while it starts
+    assert play(starting) == (130, one_line)  # in the middle of its imports
     assert play(lambda _: time.sleep(4.0)) == (130, one_line)  # waiting for rows
     assert list(tmp_path.iterdir()) == []
     code, err = play(running)

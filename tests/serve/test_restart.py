@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
@@ -114,6 +115,49 @@ def test_a_model_from_a_file_goes_on_learning(start: Start) -> None:
     server.kill()
     with Client(start().address) as client:
         assert client.download("two") == before
+
+
+def test_a_forgotten_row_was_never_there(start: Start) -> None:
+    """The state is that of a model that never saw the rows; no file holds them."""
+    server = start("--snapshot-rows", "25")
+    X, y = clusters(60)
+    secret = 123456.789
+    X[13, 2] = X[14, 2] = secret
+    ids = [f"row-{i}" for i in range(60)]
+    parameters: dict[str, Any] = {"n_estimators": 5, "random_state": 0}
+    with Client(server.address) as client:
+        for name in ("all", "without"):
+            client.create(name, features=4, **parameters)
+        client.predict("all", X, remember=True, ids=ids)
+        for part in (slice(0, 20), slice(20, 45), slice(45, 55)):
+            client.label("all", ids[part], y[part])
+        kept = [i for i in range(60) if i not in (13, 14, 50)]
+        client.predict("without", X[kept], remember=True, ids=[ids[i] for i in kept])
+        for part in (slice(0, 20), slice(20, 45), slice(45, 55)):
+            some = [i for i in kept if part.start <= i < part.stop]
+            client.label("without", [ids[i] for i in some], [y[i] for i in some])
+        assert client.forget("all", ["row-13", "row-14", "row-50", "row-59", "x"]) == [
+            *["forgotten"] * 4,
+            "unknown",
+        ]
+        assert client.forget("all", ["row-13"]) == ["unknown"]
+        assert client.download("all") == client.download("without")
+        about, other = client.model("all"), client.model("without")
+        assert (about["learnt"], about["waiting"]) == (52, 4)
+        assert about["error"] == other["error"]
+        assert client.label("all", ["row-13"], ["oak"]).results == ["unknown"]
+        client.learn("all", X[:5], y[:5])
+        before = client.download("all")
+    server.kill()
+    checked = run_command("serve", server.folder, "--check")
+    assert checked.returncode == 0, checked.stdout
+    again = start()
+    with Client(again.address) as client:
+        assert client.download("all") == before
+    again.stop()
+    needle = np.float64(secret).tobytes()
+    for path in server.folder.iterdir():
+        assert needle not in path.read_bytes(), path
 
 
 def damage_latest_snapshot(folder: Path) -> None:

@@ -29,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile, and say for which learner and how long."""
     from rpnb.cli.learners import class_of
     from rpnb.estimators.registry import ALIASES, COMPARED
+    from rpnb.estimators.warm_up import warm_up
 
     names = list(arguments.names or COMPARED)
     for name in names:
@@ -39,17 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"{done} of {len(names)}: {name} … ")
             sys.stderr.flush()
         start = time.perf_counter()
-        compile_learner(ALIASES.get(name, name))
+        warm_up([ALIASES.get(name, name)])
         if not arguments.quiet:
             sys.stderr.write(f"{time.perf_counter() - start:.1f} s\n")
     if not arguments.quiet:
         seconds = time.perf_counter() - begin
         sys.stdout.write(f"{len(names)} learners are compiled, in {seconds:.1f} s.\n")
     return 0
-
-
-def compile_learner(name: str) -> None:
-    """Let a learner do on few rows what it does on a stream; the rest is caching."""
-    from rpnb.estimators.warm_up import warm_up
-
-    warm_up([name])

@@ -7,28 +7,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
-from rpnb.core.bayes.model import Model, arrange_classes, copy_model
+from rpnb.core.bayes.model import Model, arrange_classes, copy_model, refresh_all
 from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
+from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
     BlockMoments,
     classify,
     learn_all,
     learn_blocks,
+    moments_of,
     observe_block,
     run,
     run_batches,
+    run_scored,
     scores,
 )
+from rpnb.core.projection.apply import project_rows
 from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.jobs import threads_for
-from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.checks.parameters import check_real
+from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight, weight_of
 from rpnb.estimators.class_prior import (
@@ -44,7 +47,7 @@ from rpnb.estimators.empty_model import (
 )
 from rpnb.estimators.frozen import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
-from rpnb.estimators.posteriors import decisions, log_posteriors
+from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.saving.model_parts import (
     model_from_arrays,
     model_schema,
@@ -54,6 +57,20 @@ from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.probabilities import (
+    fixed_temperature,
+    is_calibrated,
+    log_probabilities,
+    start_calibration,
+)
+from rpnb.estimators.trust.reasons import Explained, QuadraticScores
+from rpnb.estimators.trust.sets import (
+    NO_SETS,
+    check_coverage,
+    past_sets,
+    prediction_sets,
+)
+from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
@@ -62,7 +79,7 @@ _BLOCK_ROWS = 4096
 
 
 @final
-class RPNBClassifier(WeightedStreamClassifier[Model]):
+class RPNBClassifier(Explained[Model], WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
     Each observation is projected K times to q dimensions. Each projection has a
@@ -116,10 +133,15 @@ default="log_sum"
         each row by the mean and standard deviation of the rows learnt before it,
         clipped at 3 deviations. Sparse rows are not centred. None takes rows as they
         are, as in the paper. `rpnb.preprocessing` scales for other learners.
-    temperature : float or None, default=None
-        What scores are divided by before `predict_proba` normalises them, for
-        "log_sum" and "product". None is K: the members see the same observation, so
-        their evidence is averaged, not added up. No label depends on it.
+    temperature : "auto", float or None, default="auto"
+        How scores become probabilities, for "log_sum" and "product"; no label depends
+        on it. "auto" learns it along the stream: `predict_proba` is a mixture of
+        temperatures, weighted by how well each has predicted the rows so far. The first
+        1024 rows and then one in four are used, each with the model before it was
+        learnt; row weights do not matter. A number divides scores before they are
+        normalised. None is K: the members see the same observation, so their evidence
+        is averaged, not added up. Changing it from "auto" ends and forgets what was
+        learnt about probabilities, with the next rows learnt.
     n_jobs : int or None, default=None
         Threads for many rows at once. `predict`, `predict_proba`, `predict_log_proba`
         and `decision_function` share out the rows; learning, which is sequential, has
@@ -182,6 +204,7 @@ default="log_sum"
     """
 
     _accepts_sparse = True
+    _state_version = 2
 
     @property
     def _sensitive_to_scale(self) -> bool:  # type: ignore[override]
@@ -205,7 +228,7 @@ default="log_sum"
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
         scale: Literal["running"] | None = None,
-        temperature: float | None = None,
+        temperature: float | Literal["auto"] | None = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -253,21 +276,120 @@ default="log_sum"
 
     def _log_probabilities(self, values: FloatArray) -> FloatArray:
         """Return log probabilities, given the scores of rows (n, M)."""
-        if self._state.rule == "vote":
-            with np.errstate(divide="ignore"):
-                return np.log(values)
-        if self._state.rule in ("log_sum", "product"):
-            values = values / self._temperature()
-        return log_posteriors(values)
+        if self._state.calibration is not None:
+            values = np.where(self._state.classes.eligible, values, -np.inf)
+        return log_probabilities(self._state, values, self.temperature)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M).
 
-        For "log_sum" and "product" the geometric mean of the members' posteriors, or
-        what `temperature` makes of it; for "vote" the share of the votes; for the other
-        rules the combined posteriors. Rows sum to one.
+        For "log_sum" and "product" what `temperature` makes of the members' posteriors;
+        for "vote" the share of the votes; for the other rules the combined posteriors.
+        Rows sum to one.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def _predict_proba_then_learn(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray]:
+        labels, P, _ = self._scored_then_learnt(X, y, classes)
+        return labels, P
+
+    def _scored_then_learnt(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray, FloatArray]:
+        """Predict rows, then learn them; return what was known before each.
+
+        Labels (n,), probabilities (n, M) and thresholds of prediction sets.
+        """
+        found: list[FloatArray] = []
+
+        def learn(
+            state: Model, X: Any, y: IntArray, weight: FloatArray, labels: Any
+        ) -> None:
+            start_calibration(state, self.temperature)
+            out, thresholds = np.empty((X.shape[0], state.M)), empty_thresholds(len(y))
+            code = UPDATES[self.update]
+            if state.scale is not None:
+                size = len(y) if self.batch_size is None else int(self.batch_size)
+                X = learn_scale(state.scale, X, y, weight, size)
+            if self.batch_size == 1:
+                run_scored(state, X, y, weight, code, labels, out, thresholds)
+            else:
+                size = X.shape[0] if self.batch_size is None else int(self.batch_size)
+                run_batches(
+                    state, X, y, weight, code, size, labels, "auto", out, thresholds
+                )
+            if state.calibration is None:
+                out = np.exp(log_probabilities(state, out, self.temperature))
+            found[:] = out, thresholds
+
+        first = not self.__sklearn_is_fitted__()
+        numbers = self._learn_batch(
+            X, y, classes, first=first, predict=True, learn=learn
+        )
+        return decode(numbers, self.classes_), found[0], found[1]
+
+    # Prediction sets
+
+    def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
+        """Return a set of classes for each row that holds the true one so often.
+
+        Adaptive conformal inference: the probability that a class needs to be in a set
+        rises with each row whose class was in its set and falls with each other one, so
+        that in the long run the share of rows whose class is in the set is `coverage`,
+        whatever the stream and however it drifts. A set may be empty, where the model
+        is right more often than that, and may hold all classes. Needs
+        temperature="auto" and the combiner "log_sum" or "product".
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        coverage : float, default=0.9
+            From 0.5 to 0.99.
+
+        Returns
+        -------
+        array of bool of shape (n, M)
+            Whether each of `classes_` is in the set of each row.
+
+        References
+        ----------
+        I. Gibbs and E. Candès, "Adaptive conformal inference under distribution shift",
+        NeurIPS 2021.
+
+        A. N. Angelopoulos, E. J. Candès and R. J. Tibshirani, "Conformal PID control
+        for time series prediction", NeurIPS 2023.
+        """
+        wished = check_coverage(coverage)
+        P = self.predict_proba(X)
+        return prediction_sets(self._state, P, wished)
+
+    def predict_set_then_learn(
+        self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
+    ) -> tuple[LabelArray, BoolArray]:
+        """Predict the label and the set of each row before it is learnt, then learn it.
+
+        Parameters
+        ----------
+        X, y, classes
+            Those of `predict_then_learn`.
+        coverage : float, default=0.9
+            That of `predict_set`.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels that `predict_then_learn` returns.
+        array of bool of shape (n, M)
+            Whether each of `classes_`, as they are afterwards, is in the row's set.
+        """
+        wished = check_coverage(coverage)
+        if not is_calibrated(self.temperature, self.combiner):
+            raise ValueError(NO_SETS)
+        labels, P, thresholds = self._scored_then_learnt(X, y, classes)
+        return labels, past_sets(P, thresholds, wished)
 
     # One row at a time
 
@@ -312,6 +434,7 @@ default="log_sum"
         if self._state.scale is not None:
             row = learn_scale(self._state.scale, row, target, weight)
         learn = UPDATES[self.update]
+        start_calibration(self._state, self.temperature)
         run(self._state, row, target, weight, learn, np.empty(1, np.int64))
 
     # A small predictor
@@ -329,7 +452,9 @@ default="log_sum"
         """
         self._require_fitted()
         names = getattr(self, "feature_names_in_", None)
-        return freeze(self._state, self.classes_, names, self._temperature())
+        start_calibration(self._state, self.temperature)
+        temperature = fixed_temperature(self._state, self.temperature)
+        return freeze(self._state, self.classes_, names, temperature)
 
     # Models of parts of a stream
 
@@ -362,6 +487,68 @@ default="log_sum"
         set_class_prior(state, self.class_prior, classes)
         self._state = state
         self._set_classes(classes)
+        return self
+
+    def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Take learnt rows out of the statistics again: Theorem 1 read backwards.
+
+        With update="all" the statistics are then those of a model that has never seen
+        the rows, to rounding. With update="mistakes" the rows must be ones that changed
+        the model when they were learnt; the statistics are then those of the other rows
+        that did. A model that had never seen the rows might have made other mistakes
+        afterwards, and learnt from these: it is not what results here.
+
+        Classes stay known. What was learnt about probabilities (`temperature="auto"`)
+        stays as it is: 80 weights and 12 thresholds, of all rows together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Rows that were learnt.
+        y : array-like of shape (n,)
+            The labels with which they were learnt.
+        sample_weight : array-like of shape (n,), optional
+            Their weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot all have been learnt: the label is not known, or a
+            class's weight or variance would become negative. Not every such row can be
+            told. Also with `forgetting`, where it is not known what is left of a row.
+            Nothing is changed then.
+        """
+        labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
+        state = self._state
+        if state.keep < 1.0:
+            raise ValueError(
+                f"rows cannot be unlearnt with forgetting={self.forgetting!r}: what is "
+                "left of them is not known"
+            )
+        if state.scale is not None:
+            raise ValueError(
+                f"rows cannot be unlearnt with scale={self.scale!r}: by what they were "
+                "scaled when they were learnt is not known"
+            )
+        n = numbers.shape[0]
+        if n > state.n_updates:
+            raise ValueError(
+                f"{n} rows cannot be unlearnt: only {state.n_updates} were learnt"
+            )
+        part = moments_of(state, labelled.rows, numbers, labelled.weight)
+        left = moments_without(state.moments, part, self.classes_)
+        new = copy_model(state)
+        for mine, value in zip(new.moments, left, strict=True):
+            mine[:] = value
+        new.classes.seen[:] = np.maximum(new.classes.seen - part.weight, 0.0)
+        new.n_seen -= n
+        new.n_updates -= n
+        refresh_all(new)
+        self._state = new
         return self
 
     # Functions of a StreamLearner
@@ -425,8 +612,9 @@ default="log_sum"
         """Learn from rows, which are scaled already if they are to be."""
         learn = UPDATES[self.update]
         n = X.shape[0]
+        start_calibration(state, self.temperature)
         if labels is None:
-            if learn == LEARN_ALL and self.batch_size == 1:
+            if learn == LEARN_ALL and self.batch_size == 1 and not state.calibration:
                 learn_all(state, X, y, weight)
                 return
             labels = np.empty(n, np.int64)
@@ -457,11 +645,28 @@ default="log_sum"
         in_threads(work, X.shape[0], threads_for(self.n_jobs, X.shape[0]))
         return values
 
-    def _temperature(self) -> float:
-        """Return what scores are divided by to become log posteriors."""
-        if self.temperature is None:
-            return float(self._state.projection.K)
-        return check_real("temperature", self.temperature, 0.0, above=True)
+    def _quadratic_scores(self) -> QuadraticScores:
+        state = self._state
+        if state.rule not in ("log_sum", "product"):
+            raise ValueError(
+                "only scores of the combiners 'log_sum' and 'product' are polynomials "
+                f"that can be explained; this model's combiner is {state.rule!r}"
+            )
+        learner = state.kernel_state()
+        return QuadraticScores(
+            learner.R.astype(np.float64) * learner.scale,
+            state.gaussians.mean,
+            state.gaussians.precision,
+            state.gaussians.constant + state.classes.bias,
+            state.classes.eligible,
+            state.classes.seen,
+        )
+
+    def _scale_for_reasons(self, X: Any) -> Any:
+        return _scaled(self._state, X)
+
+    def _project_for_reasons(self, X: Any) -> FloatArray:
+        return project_rows(self._state.projection, X)
 
     def _row_counts(self, state: Model) -> tuple[int, int]:
         return state.n_seen, state.n_updates
@@ -493,7 +698,8 @@ default="log_sum"
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        schema = model_schema(*ensemble_size(self, p), M)
+        calibrated = state.get("calibrated") is True
+        schema = model_schema(*ensemble_size(self, p), M, calibrated=calibrated)
         if self.scale is None:
             return schema
         return StateSchema({**schema.arrays, **scale_schema(p)}, schema.values)
@@ -532,6 +738,12 @@ default="log_sum"
                 f"RPNBClassifier with scale={self.scale!r} scales each row by those "
                 "before it, so rows cannot be shared out: scale them beforehand, for "
                 "example by StandardScaler, and set scale=None"
+            )
+        if is_calibrated(self.temperature, self.combiner):
+            raise ValueError(
+                f"RPNBClassifier with temperature={self.temperature!r} calibrates "
+                "itself along the stream, so rows cannot be shared out: set temperature "
+                "to a number or None"
             )
 
     def _observe_block(

@@ -20,6 +20,7 @@ from rpnb.estimators.checks.parameters import (
     draw_seed,
 )
 from rpnb.estimators.class_prior import fixed_prior, follows_counts
+from rpnb.estimators.trust.probabilities import check_temperature, start_calibration
 
 if TYPE_CHECKING:
     from rpnb.estimators.classifier import RPNBClassifier
@@ -73,6 +74,7 @@ def empty_model(given: "RPNBClassifier", p: int, seed: int | None = None) -> Mod
     projection = make_projection(distribution, seed, features, K, q)  # type: ignore[arg-type]
     prior_from_counts = follows_counts(given.class_prior)
     model = new_model(projection, combiner, prior, prior_from_counts, keep)  # type: ignore[arg-type]
+    start_calibration(model, given.temperature)
     if given.scale is not None:
         model.scale = new_scale(p, centred=True)
     return model
@@ -83,6 +85,5 @@ def check_changeable_parameters(given: "RPNBClassifier") -> None:
     check_choice("update", given.update, tuple(UPDATES))
     if given.batch_size is not None:
         check_integer("batch_size", given.batch_size, 1)
-    if given.temperature is not None:
-        check_real("temperature", given.temperature, 0.0, above=True)
+    check_temperature(given.temperature)
     check_jobs(given.n_jobs)

@@ -14,6 +14,8 @@ from rpnb.core.bayes.polynomials import (
     evaluate_polynomials,
     make_polynomials,
 )
+from rpnb.core.calibration.cells import smallest_temperature
+from rpnb.core.calibration.mixture import mix_rows
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
@@ -27,6 +29,7 @@ from rpnb.estimators.saving.estimator import (
     write_estimator,
 )
 from rpnb.estimators.saving.migrations import migrate
+from rpnb.estimators.saving.model_parts import check_weights, expert_weights
 from rpnb.estimators.saving.schema import (
     StateSchema,
     ValueSchema,
@@ -62,7 +65,8 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : array of shape (p,)
         Names of the features, if the model knew them.
     temperature_ : float
-        What scores are divided by before `predict_proba` normalises them.
+        What scores are divided by before `predict_proba` normalises them; where the
+        model had learnt a mixture of temperatures, that in the middle of its grid.
 
     References
     ----------
@@ -88,7 +92,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     temperature_: float
     _state: ClassPolynomials
     _scale: RunningScale | None = None
-    _state_version = 1
+    _weights: FloatArray | None = None
+    """weights of the mixture; None where there is a single temperature"""
+    _state_version = 2
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -106,7 +112,12 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
-        return log_posteriors(self._scores(X) / self.temperature_)
+        scores = self._scores(X)
+        if self._weights is None:
+            return log_posteriors(scores / self.temperature_)
+        P = np.empty_like(scores)
+        mix_rows(self._weights, scores, smallest_temperature(self.temperature_), P)
+        return np.log(P)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M)."""
@@ -141,7 +152,13 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "be written as an ONNX graph"
             )
         write_onnx(
-            path, self._state, self._scale, self.classes_, self.temperature_, dtype
+            path,
+            self._state,
+            self._scale,
+            self.classes_,
+            self.temperature_,
+            self._weights,
+            dtype,
         )
 
     def _scores(self, X: Any) -> FloatArray:
@@ -167,6 +184,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(
                 "This FrozenRPNB instance has nothing to save: it is not fitted yet."
             )
+        arrays = self._state._asdict()
+        if self._weights is not None:
+            arrays["expert_weights"] = self._weights
         saved = SavedEstimator(
             type(self).__name__,
             {},
@@ -175,9 +195,10 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             getattr(self, "feature_names_in_", None),
             {
                 "temperature": self.temperature_,
+                "mixture": self._weights is not None,
                 **({} if self._scale is None else {"scaled": True}),
             },
-            {**self._state._asdict(), **self._scale_arrays()},
+            {**arrays, **self._scale_arrays()},
             self._state_version,
         )
         write_estimator(path, saved, key=key)
@@ -203,6 +224,9 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_values(saved.state, schema)
             frozen.temperature_ = float(saved.state["temperature"])
             arrays = check_arrays(saved.arrays, schema)
+            frozen._weights = arrays.get("expert_weights")
+            if frozen._weights is not None:
+                check_weights(frozen._weights)
             names = ClassPolynomials._fields
             frozen._state = ClassPolynomials(*(arrays[name] for name in names))
             if "scaled" in saved.state:
@@ -218,9 +242,11 @@ class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "factors": reals(M, p * (p + 3) // 2),
             "constant": reals(M),
         }
+        if saved.state.get("mixture") is True:
+            arrays["expert_weights"] = expert_weights()
         smallest = np.finfo(np.float64).tiny
         temperature = ValueSchema(float, smallest, np.finfo(np.float64).max)
-        values = {"temperature": temperature}
+        values = {"temperature": temperature, "mixture": ValueSchema(bool)}
         if "scaled" in saved.state:
             arrays |= scale_schema(p)
             values["scaled"] = ValueSchema(bool)
@@ -262,6 +288,9 @@ def freeze(
     if names is not None:
         frozen.feature_names_in_ = names
     frozen.temperature_ = temperature
+    frozen._weights = None
+    if model.calibration is not None:
+        frozen._weights = model.calibration.weights.copy()
     frozen._state = forms
     if model.scale is not None:
         frozen._scale = copy_scale(model.scale)

@@ -4,10 +4,14 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rpnb._version import __version__
 from rpnb.atomic import write_bytes
 from rpnb.core.bayes.polynomials import ClassPolynomials
+from rpnb.core.calibration.cells import LOWEST, N_TEMPERATURES
+from rpnb.core.calibration.mixture import N_ODDS, ODDS
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.running_scale import RunningScale, variances
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.scaling import CLIP
@@ -23,10 +27,11 @@ def write_onnx(
     scale: RunningScale | None,
     classes: LabelArray,
     temperature: float,
+    weights: FloatArray | None,
     dtype: str,
 ) -> None:
     """Write label and probabilities as functions of X; see `FrozenRPNB.to_onnx`."""
-    model = make_onnx(forms, scale, classes, temperature, dtype)
+    model = make_onnx(forms, scale, classes, temperature, weights, dtype)
     content = model.SerializeToString()
     write_bytes(path, content)
 
@@ -36,9 +41,15 @@ def make_onnx(
     scale: RunningScale | None,
     classes: LabelArray,
     temperature: float,
+    weights: FloatArray | None,
     dtype: str,
 ) -> Any:
-    """Return the model as the onnx package holds it."""
+    """Return the model as the onnx package holds it.
+
+    Probabilities are a softmax of scores divided by the temperature or, with the
+    `weights` of a mixture (odds, temperatures), that mixture; see
+    `rpnb.core.calibration.mixture`.
+    """
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError as error:
@@ -52,7 +63,6 @@ def make_onnx(
         "right": j.astype(np.int64),
         "factors": np.ascontiguousarray(forms.factors.T),
         "constant": forms.constant,
-        "temperature": np.array(temperature),
         "classes": names,
     }
     given = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
@@ -82,9 +92,32 @@ def make_onnx(
         helper.make_node("Add", ["values", "constant"], ["scores"]),
         helper.make_node("ArgMax", ["scores"], ["number"], axis=1, keepdims=0),
         helper.make_node("Gather", ["classes", "number"], ["label"], axis=0),
-        helper.make_node("Div", ["scores", "temperature"], ["tempered"]),
-        helper.make_node("Softmax", ["tempered"], ["probabilities"], axis=1),
     ]
+    if weights is None:
+        constants["temperature"] = np.array(temperature)
+        nodes += [
+            helper.make_node("Div", ["scores", "temperature"], ["tempered"]),
+            helper.make_node("Softmax", ["tempered"], ["probabilities"], axis=1),
+        ]
+    else:
+        # One softmax per expert: scores (n, 1, M) over temperatures (e, 1), plus the
+        # logarithm of its odds for the class with the largest score.
+        constants |= _experts(temperature, weights, M)
+        nodes += [
+            helper.make_node("ReduceMax", ["scores"], ["largest"], axes=[1]),
+            helper.make_node("Sub", ["scores", "largest"], ["below"]),
+            helper.make_node("Gather", ["identity", "number"], ["leader"], axis=0),
+            helper.make_node("Unsqueeze", ["below", "axis"], ["wide"]),
+            helper.make_node("Unsqueeze", ["leader", "axis"], ["wide_leader"]),
+            helper.make_node("Div", ["wide", "temperatures"], ["tempered"]),
+            helper.make_node("Mul", ["wide_leader", "log_odds"], ["bonus"]),
+            helper.make_node("Add", ["tempered", "bonus"], ["logits"]),
+            helper.make_node("Softmax", ["logits"], ["of_experts"], axis=2),
+            helper.make_node("Mul", ["of_experts", "weights"], ["weighted"]),
+            helper.make_node(
+                "ReduceSum", ["weighted", "axis"], ["probabilities"], keepdims=0
+            ),
+        ]
     kinds = {
         "U": TensorProto.STRING,
         "O": TensorProto.STRING,
@@ -112,6 +145,21 @@ def make_onnx(
     model.ir_version = _IR_VERSION
     checker.check_model(model)
     return model
+
+
+def _experts(
+    temperature: float, weights: FloatArray, M: int
+) -> dict[str, NDArray[Any]]:
+    """Return the constants of a mixture of temperatures and odds."""
+    powers = 2.0 ** np.arange(LOWEST, LOWEST + N_TEMPERATURES)
+    e = weights.size
+    return {
+        "temperatures": np.tile(temperature * powers, N_ODDS).reshape(e, 1),
+        "log_odds": np.repeat(np.log(ODDS), N_TEMPERATURES).reshape(e, 1),
+        "weights": weights.reshape(e, 1),
+        "identity": np.eye(M),
+        "axis": np.array([1]),
+    }
 
 
 def _as_tensor(classes: LabelArray) -> LabelArray:

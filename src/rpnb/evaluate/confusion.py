@@ -15,13 +15,20 @@ weights.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import nan
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.evaluate.metrics import METRICS, Counts, Metric, Totals, occurring
+from rpnb.evaluate.metrics import (
+    METRICS,
+    N_BINS,
+    Counts,
+    Metric,
+    Totals,
+    occurring,
+)
 from rpnb.labels import NO_LABEL
 
 Span: TypeAlias = Literal["cumulative", "window", "fading"]
@@ -119,22 +126,45 @@ class ScoredRows(NamedTuple):
     """(n,) whether the true class is that of the row before"""
     loss: FloatArray
     """(n,) minus the log of the true class's probability; NaN where not known"""
+    brier: FloatArray | None = None
+    """(n,) Brier scores; None where probabilities are not known"""
+    confidence: FloatArray | None = None
+    """(n,) probabilities of the predicted classes"""
+    covered: FloatArray | None = None
+    """(n,) 1 where the true class was in the prediction set"""
 
     def last(self, n: int) -> "ScoredRows":
         """Return the last n rows, or all if there are fewer."""
-        return ScoredRows(*(column[-n:] for column in self))  # type: ignore[arg-type]
+        columns: list[Any] = [None if c is None else c[-n:] for c in self]
+        return ScoredRows(*columns)
 
     def followed_by(self, rows: "ScoredRows") -> "ScoredRows":
         """Return these rows and then others."""
         pairs = zip(self, rows, strict=True)
-        return ScoredRows(*(np.concatenate(pair) for pair in pairs))
+        columns: list[Any] = [
+            None if a is None or b is None else np.concatenate((a, b)) for a, b in pairs
+        ]
+        return ScoredRows(*columns)
+
+    def gaps(self, weight: FloatArray) -> FloatArray | None:
+        """Return confidence minus correctness, summed by bins of confidence."""
+        if self.confidence is None:
+            return None
+        confidence = np.nan_to_num(self.confidence)
+        bins = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
+        gap = (confidence - (self.predicted == self.truth)) * weight
+        sums: FloatArray = np.bincount(bins, gap, N_BINS).astype(np.float64)
+        return sums
 
     def totals(self, M: int, weight: FloatArray | None = None) -> Totals:
         """Return the sums over these rows, whose numbers are below M."""
         w = np.ones(len(self.truth)) if weight is None else weight
         counts = _count(self.truth, self.predicted, M, weight)
         repeats, loss = float(w @ self.repeats), float(w @ self.loss)
-        return Totals(counts, float(counts.sum()), repeats, loss)
+        brier = nan if self.brier is None else float(w @ self.brier)
+        covered = nan if self.covered is None else float(w @ self.covered)
+        total = float(counts.sum())
+        return Totals(counts, total, repeats, loss, brier, self.gaps(w), covered)
 
 
 class Confusion:
@@ -158,7 +188,10 @@ class Confusion:
         self._window, self._fading = window, fading
         self._repeats, self._loss = 0.0, 0.0
         self._last: ScoredRows | None = None
-        self._faded = Totals(np.zeros((0, 1)), 0.0, 0.0, 0.0)
+        self._brier, self._covered = 0.0, 0.0
+        self._gaps: FloatArray | None = np.zeros(N_BINS)
+        none = np.zeros(N_BINS)
+        self._faded = Totals(np.zeros((0, 1)), 0.0, 0.0, 0.0, 0.0, none, 0.0)
 
     def add(self, rows: ScoredRows, M: int) -> None:
         """Count more rows, whose numbers are below M."""
@@ -170,6 +203,9 @@ class Confusion:
         ones = np.ones(len(rows.truth))
         self._repeats += float(np.count_nonzero(rows.repeats))
         self._loss += float(ones @ rows.loss)
+        self._brier += nan if rows.brier is None else float(ones @ rows.brier)
+        self._covered += nan if rows.covered is None else float(ones @ rows.covered)
+        self._gaps = _add_gaps(self._gaps, 1.0, rows.gaps(ones))
         recent = rows.last(self._window)
         if self._last is not None:
             recent = self._last.followed_by(recent).last(self._window)
@@ -188,6 +224,9 @@ class Confusion:
             float(counts.sum()),
             keep * self._faded.repeats + new.repeats,
             keep * self._faded.loss + new.loss,
+            keep * self._faded.brier + new.brier,
+            _add_gaps(self._faded.gaps, keep, new.gaps),
+            keep * self._faded.covered + new.covered,
         )
 
     @property
@@ -211,7 +250,15 @@ class Confusion:
         """Return the sums that metrics are computed from, for each span."""
         M, rows = len(self.counts), float(self.rows)
         found: dict[Span, Totals] = {
-            "cumulative": Totals(self.counts, rows, self._repeats, self._loss),
+            "cumulative": Totals(
+                self.counts,
+                rows,
+                self._repeats,
+                self._loss,
+                self._brier,
+                self._gaps,
+                self._covered,
+            ),
             "window": Totals(self.counts, 0.0, 0.0, 0.0),
         }
         if self._last is not None:
@@ -235,6 +282,13 @@ def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
         return dict.fromkeys(metrics, nan)
     totals = totals._replace(counts=occurring(totals.counts))
     return {name: METRICS[name](totals) for name in metrics}
+
+
+def _add_gaps(
+    before: FloatArray | None, keep: float, new: FloatArray | None
+) -> FloatArray | None:
+    """Return the sum of gaps, the earlier ones with less weight; None if unknown."""
+    return None if before is None or new is None else keep * before + new
 
 
 def _grown(counts: Counts, M: int) -> Counts:

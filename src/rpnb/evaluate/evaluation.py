@@ -215,7 +215,9 @@ class Evaluation:
         M, n = len(self.labels), truth.shape[0]
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
-            rows = ScoredRows(truth, predictions.numbers, repeats, loss)
+            details = predictions.details
+            more = (None, None, None) if details is None else details
+            rows = ScoredRows(truth, predictions.numbers, repeats, loss, *more)
             participant.confusion.add(rows, M)
         self.class_history.add(truth, M)
 

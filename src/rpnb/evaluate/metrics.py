@@ -25,7 +25,16 @@ Metric: TypeAlias = Literal[
     "kappa",
     "kappa_temporal",
     "log_loss",
+    "brier",
+    "calibration_error",
+    "coverage",
 ]
+#: The metrics that need probabilities.
+OF_PROBABILITIES: frozenset[Metric] = frozenset(
+    ("log_loss", "brier", "calibration_error", "coverage")
+)
+#: Groups of probabilities in the calibration error.
+N_BINS = 10
 
 
 class ClassScores(NamedTuple):
@@ -130,6 +139,24 @@ class Totals(NamedTuple):
     """rows whose true class is that of the row before"""
     loss: float
     """minus the log of the true class's probability; NaN if not known"""
+    brier: float = nan
+    """squared differences of the probabilities from 1 for the true class, else 0"""
+    gaps: FloatArray | None = None
+    """(bins,) by probability of the predicted class: it, minus 1 where it was right"""
+    covered: float = nan
+    """rows whose true class was in the prediction set of coverage 0.9"""
+
+
+def calibration_error(totals: Totals) -> float:
+    r"""Return the expected calibration error of the predicted class.
+
+    $$\sum_b \frac{n_b}{n} \, |\text{conf}_b - \text{acc}_b|$$
+    over ten groups of rows by the probability of their predicted class, with their mean
+    probability and their accuracy (Naeini, Cooper & Hauskrecht, AAAI 2015).
+    """
+    if totals.gaps is None:
+        return nan
+    return float(np.abs(totals.gaps).sum() / totals.weight)
 
 
 #: How each metric is computed.
@@ -143,11 +170,15 @@ METRICS: Mapping[Metric, Callable[[Totals], float]] = {
         accuracy(totals.counts), totals.repeats / totals.weight
     ),
     "log_loss": lambda totals: totals.loss / totals.weight,
+    "brier": lambda totals: totals.brier / totals.weight,
+    "calibration_error": calibration_error,
+    "coverage": lambda totals: totals.covered / totals.weight,
 }
 
 _TITLES: Mapping[str, str] = {
     "macro_f1": "macro F1",
     "kappa_temporal": "temporal kappa",
+    "brier": "Brier score",
 }
 
 

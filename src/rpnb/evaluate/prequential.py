@@ -23,7 +23,7 @@ from rpnb.evaluate.drivers.selection import (
     named,
 )
 from rpnb.evaluate.evaluation import Evaluation, Participant
-from rpnb.evaluate.metrics import METRICS, Metric
+from rpnb.evaluate.metrics import METRICS, OF_PROBABILITIES, Metric
 from rpnb.evaluate.progress import EvaluationProgress
 from rpnb.evaluate.result import PrequentialResult, learner_result
 from rpnb.labels import LabelIndex
@@ -87,8 +87,11 @@ def prequential(
         taken from `y`; for other streams they must be given here.
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
 "kappa_temporal")
-        Of these, "error", "balanced_accuracy" and "log_loss". The last makes every
-        learner go row by row, and is NaN for those without probabilities.
+        Of these, "error", "balanced_accuracy", and "log_loss", "brier",
+        "calibration_error" and "coverage", which need the probabilities of every row
+        and are NaN for learners without. Those of an `RPNBClassifier` are computed in
+        one pass, others row by row. "coverage" is the share of rows whose class is in
+        the prediction set for 0.9, where a learner has such sets.
     window : int, default=1000
         Rows in the sliding window.
     fading : float, default=0.999
@@ -170,7 +173,7 @@ def prequential(
         name: drive(
             model,
             labels,
-            probabilities="log_loss" in names,
+            probabilities=not OF_PROBABILITIES.isdisjoint(names),
             declared=declared,
             classes=all_classes,
             batch_size=batch_size,
@@ -224,10 +227,11 @@ def _check_metrics(metrics: Any, models: Mapping[str, Any]) -> tuple[Metric, ...
         raise ValueError("metrics must name at least one metric, got none")
     for name in names:
         check_choice("metrics", name, METRICS)
-    if "log_loss" in names and not any(map(has_probabilities, models.values())):
+    asked = [name for name in names if name in OF_PROBABILITIES]
+    if asked and not any(map(has_probabilities, models.values())):
         raise ValueError(
-            "metrics must not hold 'log_loss' where no learner gives probabilities, as "
-            f"with {', '.join(models)}"
+            f"metrics must not hold {asked[0]!r} where no learner gives probabilities, "
+            f"as with {', '.join(models)}"
         )
     return names
 

@@ -332,6 +332,11 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         )
     if facts.scaled:
         found["Scaled along the stream"] = ", ".join(facts.scaled)
+    for participant in evaluation.participants:
+        drifts = getattr(participant.model, "drifts_", None)
+        if drifts is not None:
+            rows = ", ".join(f"{each:,}" for each in drifts) or "none"
+            found[f"Drift alarms of {participant.name}, by row"] = rows
     for number, note in enumerate((*facts.notes, *facts.advice), 1):
         found[f"Note {number}"] = note
     if facts.loaded is not None:

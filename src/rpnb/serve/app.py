@@ -20,6 +20,7 @@ from rpnb.estimators.registry import learners
 from rpnb.serve.commands import (
     Create,
     Delete,
+    Forget,
     LabelRows,
     Learn,
     Remember,
@@ -246,6 +247,15 @@ class Api:
         """Predict each row, then learn it."""
         return await self._learn(request, name, observe=True)
 
+    async def forget(self, request: Request, name: str) -> Response:
+        """Remove rows from the log and from the state, as if never seen."""
+        model = self._model(name)
+        table = await self._table(request, model, ("ids",))
+        command = Forget(
+            name=name, number=model.id, key=_key(request), ids=table.ids or []
+        )
+        return _answer(request, await self._writer.submit(command))
+
     async def _learn(self, request: Request, name: str, *, observe: bool) -> Response:
         model = self._model(name)
         table = await self._table(request, model, ("rows", "labels"))
@@ -457,6 +467,7 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, Api]:
         ("POST", f"{one}/labels", api.label),
         ("POST", f"{one}/learn", api.learn),
         ("POST", f"{one}/observe", api.observe),
+        ("POST", f"{one}/forget", api.forget),
         ("GET", "/v1/live", api.live),
         ("GET", f"{one}/live", api.live_model),
         ("GET", "/healthz", api.healthz),

@@ -15,7 +15,13 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.http.formats import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
-from rpnb.serve.log import insert_event, pack_labels, pack_row, pack_rows
+from rpnb.serve.log import (
+    insert_event,
+    pack_labels,
+    pack_row,
+    pack_rows,
+    remove_labels,
+)
 from rpnb.serve.models import (
     LabelledEvent,
     Learner,
@@ -24,7 +30,7 @@ from rpnb.serve.models import (
     ServedModel,
 )
 from rpnb.serve.scores import Scores
-from rpnb.serve.snapshots import insert_snapshot
+from rpnb.serve.snapshots import insert_snapshot, replay_model
 
 _KINDS = {str: "text", int: "integers", bool: "booleans"}
 # Ids of rows are unique in the log, whatever process gave them.
@@ -71,6 +77,7 @@ class Group:
         self.predictions: dict[int, list[Label | None]] = {}
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
+        self.replayed: dict[int, ServedModel] = {}
         self._changes: dict[int, _Changes] = {}
         self._answers = answers
 
@@ -197,6 +204,8 @@ class Group:
             model.waiting, model.expired = changes.waiting, changes.expired
             model.kind = changes.kind
             model.known |= changes.new
+        for number, new in self.replayed.items():
+            self._changes[number].model.become(new)
         for name in self.deleted:
             self.models.pop(name, None)
         self.models.update(
@@ -223,6 +232,9 @@ class Command(ABC):
     """id of the event that the command has become"""
     repeats: int | None = None
     """id of the event that a retry repeats, whose answer is not known yet"""
+
+    alone: ClassVar[bool] = False
+    """whether it needs a transaction of its own"""
 
     @property
     def rows(self) -> int:
@@ -437,6 +449,50 @@ class LabelRows(Command):
                 LabelledEvent(event, "labels", now, X, labels, predicted, confidence),
             )
         )
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Forget(Command):
+    """Rows that are removed from the log, and from the state, as if never seen.
+
+    The state becomes that of a replay of the log without them, to the bit, whatever the
+    learner. Snapshots that include them are deleted.
+    """
+
+    ids: list[str]
+    alone: ClassVar[bool] = True
+
+    @property
+    def digest(self) -> bytes:
+        """A digest of the ids."""
+        return _digest("forget", self.ids)
+
+    def write(self, group: Group) -> dict[str, Any]:
+        """Purge the rows and replay."""
+        model = group.model(self.name, self.number)
+        results: list[str] = []
+        labelled: dict[int, set[int]] = {}
+        waiting = 0
+        for each in self.ids:
+            found = group.connection.execute(
+                "SELECT seq, event FROM rows WHERE model=? AND id=?", (model.id, each)
+            ).fetchone()
+            results.append("unknown" if found is None else "forgotten")
+            if found is None:
+                continue
+            seq, event = found
+            if event is None:
+                waiting += 1
+            else:
+                labelled.setdefault(event, set()).add(seq)
+            group.connection.execute("DELETE FROM rows WHERE seq=?", (seq,))
+        group.changes(model).waiting -= waiting
+        if labelled:
+            remove_labels(group.connection, model.id, labelled)
+            group.replayed[model.id] = replay_model(group.connection, model.id)
+        totals = {name: results.count(name) for name in ("forgotten", "unknown")}
+        return {"results": results, **totals}
 
 
 @final

@@ -89,6 +89,8 @@ def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
             return connection
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        # Rows that are to be forgotten do not stay in free pages of the file.
+        connection.execute("PRAGMA secure_delete=ON")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         _upgrade(connection, version)
     except sqlite3.Error as error:
@@ -151,6 +153,34 @@ def insert_event(
         (model, kind, now, n, body, zlib.crc32(body)),
     )
     return int(cursor.lastrowid or 0), now
+
+
+def remove_labels(
+    connection: sqlite3.Connection, model: int, rows: dict[int, set[int]]
+) -> None:
+    """Remove rows from events that labelled them, by event; within a transaction.
+
+    Snapshots that include these events are deleted, too.
+    """
+    for event, gone in rows.items():
+        body = connection.execute(
+            "SELECT body FROM events WHERE id=?", (event,)
+        ).fetchone()[0]
+        content = json.loads(body)
+        pairs = zip(content["rows"], content["labels"], strict=True)
+        left = [(seq, label) for seq, label in pairs if seq not in gone]
+        if not left:
+            connection.execute("DELETE FROM events WHERE id=?", (event,))
+            continue
+        body = pack_labels([seq for seq, _ in left], [label for _, label in left])
+        connection.execute(
+            "UPDATE events SET body=?, n=?, checksum=? WHERE id=?",
+            (body, len(left), zlib.crc32(body), event),
+        )
+    connection.execute(
+        "DELETE FROM snapshots WHERE model=? AND event>=? AND base=0",
+        (model, min(rows)),
+    )
 
 
 def read_events(

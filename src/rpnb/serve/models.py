@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.registry import find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.serve.http.formats import Columns, Label, check_labels, check_names
@@ -30,6 +31,9 @@ Learner = StreamClassifier[Any]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # Set by the server, or of no use in it.
 _NOT_FOR_CLIENTS = ("n_jobs",)
+# Rules by which probabilities are an increasing function of the scores.
+_BY_SCORE = ("log_sum", "product")
+_NEARLY = 1e-9
 _DTYPES: dict[type, Any] = {str: np.str_, int: np.int64, bool: np.bool_}
 
 
@@ -304,18 +308,31 @@ class ServedModel:
         learner, n = self.learner, X.shape[0]
         if not learner.__sklearn_is_fitted__():
             return Predictions([None] * n, [None] * n, None, [])
-        labels = learner.predict(X)
         classes = learner.classes_
-        confidence: list[float | None] = [None] * n
-        table = None
-        if confident and hasattr(learner, "predict_proba"):
-            with np.errstate(invalid="ignore"):
-                P = learner.predict_proba(X)
-            if np.isfinite(P).all():
-                places = np.searchsorted(classes, labels)
-                confidence = P[np.arange(n), places].tolist()
-                table = P.tolist() if whole else None
-        return Predictions(labels.tolist(), confidence, table, classes.tolist())
+        none: list[float | None] = [None] * n
+        if not confident or not hasattr(learner, "predict_proba"):
+            return Predictions(learner.predict(X).tolist(), none, None, [])
+        with np.errstate(invalid="ignore"):
+            P = learner.predict_proba(X)
+        if not np.isfinite(P).all():  # before the first row
+            return Predictions(learner.predict(X).tolist(), none, None, [])
+        places = self._places(X, P)
+        confidence = P[np.arange(n), places].tolist()
+        table = P.tolist() if whole else None
+        return Predictions(
+            classes[places].tolist(), confidence, table, classes.tolist()
+        )
+
+    def _places(self, X: FloatArray, P: FloatArray) -> IntArray:
+        """Return the numbers of the predicted classes of rows with probabilities P."""
+        learner = self.learner
+        if isinstance(learner, RPNBClassifier) and learner.combiner in _BY_SCORE:
+            # The largest score wins: what `predict` says, unless two nearly tie.
+            places = P.argmax(axis=1)
+            largest = P[np.arange(P.shape[0]), places]
+            if ((largest[:, None] - _NEARLY <= P).sum(axis=1) == 1).all():
+                return places
+        return np.searchsorted(learner.classes_, learner.predict(X))
 
     # Learning
 
@@ -362,6 +379,12 @@ class ServedModel:
                 self.known.update(event.labels)
                 self.kind = type(event.labels[0])
         return answers
+
+    def become(self, other: "ServedModel") -> None:
+        """Take over the state of another model, which is not used any more."""
+        with self.lock:
+            self.learner, self.scores = other.learner, other.scores
+            self.applied, self.known, self.kind = other.applied, other.known, other.kind
 
     # Files
 

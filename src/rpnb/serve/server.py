@@ -111,6 +111,8 @@ class _Server(uvicorn.Server):
 def run(options: Options) -> int:
     """Serve until a signal comes; return the exit code."""
     _set_up_logs()
+    # The writer gives up the interpreter with each statement, and wants it back soon.
+    sys.setswitchinterval(0.001)
     if options.tokens is None and not is_loopback(options.host):
         raise LogError(
             f"{options.host} can be reached from other machines: a token file is "

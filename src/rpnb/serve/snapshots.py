@@ -245,6 +245,13 @@ def replay_from_base(
     yield "", model
 
 
+def replay_model(connection: sqlite3.Connection, number: int) -> ServedModel:
+    """Return a model as its whole log leads to it."""
+    row = next(row for row in stored_models(connection) if row[0] == number)
+    *_, (_, model) = replay_from_base(connection, row)
+    return model
+
+
 def _difference(
     model: ServedModel, event: int, content: bytes, scores: str, checksum: bytes
 ) -> str:

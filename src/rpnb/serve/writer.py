@@ -12,7 +12,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -169,8 +169,8 @@ class Writer:
                     first = self._queue.get_nowait()
             except queue.Empty:
                 pass
-            if group:
-                self._process(group)
+            for some in _transactions(group):
+                self._process(some)
             self._housekeeping()
         self._close()
 
@@ -300,6 +300,21 @@ class Writer:
 
         if self._transaction(write) is None:
             group.finish()
+
+
+def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:
+    """Split a group where a command needs a transaction of its own."""
+    some: list[_Pending] = []
+    for each in group:
+        if each.command.alone:
+            if some:
+                yield some
+            yield [each]
+            some = []
+        else:
+            some.append(each)
+    if some:
+        yield some
 
 
 def void(_value: object) -> None:

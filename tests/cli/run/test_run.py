@@ -271,7 +271,11 @@ def test_a_table_and_a_report(
     assert {"RPNB", "majority class", "same as last"} <= set(named)
     page = report.read_text()
     assert page.startswith("<!DOCTYPE html>")
-    assert page.count("<svg") == 3
+    # Each of two curves is there twice: for wide screens and for narrow ones.
+    assert page.count("<svg") == 5
+    assert page.count('<div class="wide">') == page.count('<div class="narrow">') == 2
+    assert "RPNB is wrong in" in page
+    assert "; the better reference, " in page
     assert "http" not in page.replace("http://www.w3.org", "")
     for title in ("Confusion", "Scores by class", "Class balance", "Learning curves"):
         assert f">{title}</h2>" in page
@@ -285,7 +289,7 @@ def test_the_report_of_a_pool_shows_its_members(path: Path, tmp_path: Path) -> N
     assert main([*words, *options, "--report", str(report)]) == 0
     page = report.read_text()
     assert ">Members of the pool</h2>" in page
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 7
     for name in ("class_covariance", "transitions", "pool"):
         # at the ends of the lines in two panels, the weights aside for the pool
         assert page.count(f">{name}</text>") == 2 - (name == "pool")
@@ -323,7 +327,7 @@ def test_the_header_names_the_columns_by_what_became_of_them(
         "left out    size (--drop), Unnamed: 0 (an index without a name)",
     ]
     note = "column price is read as numbers, such as '$3'"
-    assert err == f"{path}: {note}\n"
+    assert f"{path}: {note}\n" in err
     found = run(capsys, *words, "--quiet")
     assert found["notes"][0] == note
     assert found["columns"]["categories"] == {"colour": 2}

@@ -61,7 +61,7 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("temperature", 0.0, ValueError, r"a finite number above 0, got 0\.0"),
     ("temperature", -1, ValueError, "a finite number above 0, got -1"),
     ("temperature", np.nan, ValueError, "a finite number above 0, got nan"),
-    ("temperature", "auto", TypeError, "a finite number above 0, got 'auto'"),
+    ("temperature", "warm", ValueError, "'auto', None or a finite number above 0"),
     ("n_jobs", 0, ValueError, "n_jobs must not be 0: 1 is one thread"),
     ("n_jobs", 2.0, TypeError, r"n_jobs must be an integer or None, got 2\.0"),
     ("n_jobs", True, TypeError, "n_jobs must be an integer or None, got True"),

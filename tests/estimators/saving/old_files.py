@@ -19,7 +19,8 @@ OLD = (
 def fitted(name: str) -> Any:
     """Return the model whose file is kept under this name."""
     if name in ("RPNBClassifier", "FrozenRPNB"):
-        model = RPNBClassifier(5, n_components=2, random_state=0)
+        # Probabilities were not learnt then.
+        model = RPNBClassifier(5, n_components=2, temperature=None, random_state=0)
         model.fit(X, y, shuffle=False)
         return model.compile() if name == "FrozenRPNB" else model
     seeded = name in ("OnlineBagging", "OnlineBoosting")

@@ -37,7 +37,10 @@ _TREES = [
 ]
 
 _NAMES = {
-    "RPNB": ["weight", "mean", "scatter", "eligible", "seen"],
+    "RPNB": [
+        *("weight", "mean", "scatter", "eligible", "seen"),
+        *("expert_weights", "set_thresholds"),
+    ],
     "AROW": ["W", "S", "eligible", "counts", "c"],
     "PA": ["W", "S", "eligible", "counts", "c"],
     "OnlineBayes": ["weight", "mean", "root", "log_volume"],

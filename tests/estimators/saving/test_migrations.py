@@ -42,6 +42,17 @@ def test_a_file_without_a_state_version_is_of_version_one_and_is_read(
     assert read_model(loaded)[0]["state_version"] == CLASSES[name]._state_version
 
 
+def test_old_models_keep_the_temperature_that_they_were_saved_with() -> None:
+    model = RPNBClassifier.load(FOLDER / "RPNBClassifier.rpnb")
+    frozen = FrozenRPNB.load(FOLDER / "FrozenRPNB.rpnb")
+    assert model.temperature is None
+    scores = model.decision_function(X) / 5.0
+    P = np.exp(scores - scores.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), P, rtol=1e-12)
+    np.testing.assert_allclose(frozen.predict_proba(X), P, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", OLD)
 @pytest.mark.parametrize("later", [1, 7])
 def test_a_later_state_version_is_refused(

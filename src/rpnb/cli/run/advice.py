@@ -71,6 +71,8 @@ def _ideas(
             "--shuffle 1, since the rows are sorted by label and each label comes as a "
             "surprise"
         )
+    if not facts.scaled:
+        ideas.append("--scale, if columns differ in size")
     if evaluation.rows < _FEW * len(evaluation.labels):
         ideas.append("more rows")
     if all_behind:

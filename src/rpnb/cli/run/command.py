@@ -143,6 +143,12 @@ def _add_order(group: "argparse._ArgumentGroup") -> None:
         "learners but Pooled, which does so itself",
     )
     group.add_argument(
+        "--drift",
+        choices=("adwin", "ddm", "eddm", "page_hinkley"),
+        help="reset a learner when this detector of River finds that its errors rise "
+        "(pip install 'rpnb[river]')",
+    )
+    group.add_argument(
         "--shuffle",
         type=natural,
         metavar="SEED",

@@ -79,13 +79,14 @@ def _learners(
     names = [arguments.model] if arguments.model else []
     names += [name for name in arguments.compare if name not in names]
     if arguments.load is None:
-        return None, make_learners(
+        made = make_learners(
             names or [RPNB], given, arguments.param, scale=arguments.scale
         )
-    if names or given or arguments.param or arguments.scale:
+        return None, _watched(made, arguments)
+    if names or given or arguments.param or arguments.scale or arguments.drift:
         raise CommandError(
             "--load resumes the learner of the file with its parameters; it takes no "
-            "--model, --compare, --scale or parameters besides"
+            "--model, --compare, --scale, --drift or parameters besides"
         )
     return load_model(arguments.load)
 
@@ -102,6 +103,25 @@ def resuming(path: Path) -> Iterator[None]:
             f"{path} is damaged: it does not say how labels and categories were read "
             f"({type(error).__name__}: {error})"
         ) from error
+
+
+def _watched(models: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the learners, with a drift detector on the errors of each if asked for."""
+    if arguments.drift is None:
+        return models
+    if arguments.save:
+        raise CommandError("--save cannot write a learner with a drift detector")
+    try:
+        from rpnb.drift import DriftAware
+        from rpnb.estimators.detectors import make_detector
+
+        make_detector(arguments.drift)
+    except ImportError as error:
+        raise CommandError(f"--drift: {error}") from error
+    return {
+        name: DriftAware(model, detector=arguments.drift)
+        for name, model in models.items()
+    }
 
 
 def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
@@ -475,11 +495,13 @@ def _working_time() -> float:
 
 def _scales(model: Any) -> bool:
     """Whether a learner scales rows along the stream because it was told to."""
+    model = getattr(model, "model", model)  # behind a drift detector
     return isinstance(model, StreamPipeline) or bool(getattr(model, "scale", None))
 
 
 def _suffers_from_spread(model: Any) -> bool:
     """Whether features on different scales harm a learner, and nothing scales them."""
+    model = getattr(model, "model", model)
     return not _scales(model) and bool(model._sensitive_to_scale)
 
 

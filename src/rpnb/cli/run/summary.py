@@ -14,6 +14,8 @@ from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.tables import TextTable, to_text
 
+# Alarms of a drift detector that are listed.
+_ALARMS = 8
 # Notes on how a learner's densities were combined, as in the study's tables.
 _DENSITIES = {
     "log": 'logarithms of densities are added (density="log"), which is sound; MOA and '
@@ -53,6 +55,11 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         notes.append(
             f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
         )
+    notes += [
+        f"{each.name}: {_alarms(each.model.drifts_)}"
+        for each in evaluation.participants
+        if hasattr(each.model, "drifts_")
+    ]
     notes += facts.advice
     learners = {each.name: _inner(each.model) for each in evaluation.participants}
     notes += [
@@ -130,7 +137,18 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
 
 def _inner(model: Any) -> Any:
     """Return the learner itself, of one whose rows are scaled the learner inside."""
+    model = getattr(model, "model", model)  # behind a drift detector
     return getattr(model, "learner", model)
+
+
+def _alarms(rows: list[int]) -> str:
+    """Return when a drift detector gave alarms, in words."""
+    if not rows:
+        return "no alarm of the drift detector"
+    some = ", ".join(f"{row:,}" for row in rows[:_ALARMS])
+    more = f" and {len(rows) - _ALARMS} more" if len(rows) > _ALARMS else ""
+    word = "alarm" if len(rows) == 1 else "alarms"
+    return f"{len(rows)} {word} of the drift detector, at row {some}{more}"
 
 
 def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
@@ -155,4 +173,9 @@ def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
         "precision": scores.precision[order].tolist(),
         "recall": scores.recall[order].tolist(),
         "f1": scores.f1[order].tolist(),
+        **(
+            {"drifts": participant.model.drifts_}
+            if hasattr(participant.model, "drifts_")
+            else {}
+        ),
     }

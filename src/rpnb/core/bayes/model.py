@@ -9,6 +9,12 @@ from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
 from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
 from rpnb.core.bayes.state import ClassState, KernelState, set_bias_from_counts
+from rpnb.core.calibration.cells import no_cells
+from rpnb.core.calibration.mixture import (
+    Calibration,
+    copy_calibration,
+    merge_calibrations,
+)
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.running_scale import (
     RunningScale,
@@ -37,6 +43,8 @@ class Model:
     """rows that changed the moments"""
     memo: FloatArray | None = None
     """the last single row with its projection and prediction; see `passes.exact`"""
+    calibration: Calibration | None = None
+    """what turns scores into probabilities; None where it is not learnt"""
     scale: RunningScale | None = None
     """what rows are scaled by before they come here; None if they are not"""
 
@@ -69,6 +77,7 @@ class Model:
             self.gaussians,
             self.classes,
             self.keep,
+            no_cells(self.M),
         )
 
 
@@ -119,12 +128,16 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         refresh(gaussians, int(new[0]), moments, model.prior)
         for field in gaussians:
             field[new[1:]] = field[new[0]]
+    calibration = model.calibration
+    if calibration is not None:
+        calibration = copy_calibration(calibration)
     return replace(
         model,
         moments=moments,
         gaussians=gaussians,
         classes=classes,
         memo=None,
+        calibration=calibration,
         scale=None if model.scale is None else copy_scale(model.scale),
     )
 
@@ -179,6 +192,12 @@ def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
     earlier = 0.0 if base is None else base.classes.seen
     model.classes.seen[:] += other.classes.seen - earlier
     model.classes.eligible[:] |= other.classes.eligible
+    if model.calibration is not None and other.calibration is not None:
+        model.calibration = merge_calibrations(
+            model.calibration,
+            other.calibration,
+            None if base is None else base.calibration,
+        )
     model.n_seen += other.n_seen - (0 if base is None else base.n_seen)
     model.n_updates += other.n_updates - (0 if base is None else base.n_updates)
     if model.scale is not None and other.scale is not None:

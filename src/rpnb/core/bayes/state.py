@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from rpnb.core.bayes.densities import Gaussians, Prior
 from rpnb.core.bayes.moments import Moments
+from rpnb.core.calibration.cells import ScoreCells
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
 
@@ -52,3 +53,5 @@ class KernelState(NamedTuple):
     classes: ClassState
     keep: float
     """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
+    cells: ScoreCells
+    """where scores are written that calibration learns from"""

@@ -23,6 +23,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 SingleArray: TypeAlias = NDArray[np.float32]
 IntArray: TypeAlias = NDArray[np.int64]
 WordArray: TypeAlias = NDArray[np.int32]
+CodeArray: TypeAlias = NDArray[np.int16]
 UIntArray: TypeAlias = NDArray[np.uint64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 

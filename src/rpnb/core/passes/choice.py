@@ -9,9 +9,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.state import LEARN_ALL
+from rpnb.core.calibration.cells import is_calibration_row, rows_of_a_kind
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
+from rpnb.core.passes.calibrated import learn_cells, with_cells
 from rpnb.core.passes.costs import (
     column_cost,
     exact_score_cost,
@@ -92,8 +95,11 @@ class QuadraticPass:
     ) -> None:
         """Pass over rows of X; see `rpnb.core.passes.exact.pass_exact`."""
         rebuild_stale(self._quadratic, self.stale, self._model.gaussians)
+        learner = self._learner
+        if learn:
+            learner = with_cells(self._model, learner, y)
         updates, built, undecided = pass_quadratic(
-            self._learner,
+            learner,
             self._quadratic,
             as_block(X),
             y,
@@ -107,6 +113,7 @@ class QuadraticPass:
         self.upkeep += built * self._rebuild + undecided * self._undecided
         self.upkeep += updates * update_cost(self._model.projection.p)
         if learn:
+            learn_cells(self._model, learner, y)
             self._model.n_seen += count_labelled(y)
             self._model.n_updates += updates
 
@@ -162,28 +169,34 @@ class PassChoice:
     ) -> None:
         """Pass over rows of X; see `rpnb.core.passes.exact.pass_exact`."""
         start = 0
+        model = self._model
+        calibrated = bool(learn) and model.calibration is not None
         while start < X.shape[0]:
+            # Calibration needs all scores: the screened pass knows them more precisely.
+            needed = calibrated and is_calibration_row(model.n_seen)
             quadratic = self._path == "quadratic" or (
-                self._path == "auto" and self._forms_pay()
+                self._path == "auto" and not needed and self._forms_pay()
             )
             size = self._rows_until_next_choice() if quadratic else self._block
+            if calibrated and self._path == "auto" and (quadratic or self._gain > 0.0):
+                size = min(size, rows_of_a_kind(model.n_seen))
             rows = slice(start, min(start + size, X.shape[0]))
             t = y[rows] if learn else y[:0]
-            before = self._model.n_updates
+            before = model.n_updates
             screener = self._quadratic_pass() if quadratic else self._screened_pass()
             screener.run(X[rows], t, weights_of(weight, rows), learn, labels[rows])
-            updates = self._model.n_updates - before
+            updates = model.n_updates - before
             if isinstance(screener, QuadraticPass):
                 keep = _SHARE_WINDOW / (_SHARE_WINDOW + updates)
                 self._upkeep = keep * (self._upkeep + screener.upkeep)
                 self._kept = keep * (self._kept + updates)
                 screener.upkeep = 0.0
-            # The pass that did not run must update all classes: recording which of them
-            # have learnt would slow the quadratic pass noticeably.
+            # The pass that did not run must update the classes that have learnt.
             if updates > 0 and quadratic:
-                self._stale[:] = True
+                self._stale[_learnt_classes(t, labels[rows], learn)] = True
             elif updates > 0 and self._quadratic is not None:
-                self._quadratic.stale[:] = True
+                learnt = _learnt_classes(t, labels[rows], learn)
+                self._quadratic.stale[learnt] = True
             n = rows.stop - start
             keep = _WINDOW / (_WINDOW + n)
             self._changes = keep * (self._changes + updates)
@@ -219,3 +232,11 @@ class PassChoice:
         step = _CHANGES_IN_STEP * self._rows / max(self._changes, 1e-9)
         self._quadratic.step = int(min(max(step, _FEWEST_STEP), MOST_STEP)) // 16 * 16
         return self._quadratic
+
+
+def _learnt_classes(y: IntArray, labels: IntArray, learn: int) -> IntArray:
+    """Return the classes that have learnt rows of classes y, predicted as `labels`."""
+    learnt = y >= 0
+    if learn != LEARN_ALL:
+        learnt &= y != labels
+    return np.unique(y[learnt])

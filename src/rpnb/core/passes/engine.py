@@ -16,10 +16,18 @@ from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.moments import Moments, empty_moments, merge
 from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
+from rpnb.core.calibration.cells import calibration_rows
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
+from rpnb.core.passes.calibrated import (
+    learn_batch_cells,
+    learn_cells,
+    mix_then_learn_cells,
+    mixed,
+    with_cells,
+)
 from rpnb.core.passes.choice import PassChoice, Path
 from rpnb.core.passes.compiling import CompilingBudget
 from rpnb.core.passes.exact import (
@@ -30,6 +38,7 @@ from rpnb.core.passes.exact import (
     pass_combined,
     pass_exact,
     pass_one,
+    pass_scored,
 )
 from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.core.projection.apply import (
@@ -98,6 +107,8 @@ def run(
         x = rows_for_passes(projection, X[rows])
         t = y[rows] if learn else _NO_LABELS
         w = weights_of(weight, rows)
+        if learn:
+            learner = with_cells(model, learner, t)
         if model.rule == "log_sum":
             updates = pass_exact(learner, x, t, w, learn, labels[rows])
         else:
@@ -106,6 +117,7 @@ def run(
                 learner, model.rule_number, K, x, t, w, learn, labels[rows]
             )
         if learn:
+            learn_cells(model, learner, t)
             model.n_seen += count_labelled(t)
             model.n_updates += updates
 
@@ -127,8 +139,11 @@ def _run_one(
     unkept = model.projection.R.shape[0] == 0
     if unkept and not np.array_equal(x[0], known[:p]):
         memo[p : p + F] = project_rows(model.projection, x)[0]
+    learner = model.kernel_state()
+    if learn:
+        learner = with_cells(model, learner, y)
     label, updates = pass_one(
-        model.kernel_state(),
+        learner,
         known,
         memo,
         model.n_seen,
@@ -140,7 +155,49 @@ def _run_one(
     model.memo = memo
     labels[0] = label
     if learn:
+        learn_cells(model, learner, y)
         model.n_seen += int(y[0] >= 0)
+        model.n_updates += updates
+
+
+def run_scored(
+    model: Model,
+    X: RowTable,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+    out: FloatArray,
+    thresholds: FloatArray,
+) -> None:
+    """Do what `run` does, and write what was known of each row before it was learnt.
+
+    `out` (n, M) gets the probabilities of a calibrated model, or else the scores;
+    `thresholds` (n, coverages) those of prediction sets, where the model is calibrated.
+    """
+    projection = model.projection
+    start = model.kernel_state(projected=projects_beforehand(projection, X))
+    for rows in row_blocks(X.shape[0], block_rows(projection.p, model.F)):
+        x, t = rows_for_passes(projection, X[rows]), y[rows]
+        w = weights_of(weight, rows)
+        learner = with_cells(model, start, t)
+        scores = np.empty((x.shape[0], model.M))
+        updates = pass_scored(
+            learner,
+            model.rule_number,
+            projection.K,
+            x,
+            t,
+            w,
+            learn,
+            labels[rows],
+            scores,
+        )
+        if model.calibration is None:
+            out[rows] = scores
+        else:
+            mix_then_learn_cells(model, learner, t, scores, out[rows], thresholds[rows])
+        model.n_seen += count_labelled(t)
         model.n_updates += updates
 
 
@@ -171,13 +228,16 @@ def run_batches(
     size: int,
     labels: IntArray,
     path: Path = "auto",
+    out: FloatArray | None = None,
+    thresholds: FloatArray | None = None,
     block: int = BATCH_BLOCK,
 ) -> None:
     """Pass over X by mini-batches of `size` rows: equations (7) and (8).
 
     All rows of a batch are predicted first. Then each class learns, in one step, those
     of its rows that were misclassified, or all of its rows. Their moments are added up
-    block by block; `block` other than `BATCH_BLOCK` is for tests.
+    block by block; `block` other than `BATCH_BLOCK` is for tests. `out` and
+    `thresholds` are those of `run_scored`.
     """
     screened = model.rule == "log_sum" and min(size, X.shape[0]) >= _FEW
     rate = min(_expected_changes(model, learn), model.M / size)
@@ -189,6 +249,11 @@ def run_batches(
         x, t, predicted = X[rows], y[rows], labels[rows]
         w = weights_of(weight, rows)
         run(model, x, _NO_LABELS, _ONE, LEARN_NOTHING, predicted, choice)
+        if thresholds is not None and model.calibration is not None:
+            thresholds[rows] = model.calibration.thresholds
+        if out is not None or model.calibration is not None:
+            asked = None if out is None else out[rows]
+            _score_batch(model, x, t, predicted, asked)
         taken = _learnt_rows(t, predicted, learn)
         if size <= block:
             _accumulate(model, x, taken, t, w, 1.0, batch)
@@ -264,6 +329,33 @@ def learn_blocks(model: Model, blocks: Sequence[BlockMoments], learn: int) -> No
         count_rows(model.classes, model.keep, block.y, _ONE)
         model.n_seen += block.y.shape[0]
         model.n_updates += _learnt_rows(block.y, block.labels, learn).shape[0]
+
+
+def moments_of(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> Moments:
+    """Return the moments (M, F) of rows of classes y, to be taken out of a model's."""
+    part = empty_moments(model.M, model.F)
+    _accumulate(model, X, np.arange(y.shape[0]), y, weight, 1.0, part)
+    return part
+
+
+def _score_batch(
+    model: Model, X: RowTable, y: IntArray, labels: IntArray, out: FloatArray | None
+) -> None:
+    """Write a mini-batch's probabilities or scores; let calibration learn from it."""
+    used = calibration_rows(model.n_seen, y.shape[0])
+    if out is None:
+        found = active_scores(model, X[used])
+    else:
+        every = active_scores(model, X)
+        out[:] = every if model.calibration is None else mixed(model, every)
+        found = every[used]
+    if model.calibration is not None:
+        learn_batch_cells(model, y, labels, found)
+
+
+def active_scores(model: Model, X: RowTable) -> FloatArray:
+    """Return the scores (n, M) of every row, −∞ of classes that are not active."""
+    return np.where(model.classes.eligible, scores(model, X), -np.inf)
 
 
 def _accumulate(

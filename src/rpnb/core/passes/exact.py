@@ -12,7 +12,7 @@ import numpy as np
 from rpnb.core.bayes.combining import best_combined, combine, member_log_posteriors
 from rpnb.core.bayes.densities import learn_density, refresh
 from rpnb.core.bayes.moments import Moments, add_observation, fade, merge
-from rpnb.core.bayes.scoring import LANES, best_class
+from rpnb.core.bayes.scoring import LANES, best_class, score
 from rpnb.core.bayes.state import (
     LEARN_ALL,
     LEARN_MISTAKES,
@@ -21,7 +21,15 @@ from rpnb.core.bayes.state import (
     KernelState,
     set_bias_from_counts,
 )
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.calibration.cells import (
+    BEST,
+    INACTIVE,
+    UNCERTAIN,
+    cell_of,
+    next_row_of_codes,
+    write_codes,
+)
+from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.projection.matrices import project
 
@@ -63,6 +71,32 @@ def learn_projected_row(
 
 
 @compiled
+def complete_codes(
+    learner: KernelState, z: FloatArray, best: int, lanes: FloatArray, codes: CodeArray
+) -> None:
+    """Find the cells of a projected row z (F,) that are UNCERTAIN in `codes` (M,)."""
+    bias = learner.classes.bias
+    gaussians = learner.gaussians
+    highest = score(z, gaussians, best, bias[best], -np.inf, lanes)
+    for m in range(codes.shape[0]):
+        if codes[m] == UNCERTAIN:
+            value = score(z, gaussians, m, bias[m], -np.inf, lanes)
+            codes[m] = cell_of((highest - value) * learner.cells.scale) + 1
+
+
+@compiled
+def write_exact_codes(
+    learner: KernelState, z: FloatArray, best: int, lanes: FloatArray, codes: CodeArray
+) -> None:
+    """Write the codes (M,) of a projected row z (F,) that was predicted as `best`."""
+    for m in range(codes.shape[0]):
+        codes[m] = UNCERTAIN if learner.classes.eligible[m] else INACTIVE
+    if best >= 0:
+        codes[best] = BEST
+        complete_codes(learner, z, best, lanes, codes)
+
+
+@compiled
 def pass_exact(
     learner: KernelState,
     X: FloatArray,
@@ -93,6 +127,62 @@ def pass_exact(
         )
         if learn != LEARN_NOTHING and y[i] >= 0:
             w = weight[i % weight.shape[0]]
+            to = next_row_of_codes(learner.cells)
+            if to >= 0:
+                codes = learner.cells.codes[to]
+                write_exact_codes(learner, z[0], labels[i], lanes, codes)
+            count_row(learner.classes, learner.keep, y[i], w)
+            if learn == LEARN_ALL or labels[i] != y[i]:
+                learn_projected_row(learner, y[i], z[0], w)
+                updates += 1
+    return updates
+
+
+@compiled
+def pass_scored(
+    learner: KernelState,
+    rule: int,
+    K: int,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    learn: int,
+    labels: IntArray,
+    scores: FloatArray,
+) -> int:
+    """Do what `pass_exact` does, for any rule; write all scores (n, M) as well.
+
+    They are the scores before each row was learnt, −∞ of a class that was not active.
+    """
+    M = learner.classes.bias.shape[0]
+    eligible = learner.classes.eligible
+    z = np.empty((1, learner.R.shape[1]))
+    posterior = np.empty((K, M))
+    lanes = np.empty(LANES)
+    row = np.empty(1, np.int64)
+    updates = 0
+    for i in range(X.shape[0]):
+        row[0] = i
+        project(X, row, learner.scale, learner.R, z)
+        if rule == 0:
+            for m in range(M):
+                bias = learner.classes.bias[m]
+                scores[i, m] = score(z[0], learner.gaussians, m, bias, -np.inf, lanes)
+        else:
+            member_log_posteriors(
+                z[0], learner.gaussians, learner.classes.bias, eligible, posterior
+            )
+            combine(rule, posterior, scores[i])
+        for m in range(M):
+            if not eligible[m]:
+                scores[i, m] = -np.inf
+        labels[i] = best_combined(scores[i], eligible)
+        if learn != LEARN_NOTHING and y[i] >= 0:
+            w = weight[i % weight.shape[0]]
+            to = next_row_of_codes(learner.cells)
+            if to >= 0:
+                codes = learner.cells.codes[to]
+                write_codes(scores[i], eligible, labels[i], learner.cells.scale, codes)
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
                 learn_projected_row(learner, y[i], z[0], w)
@@ -158,6 +248,9 @@ def pass_one(
     memo[p + F] = label
     if learn == LEARN_NOTHING or y < 0:
         return label, 0
+    to = next_row_of_codes(learner.cells)
+    if to >= 0:
+        write_exact_codes(learner, z, label, np.empty(LANES), learner.cells.codes[to])
     count_row(learner.classes, learner.keep, y, weight)
     if learn == LEARN_MISTAKES and label == y:
         return label, 0
@@ -199,6 +292,15 @@ def pass_combined(
             labels[i] = best_combined(scores, learner.classes.eligible)
         if learn != LEARN_NOTHING and y[i] >= 0:
             w = weight[i % weight.shape[0]]
+            to = next_row_of_codes(learner.cells)
+            if to >= 0:
+                write_codes(
+                    scores,
+                    learner.classes.eligible,
+                    labels[i],
+                    learner.cells.scale,
+                    learner.cells.codes[to],
+                )
             count_row(learner.classes, learner.keep, y[i], w)
             if learn == LEARN_ALL or labels[i] != y[i]:
                 learn_projected_row(learner, y[i], z[0], w)

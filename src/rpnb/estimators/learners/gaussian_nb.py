@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rpnb.core.bayes.moments import Moments
+from rpnb.core.bayes.moments import Moments, add_observation, empty_moments
 from rpnb.core.bayes.naive_bayes import (
     NaiveBayes,
     arrange_naive_bayes,
@@ -27,6 +27,8 @@ from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.reasons import Explained, QuadraticScores
+from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
 
 __all__ = ["GaussianNB"]
 
@@ -43,7 +45,7 @@ class GaussianNBState:
 
 
 @final
-class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
+class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNBState]):
     """Gaussian naive Bayes: one normal density per class and feature, learnt online.
 
     Every row is learnt, and the result does not depend on how rows are cut into calls.
@@ -97,6 +99,42 @@ class GaussianNB(WeightedStreamClassifier[GaussianNBState]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
         return np.exp(self.predict_log_proba(X))
+
+    def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Take learnt rows out again: the model is as if it had never seen them.
+
+        To rounding; classes stay known. Refuses rows that cannot all have been learnt,
+        where that can be told, and changes nothing then. See `RPNBClassifier.unlearn`.
+        """
+        labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
+        state = self._copy(self._state)
+        part = empty_moments(self.classes_.shape[0], labelled.rows.shape[1])
+        block = as_block(labelled.rows)
+        for i, m in enumerate(numbers.tolist()):
+            w = labelled.weight[i % labelled.weight.shape[0]]
+            add_observation(part, m, block[i], w)
+        left = moments_without(state.state.moments, part, self.classes_)
+        for mine, value in zip(state.state.moments, left, strict=True):
+            mine[:] = value
+        derive_naive_bayes(state.state)
+        state.seen -= numbers.shape[0]
+        self._state = state
+        return self
+
+    def _quadratic_scores(self) -> QuadraticScores:
+        state = self._state.state
+        seen = state.moments.weight > 0.0
+        return QuadraticScores(
+            np.eye(state.moments.mean.shape[1]),
+            state.gaussians.mean,
+            state.gaussians.precision,
+            state.gaussians.constant + state.log_seen,
+            state.eligible & seen,
+            state.moments.weight,
+        )
+
+    def _project_for_reasons(self, X: Any) -> FloatArray:
+        return as_block(X)
 
     def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray

@@ -13,8 +13,23 @@ from rpnb.estimators.saving.files import ModelFileError
 
 Migration = Callable[[SavedEstimator], SavedEstimator]
 
+
+def _add_no_calibration(saved: SavedEstimator) -> SavedEstimator:
+    """RPNBClassifier, 1 to 2: probabilities were not learnt; the temperature stays."""
+    state = {**saved.state, "calibrated": False, "calibrated_rows": 0}
+    return saved._replace(state=state)
+
+
+def _add_no_mixture(saved: SavedEstimator) -> SavedEstimator:
+    """FrozenRPNB, 1 to 2: the temperature was a number, now it may be a mixture."""
+    return saved._replace(state={**saved.state, "mixture": False})
+
+
 #: By the estimator's class and the version that is left behind.
-MIGRATIONS: Mapping[tuple[str, int], Migration] = {}
+MIGRATIONS: Mapping[tuple[str, int], Migration] = {
+    ("RPNBClassifier", 1): _add_no_calibration,
+    ("FrozenRPNB", 1): _add_no_mixture,
+}
 
 
 def migrate(

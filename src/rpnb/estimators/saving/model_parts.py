@@ -6,12 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.bayes.model import Model, arrange_classes, refresh_all
+from rpnb.core.calibration.mixture import Calibration, new_calibration
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.record import fingerprint
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import (
     CHECKSUM,
     COUNT,
     SEED,
+    ArraySchema,
     StateSchema,
     ValueSchema,
     flags,
@@ -22,7 +25,7 @@ from rpnb.estimators.scaling import scale_from_arrays, scale_to_arrays
 
 def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return a model's state as JSON values and arrays."""
-    metadata = {
+    metadata: dict[str, Any] = {
         "seed": state.projection.seed,
         "q": state.projection.q,
         "fingerprint": fingerprint(state.projection),
@@ -36,12 +39,19 @@ def model_to_arrays(state: Model) -> tuple[dict[str, Any], dict[str, NDArray[Any
         "eligible": state.classes.eligible,
         "seen": state.classes.seen,
     }
+    calibration = state.calibration
+    metadata["calibrated"] = calibration is not None
+    metadata["calibrated_rows"] = 0
+    if calibration is not None:
+        metadata["calibrated_rows"] = int(calibration.rows[0])
+        arrays["expert_weights"] = calibration.weights
+        arrays["set_thresholds"] = calibration.thresholds
     if state.scale is not None:
         arrays |= scale_to_arrays(state.scale)
     return metadata, arrays
 
 
-def model_schema(K: int, q: int, M: int) -> StateSchema:
+def model_schema(K: int, q: int, M: int, *, calibrated: bool) -> StateSchema:
     """Return what a file of K members of dimension q and M classes must hold."""
     values = {
         "seed": SEED,
@@ -49,6 +59,8 @@ def model_schema(K: int, q: int, M: int) -> StateSchema:
         "fingerprint": CHECKSUM,
         "n_seen": COUNT,
         "n_updates": COUNT,
+        "calibrated": ValueSchema(bool),
+        "calibrated_rows": COUNT,
     }
     arrays = {
         "weight": reals(M, low=0.0),
@@ -58,6 +70,9 @@ def model_schema(K: int, q: int, M: int) -> StateSchema:
         "eligible": flags(M),
         "seen": reals(M, low=0.0),
     }
+    if calibrated:
+        arrays["expert_weights"] = expert_weights()
+        arrays["set_thresholds"] = reals(new_calibration().thresholds.shape[0])
     return StateSchema(arrays, values)
 
 
@@ -85,4 +100,26 @@ def model_from_arrays(
     if state.scale is not None:
         state.scale = scale_from_arrays(arrays)
     refresh_all(state)
+    state.calibration = None
+    if metadata["calibrated"]:
+        check_weights(arrays["expert_weights"])
+        state.calibration = Calibration(
+            arrays["expert_weights"].copy(),
+            arrays["set_thresholds"].copy(),
+            np.array([metadata["calibrated_rows"]]),
+        )
     return state
+
+
+def expert_weights() -> ArraySchema:
+    """Return the schema of the weights of a mixture of temperatures."""
+    smallest = float(np.finfo(np.float64).tiny)
+    return reals(*new_calibration().weights.shape, low=smallest, high=1.0)
+
+
+def check_weights(weights: FloatArray) -> None:
+    """Refuse weights of a mixture that do not add up to 1."""
+    if not abs(weights.sum() - 1.0) < 1e-9:
+        raise ModelFileError(
+            "the model file is damaged: its 'expert_weights' do not add up to 1"
+        )

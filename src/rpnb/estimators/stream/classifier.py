@@ -4,17 +4,17 @@ It checks the input, gives labels their numbers, adds new classes, and changes t
 learner's state only when nothing can fail any more.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -43,6 +43,9 @@ from rpnb.estimators.stream.labelled_rows import (
 from rpnb.estimators.stream.learner import State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
 from rpnb.labels import LabelIndex
+
+#: A function like `_learn`.
+Learn: TypeAlias = Callable[[Any, Any, IntArray, FloatArray, IntArray | None], None]
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
@@ -104,9 +107,32 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         self._learn_batch(X, y, classes, first=first)
         return self
 
+    @overload
     def predict_then_learn(
-        self, X: Any, y: Any, classes: ArrayLike | None = None
-    ) -> LabelArray:
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        *,
+        return_proba: Literal[False] = False,
+    ) -> LabelArray: ...
+    @overload
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        *,
+        return_proba: Literal[True],
+    ) -> tuple[LabelArray, FloatArray]: ...
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        *,
+        return_proba: bool = False,
+    ) -> LabelArray | tuple[LabelArray, FloatArray]:
         """Predict each row with what was known before it, then learn it.
 
         This is the protocol of the paper and of prequential evaluation. The result is
@@ -122,6 +148,10 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             after its first.
         classes : array-like, optional
             Classes that may be predicted from the first of these rows on.
+        return_proba : bool, default=False
+            Whether to return the probabilities of each row before it was learnt, too,
+            for learners with `predict_proba`. `RPNBClassifier` computes them in one
+            pass, others row by row.
 
         Returns
         -------
@@ -129,10 +159,43 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
             The predicted labels. A row for which no class was known yet counts as a
             mistake and has None; only then is the array of dtype object. It does not
             happen where `classes` are declared on the first call.
+        array of shape (n, M)
+            With `return_proba`: the probabilities of `classes_` as they are afterwards,
+            0 for a class that was not known yet.
         """
+        if return_proba:
+            return self._predict_proba_then_learn(X, y, classes)
         first = not self.__sklearn_is_fitted__()
         numbers = self._learn_batch(X, y, classes, first=first, predict=True)
         return decode(numbers, self.classes_)
+
+    def _predict_proba_then_learn(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray]:
+        """Do what `predict_then_learn` does row by row; return probabilities too."""
+        if not hasattr(self, "predict_proba"):
+            raise ValueError(
+                f"return_proba must be False for {type(self).__name__}, which has no "
+                "probabilities"
+            )
+        labelled = check_labelled_rows(self, X, y, None, sparse=self._accepts_sparse)
+        labels: list[LabelArray] = []
+        found: list[tuple[LabelArray, FloatArray]] = []
+        for i in range(labelled.labels.shape[0]):
+            one = slice(i, i + 1)
+            known = _NO_CLASSES, np.zeros(0)
+            if self.__sklearn_is_fitted__():
+                known = self.classes_, self.predict_proba(labelled.rows[one])[0]
+            found.append(known)
+            declared = classes if i == 0 else None
+            x, t = labelled.rows[one], labelled.labels[one]
+            labels.append(self.predict_then_learn(x, t, declared))
+        P = np.zeros((len(found), self.classes_.shape[0]))
+        for row, (known_classes, p) in zip(P, found, strict=True):
+            row[self._index.find_all(known_classes.tolist())] = p
+        if any(part.dtype == object for part in labels):
+            labels = [part.astype(object) for part in labels]
+        return np.concatenate(labels), P
 
     def _learn_batch(
         self,
@@ -143,10 +206,12 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         *,
         first: bool,
         predict: bool = False,
+        learn: Learn | None = None,
     ) -> IntArray:
         """Check all arguments, update classes, then learn; return the predictions.
 
-        Without `predict`, the numbers returned mean nothing.
+        Without `predict`, the numbers returned mean nothing. `learn` is called instead
+        of `_learn`, if given.
         """
         if sample_weight is not None:
             self._check_uses_weights()
@@ -155,7 +220,9 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         labelled = check_labelled_rows(
             self, X, y, sample_weight, sparse=self._accepts_sparse
         )
-        return self._learn_labelled(X, labelled, classes, first=first, predict=predict)
+        return self._learn_labelled(
+            X, labelled, classes, first=first, predict=predict, learn=learn
+        )
 
     def _learn_all(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, shuffle: bool
@@ -182,6 +249,7 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         *,
         first: bool,
         predict: bool = False,
+        learn: Learn | None = None,
     ) -> IntArray:
         """Update classes with rows that were checked, then learn them.
 
@@ -204,7 +272,8 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
                 found[0] = -1  # no class was known yet
             return found
         predicted = np.empty_like(numbers) if predict else None
-        self._learn(state, labelled.rows, numbers, labelled.weight, predicted)
+        function = self._learn if learn is None else learn
+        function(state, labelled.rows, numbers, labelled.weight, predicted)
         return numbers if predicted is None else predicted
 
     def _check_uses_weights(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, Table, join, join_labels
 from rpnb.evaluate.delays import Event, Events
@@ -25,6 +25,17 @@ _NOTHING = np.zeros(0, np.int64)
 Probabilities: TypeAlias = Literal["none", "truth", "prediction"]
 
 
+class ProbabilityDetails(NamedTuple):
+    """More about the probabilities of rows than one number each."""
+
+    brier: FloatArray
+    """(n,) Brier scores"""
+    confidence: FloatArray
+    """(n,) probabilities of the predicted classes"""
+    covered: FloatArray
+    """(n,) 1 where the true class was in the prediction set, NaN without sets"""
+
+
 class Predictions(NamedTuple):
     """What a learner predicts for rows."""
 
@@ -32,6 +43,8 @@ class Predictions(NamedTuple):
     """(n,) the number of each predicted label, −1 for none"""
     probability: FloatArray | None
     """(n,) the probabilities; None where they are not asked for"""
+    details: ProbabilityDetails | None = None
+    """more about them, where those of the true labels are asked for"""
 
 
 class Driver(ABC):
@@ -203,6 +216,15 @@ class RiverDriver(Driver):
             given = [self.model.predict_proba_one(x) for x in rows]
             pairs = zip(given, asked, strict=True)
             probability = np.array([p.get(y, 0.0) for p, y in pairs], dtype=np.float64)
+        if self.probabilities == "truth" and probability is not None:
+            squares = [sum(p * p for p in each.values()) for each in given]
+            sure = [p.get(y, 0.0) for p, y in zip(given, labels, strict=True)]
+            details = ProbabilityDetails(
+                np.array(squares) - 2.0 * probability + 1.0,
+                np.array(sure, dtype=np.float64),
+                np.full(len(labels), np.nan),
+            )
+            return Predictions(self.labels.of(labels), probability, details)
         return Predictions(self.labels.of(labels), probability)
 
     def learn(self, block: Block) -> None:
@@ -229,8 +251,12 @@ class RiverDriver(Driver):
 
 def no_predictions(block: Block, probabilities: Probabilities) -> Predictions:
     """Return that no row of a block has a prediction."""
-    none = np.full(len(block), NO_LABEL)
-    return Predictions(none, None if probabilities == "none" else np.zeros(len(block)))
+    none, zero = np.full(len(block), NO_LABEL), np.zeros(len(block))
+    if probabilities == "none":
+        return Predictions(none, None)
+    # No probability for any class: as wrong as a row without them can be.
+    details = ProbabilityDetails(zero + 1.0, zero, zero)
+    return Predictions(none, zero, details if probabilities == "truth" else None)
 
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
@@ -239,17 +265,43 @@ def predict_labels(driver: Driver, block: Block) -> Predictions:
     labels = np.asarray(model.predict(block.X))
     if driver.probabilities != "none":
         asked = block.y if driver.probabilities == "truth" else labels
-        probability = probabilities_of(model, block.X, asked)
+        P = model.predict_proba(block.X)
+        place = places_of(model, asked)
+        probability = np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
+        if driver.probabilities == "truth":
+            return Predictions(
+                driver.labels.of(labels),
+                probability,
+                details_of(P, place, places_of(model, labels)),
+            )
     return Predictions(driver.labels.of(labels), probability)
 
 
 def probabilities_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
     """Return the probability of one label for each row; 0 of a class not known yet."""
     P = model.predict_proba(X)
-    index: dict[Hashable, int] = {c: m for m, c in enumerate(model.classes_.tolist())}
-    known = [index.get(label, -1) for label in labels.tolist()]
-    place = np.array(known, dtype=np.int64)
+    place = places_of(model, labels)
     return np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
+
+
+def places_of(model: Any, labels: LabelArray) -> IntArray:
+    """Return the places of labels among the model's classes, −1 if not known."""
+    index: dict[Hashable, int] = {c: m for m, c in enumerate(model.classes_.tolist())}
+    return np.array([index.get(label, -1) for label in labels.tolist()], np.int64)
+
+
+def details_of(
+    P: FloatArray, truth: IntArray, predicted: IntArray, sets: BoolArray | None = None
+) -> ProbabilityDetails:
+    """Return details of probabilities P (n, M) of rows of these classes, −1 if none."""
+    rows = np.arange(P.shape[0])
+    of_truth = np.where(truth >= 0, P[rows, truth], 0.0)
+    confidence = np.where(predicted >= 0, P[rows, predicted], 0.0)
+    brier = (P * P).sum(axis=1) - 2.0 * of_truth + 1.0
+    covered = np.full(P.shape[0], np.nan)
+    if sets is not None:
+        covered = (sets[rows, truth] & (truth >= 0)).astype(np.float64)
+    return ProbabilityDetails(brier, confidence, covered)
 
 
 def join_predictions(parts: Sequence[Predictions]) -> Predictions:
@@ -259,4 +311,9 @@ def join_predictions(parts: Sequence[Predictions]) -> Predictions:
     numbers = np.concatenate([_NOTHING, *(part.numbers for part in parts)])
     if not parts or parts[0].probability is None:
         return Predictions(numbers, None)
-    return Predictions(numbers, np.concatenate([part.probability for part in parts]))
+    probability = np.concatenate([part.probability for part in parts])
+    details = [part.details for part in parts if part.details is not None]
+    if len(details) < len(parts):
+        return Predictions(numbers, probability)
+    columns = [np.concatenate(column) for column in zip(*details, strict=True)]
+    return Predictions(numbers, probability, ProbabilityDetails(*columns))

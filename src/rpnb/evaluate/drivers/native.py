@@ -13,16 +13,20 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
+from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.validated_rows import ValidatedRows
+from rpnb.estimators.trust.sets import past_sets
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.delays import Events
 from rpnb.evaluate.drivers.driver import (
     Driver,
     Predictions,
     Probabilities,
+    details_of,
     join_predictions,
     no_predictions,
+    places_of,
     predict_labels,
     probabilities_of,
 )
@@ -34,6 +38,8 @@ _MANY_RUNS = 4
 _NOT_MET = -2
 # Rows whose probabilities are computed at once at most, while no mistake is met.
 _MOST_ROWS = 4096
+# Coverage of the prediction sets that the metric "coverage" looks at.
+_COVERAGE = 0.9
 
 
 @final
@@ -104,6 +110,9 @@ class NativeDriver(Driver):
             rest = block.part(block.start + 1, block.stop)
             return join_predictions([none, self.predict_then_learn(rest)])
         if self.probabilities != "none":
+            asked = self.probabilities
+            if asked == "truth" or isinstance(self.model, RPNBClassifier):
+                return self._predict_proba_then_learn(block)
             labels, probability = predict_proba_then_learn(
                 self.model, block.X, block.y, self._declared(), self.probabilities
             )
@@ -116,6 +125,31 @@ class NativeDriver(Driver):
             return Predictions(self.labels.of(labels), None)
         rows = ValidatedRows(self.model, block.X, checked=block.checked)
         return Predictions(self._numbers_of(rows.predict_then_learn(numbers)), None)
+
+    def _predict_proba_then_learn(self, block: Block) -> Predictions:
+        """Predict, then learn, a whole block; return the probabilities before."""
+        model, fitted = self.model, self._fitted
+        sets, declared = None, self._declared()
+        if isinstance(model, RPNBClassifier):
+            labels, P, thresholds = model._scored_then_learnt(
+                block.X, block.y, declared
+            )
+            if model._state.calibration is not None:
+                sets = past_sets(P, thresholds, _COVERAGE)
+        else:
+            labels, P = model.predict_then_learn(
+                block.X, block.y, declared, return_proba=True
+            )
+        truth, best = places_of(model, block.y), places_of(model, labels)
+        asked = truth if self.probabilities == "truth" else best
+        rows = np.arange(len(block))
+        probability = np.where(asked >= 0, P[rows, asked], np.nan)
+        if not fitted:
+            probability[0] = np.nan
+        details = None
+        if self.probabilities == "truth":
+            details = details_of(P, truth, best, sets)
+        return Predictions(self.labels.of(labels), probability, details)
 
     def process(self, block: Block, events: Events) -> Predictions:
         """Predict and learn rows of a block, in one call where they alternate."""
@@ -246,6 +280,7 @@ def _changes_with_mistakes_alone(model: Any) -> bool:
     parameters = model.get_params(deep=False)
     return (
         parameters.get("update") == "mistakes"
+        and parameters.get("temperature") != "auto"
         and parameters.get("batch_size") == 1
         and isinstance(parameters.get("class_prior"), str)
         and parameters["class_prior"] == "uniform"

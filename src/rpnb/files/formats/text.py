@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
 from rpnb.files.formats.lines import closed_on_error, head_of, whole_lines
-from rpnb.files.formats.sources import ByteSource
+from rpnb.files.formats.sources import BLOCK, ByteSource
 from rpnb.files.records import FileError
 
 
@@ -17,6 +17,9 @@ class CountedRows(Protocol):
 
 
 Batch = TypeVar("Batch", bound=CountedRows)
+# Each column of a block costs some time, however few rows there are: where lines are
+# long, blocks have so many rows, or so many bytes.
+_ROWS_OF_A_BLOCK, _LARGEST = 64, 1 << 25
 
 
 def two_lines(head: bytes) -> bool:
@@ -48,6 +51,8 @@ class TextFile:
         with closed_on_error(self._source):
             self._first, self.notes = head_of(self._source, encoding, complete)
         # `_first` are bytes that were read already and are still to be parsed.
+        wide = _ROWS_OF_A_BLOCK * (self._first.find(b"\n") + 1)
+        self._block = {"size": min(wide, _LARGEST)} if wide > BLOCK else {}
 
     def share(self) -> float | None:
         """Return which share of the file has been read."""
@@ -66,7 +71,9 @@ class TextFile:
         """
         row = 1
         try:
-            for block in whole_lines(self._source, self._first, quote=quote):
+            for block in whole_lines(
+                self._source, self._first, quote=quote, **self._block
+            ):
                 zero = block.find(b"\x00")
                 if zero >= 0:
                     row += block.count(b"\n", 0, zero)

@@ -172,6 +172,18 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
         _object({"labels": _list(_LABEL_OR_NULL), "learnt": _COUNT}),
         {"labels": ["oak", "oak"], "learnt": 2},
     ),
+    ("POST", f"{_ONE}/forget"): (
+        _object({"ids": _list(_TEXT, minItems=1)}, ["ids"]),
+        {"ids": ["0f3a9c11d20000001"]},
+        _object(
+            {
+                "results": _list({"enum": ["forgotten", "unknown"]}),
+                "forgotten": _COUNT,
+                "unknown": _COUNT,
+            }
+        ),
+        {"results": ["forgotten"], "forgotten": 1, "unknown": 0},
+    ),
     ("GET", "/healthz"): (None, None, {"type": "object"}, None),
     ("GET", "/readyz"): (None, None, {"type": "object"}, None),
 }

@@ -13,7 +13,14 @@ import numpy as np
 
 from rpnb.core.bayes.scoring import LANES, best_class, score_rounding
 from rpnb.core.bayes.state import LEARN_NOTHING, KernelState
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.calibration.cells import (
+    BEST,
+    INACTIVE,
+    UNCERTAIN,
+    certain_code,
+    next_row_of_codes,
+)
+from rpnb.core.kernels.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
     DOUBLES,
@@ -22,7 +29,12 @@ from rpnb.core.kernels.vectors import (
     store_doubles,
     where_greater,
 )
-from rpnb.core.passes.exact import count_row, is_learnt, learn_projected_row
+from rpnb.core.passes.exact import (
+    complete_codes,
+    count_row,
+    is_learnt,
+    learn_projected_row,
+)
 from rpnb.core.passes.quadratic.evaluate import (
     add_linear,
     bound_errors,
@@ -144,7 +156,17 @@ def pass_quadratic(
                 find_leaders(learner, quadratic.staleness, work, b, until)
             if fixed:
                 b = _label_certain(
-                    learner, work, learn, y, weight, start, b, until, labels
+                    learner,
+                    quadratic.staleness,
+                    work,
+                    X,
+                    learn,
+                    y,
+                    weight,
+                    start,
+                    b,
+                    until,
+                    labels,
                 )
                 if b == until:
                     continue
@@ -155,6 +177,7 @@ def pass_quadratic(
             if certain and not is_learnt(learn, label, y, i):
                 labels[i] = label
                 if learn != LEARN_NOTHING and y[i] >= 0:
+                    _record_codes(learner, quadratic.staleness, work, X, i, b, label)
                     count_row(classes, keep, y[i], w)
                     for m in range(M):
                         _update_known(learner, quadratic.staleness, work, m)
@@ -179,6 +202,7 @@ def pass_quadratic(
             labels[i] = label
             changed = False
             if learn != LEARN_NOTHING and y[i] >= 0:
+                _record_codes(learner, quadratic.staleness, work, X, i, b, label)
                 count_row(classes, keep, y[i], w)
                 if is_learnt(learn, label, y, i):
                     before = learner.moments.weight[y[i]]
@@ -216,7 +240,9 @@ def pass_quadratic(
 @compiled
 def _label_certain(
     learner: KernelState,
+    staleness: Staleness,
     work: RowsInStep,
+    X: FloatArray,
     learn: int,
     y: IntArray,
     weight: FloatArray,
@@ -239,8 +265,72 @@ def _label_certain(
             # Not by a remainder as in the other passes: a division is slow in so short
             # a loop.
             w = weight[i if weight.shape[0] > 1 else 0]
+            _record_codes(learner, staleness, work, X, i, b, label)
             count_row(learner.classes, learner.keep, y[i], w)
     return last
+
+
+@compiled_inline
+def _record_codes(
+    learner: KernelState,
+    staleness: Staleness,
+    work: RowsInStep,
+    X: FloatArray,
+    i: int,
+    b: int,
+    best: int,
+) -> None:
+    """Write the codes of row i, the step's row b, if calibration learns from it."""
+    to = next_row_of_codes(learner.cells)
+    if to >= 0:
+        codes = learner.cells.codes[to]
+        if not _write_codes(learner, staleness, work, b, best, codes):
+            z = np.empty((1, learner.R.shape[1]))
+            row = np.full(1, i)
+            project(X, row, learner.scale, learner.R, z)
+            complete_codes(learner, z[0], best, np.empty(LANES), codes)
+
+
+@compiled
+def _write_codes(
+    learner: KernelState,
+    staleness: Staleness,
+    work: RowsInStep,
+    b: int,
+    best: int,
+    codes: CodeArray,
+) -> bool:
+    """Write the codes (M,) of row b, predicted as `best`; return whether all are known.
+
+    See `rpnb.core.calibration.cells`.
+    """
+    known = True
+    low, high = _bounds(staleness, work, b, max(best, 0))
+    for m in range(codes.shape[0]):
+        if not learner.classes.eligible[m]:
+            codes[m] = INACTIVE
+        elif m == best:
+            codes[m] = BEST
+        else:
+            lower, upper = _bounds(staleness, work, b, m)
+            least, most = low - upper, high - lower
+            middle = 0.5 * (least + most)
+            # The last term covers the rounding of the bounds.
+            error = 0.5 * (most - least) + 1e-14 * (abs(low) + abs(upper))
+            codes[m] = certain_code(middle, error, learner.cells.scale)
+            known &= codes[m] != UNCERTAIN
+    return known
+
+
+@compiled_inline
+def _bounds(
+    staleness: Staleness, work: RowsInStep, b: int, m: int
+) -> tuple[float, float]:
+    """Return a lower and an upper bound of the score of class m for row b."""
+    value, error = work.values[m, b], work.error_bounds[m, b]
+    lower = (value - error) * staleness.low[m] + work.low[m]
+    upper = (value + error) * staleness.high[m] + work.high[m]
+    return lower, upper
 
 
 @compiled

@@ -11,9 +11,22 @@ from rpnb.core.bayes.densities import refresh
 from rpnb.core.bayes.moments import fade
 from rpnb.core.bayes.scoring import LANES, best_class
 from rpnb.core.bayes.state import LEARN_NOTHING, KernelState
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.calibration.cells import (
+    BEST,
+    INACTIVE,
+    UNCERTAIN,
+    certain_code,
+    next_row_of_codes,
+)
+from rpnb.core.kernels.arrays import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+)
 from rpnb.core.kernels.compiled import compiled, compiled_inline
-from rpnb.core.passes.exact import count_row, is_learnt
+from rpnb.core.passes.exact import complete_codes, count_row, is_learnt
 from rpnb.core.passes.screened.learning import learn_into_singles
 from rpnb.core.passes.screened.scores import (
     SingleDensities,
@@ -186,6 +199,33 @@ def pass_screened(
             labels[i] = label
             if learn != LEARN_NOTHING and y[i] >= 0:
                 w = weight[i % weight.shape[0]]
+                to = next_row_of_codes(learner.cells)
+                if to >= 0 and not _write_codes(
+                    scores[b],
+                    learner,
+                    densities,
+                    projection_error[i],
+                    row_norm[i],
+                    label,
+                    learner.cells.codes[to],
+                ):
+                    # A row's slot is its projection, if it has one.
+                    if slot[b] < 0:
+                        slot[b] = done
+                        rows[done] = i
+                        project(
+                            X,
+                            rows[done : done + 1],
+                            learner.scale,
+                            learner.R,
+                            exact[done : done + 1],
+                        )
+                        done += 1
+                    codes = learner.cells.codes[to]
+                    for m in range(M):
+                        rivals[m] = codes[m] == UNCERTAIN or codes[m] == BEST
+                    _refresh_outdated(learner, outdated, rivals)
+                    complete_codes(learner, exact[slot[b]], label, lanes, codes)
                 count_row(learner.classes, learner.keep, y[i], w)
                 if is_learnt(learn, label, y, i):
                     fade(learner.moments, y[i], learner.keep, w)
@@ -206,6 +246,51 @@ def pass_screened(
                     updates += 1
     _refresh_outdated(learner, outdated, np.ones(M, np.bool_))
     return updates
+
+
+@compiled
+def _write_codes(
+    scores: FloatArray,
+    learner: KernelState,
+    densities: SingleDensities,
+    projection_error: float,
+    row_norm: float,
+    best: int,
+    codes: CodeArray,
+) -> bool:
+    """Write the codes (M,) of a row predicted as `best`; return whether all are known.
+
+    `scores` (M,) are single-precision scores; see `rpnb.core.calibration.cells`.
+    """
+    bias = learner.classes.bias
+    gaussians = learner.gaussians
+    scale = learner.cells.scale
+    known = True
+    highest = 0.0
+    margin = 0.0
+    if best >= 0:
+        highest = scores[best] + bias[best]
+        margin = error_bound(
+            scores[best],
+            gaussians,
+            densities,
+            best,
+            bias[best],
+            projection_error,
+            row_norm,
+        )
+    for m in range(scores.shape[0]):
+        if not learner.classes.eligible[m]:
+            codes[m] = INACTIVE
+        elif m == best:
+            codes[m] = BEST
+        else:
+            error = margin + error_bound(
+                scores[m], gaussians, densities, m, bias[m], projection_error, row_norm
+            )
+            codes[m] = certain_code(highest - (scores[m] + bias[m]), error, scale)
+            known &= codes[m] != UNCERTAIN
+    return known
 
 
 @compiled

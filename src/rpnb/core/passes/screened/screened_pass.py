@@ -15,6 +15,7 @@ from rpnb.core.passes.blocks import (
     count_labelled,
     weights_of,
 )
+from rpnb.core.passes.calibrated import learn_cells, with_cells
 from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.core.passes.screened.scores import (
     centre_projected,
@@ -122,8 +123,11 @@ class ScreenedPass:
         ]
         prepared = call_one_ahead(work, jobs=len(workspaces))
         for rows, (x, workspace) in zip(cuts, prepared, strict=True):
+            learner = self._learner
+            if learn:
+                learner = with_cells(self._model, learner, y[rows])
             updates = pass_screened(
-                self._learner,
+                learner,
                 self._densities,
                 x,
                 workspace.centred if self._by_step else workspace.centred[:0],
@@ -137,6 +141,7 @@ class ScreenedPass:
                 labels[rows],
             )
             if learn:
+                learn_cells(self._model, learner, y[rows])
                 self._model.n_seen += count_labelled(y[rows])
                 self._model.n_updates += updates
 

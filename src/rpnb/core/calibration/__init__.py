@@ -1,0 +1,1 @@
+"""Probabilities learnt along the stream: a mixture of temperatures."""

@@ -1,0 +1,1 @@
+"""What makes predictions trustworthy: probabilities, sets, reasons, unlearning."""

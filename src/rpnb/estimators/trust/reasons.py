@@ -1,0 +1,265 @@
+"""Reasons of a prediction: Shapley values of one class's score against another's."""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.shapley import quadratic_scores, recovered_mean, shapley_values
+from rpnb.estimators.checks.labels import LabelArray, as_labels, encode
+from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.learner import State
+
+# Rows explained at once.
+_ROWS = 256
+
+
+class QuadraticScores(NamedTuple):
+    """Scores of M classes as sums of squares of projected rows."""
+
+    R: FloatArray
+    """(p, F) what projects rows; (0, F) where it is not kept"""
+    mean: FloatArray
+    """(M, F)"""
+    precision: FloatArray
+    """(M, F)"""
+    constant: FloatArray
+    """(M,) with the class prior"""
+    active: BoolArray
+    """(M,)"""
+    weight: FloatArray
+    """(M,) how much each class has been seen, for the mean over classes"""
+
+
+class Explanation(NamedTuple):
+    """Why rows were given a class rather than another."""
+
+    values: Any
+    """(n, p) what each feature adds to the score; sparse where the rows were"""
+    base: FloatArray
+    """(n,) the score of the background"""
+    score: FloatArray
+    """(n,) the score that is explained: base plus the sum of the values"""
+    labels: LabelArray
+    """(n,) the class that the score is of"""
+    against: LabelArray
+    """(n,) the class whose score is subtracted"""
+    names: NDArray[Any]
+    """(p,) names of the features, or x1, x2, …"""
+
+
+class Explained(StreamClassifier[State]):
+    """Abstract: a classifier whose scores are polynomials of degree two."""
+
+    @abstractmethod
+    def _quadratic_scores(self) -> QuadraticScores:
+        """Return the scores in their present state, or say why there are none."""
+
+    @abstractmethod
+    def _project_for_reasons(self, X: Any) -> FloatArray:
+        """Return rows as (n, F) projections, in double precision."""
+
+    def _scale_for_reasons(self, X: Any) -> Any:
+        """Return rows as the model sees them; each feature may be scaled."""
+        return X
+
+    def explain(
+        self, X: Any, *, label: Any = None, against: Any = None, background: Any = None
+    ) -> Explanation:
+        """Return what each feature contributes to a class's score against another's.
+
+        Exact Shapley values in closed form: they add up to the difference between the
+        row's score and the background's, to rounding. What is explained is the score of
+        `decision_function`, of one class minus that of another: log odds before
+        `temperature` turns them into probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        label : label, optional
+            The class that is explained; by default each row's prediction.
+        against : label, optional
+            The class that it is compared with; by default the row's second best.
+        background : array-like of shape (k, p), optional
+            Rows whose values stand for features that are left out, averaged over the
+            rows. By default the mean of what was learnt: the classes' means, weighted
+            by how often each class was seen. For sparse rows it is zero, and only
+            features that a row has get a value.
+
+        Returns
+        -------
+        Explanation
+        """
+        rows = self._scale_for_reasons(self._rows_to_predict(X))
+        return self._explain(rows, label, against, background)
+
+    def _explain(
+        self, rows: Any, label: Any = None, against: Any = None, background: Any = None
+    ) -> Explanation:
+        """Explain rows that were checked, and scaled where the model scales."""
+        scores = self._quadratic_scores()
+        if np.count_nonzero(scores.active) < 2:
+            raise ValueError("explain needs at least two classes that have been seen")
+        best, rival = self._two_classes(rows, scores, label, against)
+        if issparse(rows) or scores.R.shape[0] == 0:
+            if background is not None:
+                raise ValueError(
+                    "background must be None for sparse rows, and for projections that "
+                    "keep no matrix: there absent features are zero"
+                )
+            values, base, score = self._explain_sparse(rows, scores, best, rival)
+        else:
+            given = self._background(background, scores)
+            values, base, score = _explain_dense(rows, scores, best, rival, given)
+        classes = self.classes_
+        return Explanation(
+            values, base, score, classes[best], classes[rival], self._feature_names()
+        )
+
+    def feature_importance(self, X: Any = None) -> FloatArray:
+        """Return how much each feature matters at present: (p,), adding up to 1.
+
+        The mean absolute Shapley value of the rows X or, by default, of the mean of
+        what was learnt of each class, weighted by how often the class was seen. Call it
+        along the stream to see what changes.
+        """
+        if X is None:
+            self._require_fitted()
+            scores = self._quadratic_scores()
+            weight = np.where(scores.active, scores.weight, 0.0)
+            there = np.flatnonzero(weight > 0.0)
+            X = self._class_means(scores)[there]
+            values = np.abs(self._explain(X).values)
+            total = weight[there] @ values
+        else:
+            values = abs(self.explain(X).values)
+            total = np.asarray(values.sum(axis=0)).ravel()
+        return total / max(float(total.sum()), np.finfo(np.float64).tiny)
+
+    def _two_classes(
+        self, rows: Any, scores: QuadraticScores, label: Any, against: Any
+    ) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the explained class and of its rival for each row."""
+        S = np.empty((rows.shape[0], scores.active.shape[0]))
+        for start in range(0, rows.shape[0], _ROWS):
+            part = slice(start, start + _ROWS)
+            z = self._project_for_reasons(rows[part])
+            S[part] = quadratic_scores(
+                scores.mean, scores.precision, scores.constant, z
+            )
+        S[:, ~scores.active] = -np.inf
+        fixed = None if against is None else self._number_of("against", against, scores)
+        if label is not None:
+            best = np.full(rows.shape[0], self._number_of("label", label, scores))
+        else:
+            allowed = S.copy()
+            if fixed is not None:
+                allowed[:, fixed] = -np.inf
+            best = allowed.argmax(axis=1)
+        if fixed is not None:
+            rival = np.full(rows.shape[0], fixed)
+        else:
+            S[np.arange(rows.shape[0]), best] = -np.inf
+            rival = S.argmax(axis=1)
+        if (best == rival).any():
+            raise ValueError("against must be another class than label")
+        return best, rival
+
+    def _number_of(self, name: str, label: Any, scores: QuadraticScores) -> int:
+        number = int(encode(as_labels([label], name), self.classes_, self._index)[0])
+        if number < 0 or not scores.active[number]:
+            raise ValueError(
+                f"{name} must be a class that has been seen, got {label!r}"
+            )
+        return number
+
+    def _background(self, given: Any, scores: QuadraticScores) -> FloatArray:
+        """Return the background rows (k, p)."""
+        if given is None:
+            weight = np.where(scores.active, scores.weight, 0.0)
+            if not weight.sum() > 0.0:
+                weight = scores.active.astype(np.float64)
+            means = self._class_means(scores)
+            return (weight @ means / weight.sum())[None, :]
+        rows = check_rows(self, given, sparse=False)
+        accept_rows(self, given, first=False)
+        return np.asarray(self._scale_for_reasons(rows), dtype=np.float64)
+
+    def _class_means(self, scores: QuadraticScores) -> FloatArray:
+        """Return the means of the classes' densities, as rows (M, p)."""
+        p, F = scores.R.shape
+        if p > F or p == 0:
+            raise ValueError(
+                f"the mean of what was learnt is not known: there are {F} columns for "
+                f"{self.n_features_in_} features, too few to recover it; give rows"
+            )
+        return recovered_mean(scores.R, scores.mean.T).T
+
+    def _feature_names(self) -> NDArray[Any]:
+        if hasattr(self, "feature_names_in_"):
+            names: NDArray[Any] = self.feature_names_in_
+            return names
+        return np.array([f"x{i + 1}" for i in range(self.n_features_in_)], dtype=object)
+
+    def _explain_sparse(
+        self, rows: Any, scores: QuadraticScores, best: IntArray, rival: IntArray
+    ) -> tuple[csr_array, FloatArray, FloatArray]:
+        """Explain rows against zero: only features that a row has get a value."""
+        X = csr_array(rows)
+        data = np.empty(X.data.shape[0])
+        base, score = np.empty(X.shape[0]), np.empty(X.shape[0])
+        for i in range(X.shape[0]):
+            part = slice(X.indptr[i], X.indptr[i + 1])
+            columns, x = X.indices[part], X.data[part]
+            units = csr_array(
+                (np.ones(x.shape[0]), (np.arange(x.shape[0]), columns)),
+                shape=(x.shape[0], X.shape[1]),
+            )
+            R = self._project_for_reasons(units)
+            zero = np.zeros((1, x.shape[0]))
+            pair = np.array([best[i], rival[i]])
+            some = QuadraticScores(
+                R,
+                scores.mean[pair],
+                scores.precision[pair],
+                scores.constant[pair],
+                np.ones(2, np.bool_),
+                np.ones(2),
+            )
+            of, to = np.zeros(1, np.int64), np.ones(1, np.int64)
+            values, base[i : i + 1], score[i : i + 1] = _explain_dense(
+                x[None, :], some, of, to, zero
+            )
+            data[part] = values[0]
+        values = csr_array((data, X.indices, X.indptr), shape=X.shape)
+        return values, base, score
+
+
+def _explain_dense(
+    rows: Any,
+    scores: QuadraticScores,
+    best: IntArray,
+    rival: IntArray,
+    background: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return values (n, p), base (n,) and score (n,) of one class against another."""
+    X = np.asarray(rows, dtype=np.float64)
+    n = X.shape[0]
+    values = np.zeros(X.shape)
+    _, mean, precision, constant, _, _ = scores
+    for start in range(0, n, _ROWS):
+        part = slice(start, min(start + _ROWS, n))
+        for sign, numbers in ((1.0, best[part]), (-1.0, rival[part])):
+            for m in np.unique(numbers).tolist():
+                chosen = start + np.flatnonzero(numbers == m)
+                values[chosen] += sign * shapley_values(
+                    scores.R, mean[m], precision[m], X[chosen], background
+                )
+    z = quadratic_scores(mean, precision, constant, background @ scores.R).mean(axis=0)
+    base = z[best] - z[rival]
+    return values, base, base + values.sum(axis=1)

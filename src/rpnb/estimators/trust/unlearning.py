@@ -1,0 +1,54 @@
+"""Unlearning rows: checks that are common to all learners whose statistics add up."""
+
+from typing import Any
+
+import numpy as np
+
+from rpnb.core.bayes.moments import Moments
+from rpnb.core.bayes.unlearning import without
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.checks.labels import LabelArray, encode
+from rpnb.estimators.checks.rows import accept_rows
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.stream.labelled_rows import LabelledRows, check_labelled_rows
+
+
+def rows_to_unlearn(
+    model: StreamClassifier[Any], X: Any, y: Any, sample_weight: Any
+) -> tuple[LabelledRows, IntArray]:
+    """Check rows that are to be unlearnt; return them and the numbers of their classes.
+
+    A class that the model does not know is refused: no row of it was learnt.
+    """
+    model._require_fitted()
+    model._check_unchanged()
+    labelled = check_labelled_rows(
+        model, X, y, sample_weight, sparse=model._accepts_sparse
+    )
+    accept_rows(model, X, first=False)
+    numbers = encode(labelled.labels, model.classes_, model._index)
+    unknown = np.flatnonzero(numbers < 0)
+    if unknown.shape[0] > 0:
+        raise ValueError(
+            f"row {unknown[0]} cannot be unlearnt: its label "
+            f"{labelled.labels[unknown[0]]!r} was never learnt"
+        )
+    return labelled, numbers
+
+
+def moments_without(moments: Moments, part: Moments, classes: LabelArray) -> Moments:
+    """Return the moments without a part, or say for which class that cannot be."""
+    left, heavy, strange = without(moments, part)
+    if heavy.shape[0] > 0:
+        m = int(heavy[0])
+        raise ValueError(
+            f"rows of class {classes[m]!r} cannot be unlearnt: they weigh "
+            f"{part.weight[m]:g}, and the rows learnt of it only "
+            f"{moments.weight[m]:g}"
+        )
+    if strange.shape[0] > 0:
+        raise ValueError(
+            f"rows of class {classes[int(strange[0])]!r} cannot be unlearnt: without "
+            "them a variance would be negative, so they cannot all have been learnt"
+        )
+    return left

@@ -1,0 +1,51 @@
+"""`--drift`: learners that are reset when their errors rise, by the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rpnb.cli import main
+
+pytest.importorskip("river")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1600)
+    X = rng.normal(size=(1600, 3)) + 2.0 * y[:, None]
+    X[800:] *= -1.0
+    lines = [
+        ",".join([*map(repr, x), "ab"[k]]) for x, k in zip(X.tolist(), y, strict=True)
+    ]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(["u,v,w,kind", *lines]) + "\n")
+    return file
+
+
+def test_alarms_are_in_the_table_in_json_and_in_the_report(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", str(path), "--target", "kind", "--update", "all", "--quiet"]
+    words += ["--n-estimators", "7", "--drift", "adwin"]
+    assert main([*words, "--json"]) == 0
+    learner = json.loads(capsys.readouterr().out)["learners"][0]
+    (alarm,) = learner["drifts"]
+    assert 800 < alarm < 900
+    assert learner["parameters"]["n_estimators"] == 7
+    assert main([*words, "--scale", "--report", str(tmp_path / "page.html")]) == 0
+    shown = capsys.readouterr().out
+    assert "of the drift detector, at row 8" in shown
+    assert "Each row scaled by the rows before it: RPNB." in shown
+    assert "Drift alarms of RPNB" in (tmp_path / "page.html").read_text()
+    assert learner["error"] < 0.2
+
+
+def test_a_learner_with_a_detector_is_not_saved(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", str(path), "--target", "kind", "--drift", "adwin"]
+    assert main([*words, "--save", str(tmp_path / "m.rpnb")]) == 2
+    assert "--save cannot write a learner with a drift" in capsys.readouterr().err

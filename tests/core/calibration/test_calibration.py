@@ -1,0 +1,299 @@
+"""Calibration: cells, the mixture of temperatures, and all passes alike."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from oracles import calibration as plain
+from rpnb.core.bayes.model import Model, copy_model, merge_statistics
+from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
+from rpnb.core.calibration.cells import (
+    UNCERTAIN,
+    calibration_rows,
+    cell_of,
+    certain_code,
+    is_calibration_row,
+    middles,
+    rows_of_a_kind,
+)
+from rpnb.core.calibration.mixture import merge_calibrations, new_calibration
+from rpnb.core.conformal import COVERAGES
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.passes.calibrated import empty_thresholds
+from rpnb.core.passes.choice import PassChoice, QuadraticPass
+from rpnb.core.passes.engine import active_scores, run, run_batches, run_scored
+from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from strategies import WEIGHT, Stream, make_model, streams, well_behaved
+
+
+def calibrated(stream: Stream, K: int = 20, active: bool = True) -> Model:
+    model = make_model(stream.X.shape[1], stream.M, K=K)
+    model.classes.eligible[:] = active
+    model.calibration = new_calibration()
+    return model
+
+
+def assert_same_calibration(a: Model, b: Model) -> None:
+    assert a.calibration is not None
+    assert b.calibration is not None
+    for x, y in zip(a.calibration, b.calibration, strict=True):
+        assert_array_equal(x, y)
+
+
+@given(st.floats(0.0, 1e300) | st.sampled_from([0.0, 1.0, 7.999, 8.0, 2.0**24]))
+@example(float("nan"))
+@example(2.0**24 * (1.0 - 2.0**-53))
+def test_a_value_is_within_its_cell(u: float) -> None:
+    low, high = plain.cell_bounds(cell_of(u))
+    assert low <= u * plain.UNIT or not u < 2.0**24
+    assert u * plain.UNIT < high or not u < 2.0**24
+    assert middles()[cell_of(u) + 1] == (low + high) / 2.0
+
+
+@given(st.floats(0.0, 1e5), st.floats(0.0, 10.0), st.floats(-1.0, 1.0))
+def test_a_code_is_certain_only_if_the_error_cannot_change_it(
+    value: float, error: float, part: float
+) -> None:
+    code = certain_code(value, error, 1.0)
+    true = max(value + part * error, 0.0)
+    assert code == UNCERTAIN or code == cell_of(true) + 1
+    assert code != UNCERTAIN or error > 0.0
+
+
+def test_a_difference_without_bounds_is_uncertain() -> None:
+    assert certain_code(np.nan, 0.1, 1.0) == UNCERTAIN
+    assert certain_code(1.0, np.inf, 1.0) == UNCERTAIN
+    assert certain_code(2.0**30, 1.0, 1.0) == cell_of(2.0**30) + 1
+
+
+def test_rows_are_chosen_by_their_numbers_alone() -> None:
+    every = np.arange(40000)
+    chosen = calibration_rows(0, 40000)
+    assert_array_equal(chosen, [is_calibration_row(int(i)) for i in every])
+    assert_array_equal(calibration_rows(700, 900), chosen[700:1600])
+    assert chosen[:1024].all()
+    assert chosen[1024:16384].mean() == chosen[16384:32768].mean() == 0.25
+    for number in (0, 1023, 1024, 1279, 1280, 5000, 16383, 16384, 17408, 20479):
+        n = rows_of_a_kind(number)
+        part = chosen[number : number + n + 1]
+        assert (part[:-1] == part[0]).all()
+        assert part[-1] != part[0]
+
+
+def oracle_run(
+    stream: Stream, learn: int, *, K: int = 20, active: bool = True
+) -> tuple[plain.Calibration, list[list[float]]]:
+    """Return the slow twin after the stream, and its probabilities before each row."""
+    model = calibrated(stream, K, active)
+    model.calibration = None
+    twin = plain.Calibration(K)
+    P = []
+    for i, m in enumerate(stream.y.tolist()):
+        row = stream.X[i : i + 1]
+        values = active_scores(model, row)[0].tolist()
+        there = model.classes.eligible.tolist()
+        P.append(twin.predict(values, there))
+        if m >= 0:
+            if is_calibration_row(model.n_seen):
+                twin.learn(values, there, m)
+            run(model, row, stream.y[i : i + 1], WEIGHT, learn, np.empty(1, np.int64))
+    return twin, P
+
+
+def thresholds_after(P: list[list[float]], y: IntArray) -> list[float]:
+    """Return the thresholds after rows with these probabilities before each."""
+    found = [0.0] * len(COVERAGES)
+    for p, m in zip(P, y.tolist(), strict=True):
+        if m >= 0 and p[m] > 0.0:
+            s = min(max(np.log((1.0 - p[m]) / p[m]), -12.0), 12.0)
+            for c, coverage in enumerate(COVERAGES.tolist()):
+                found[c] += 0.2 * (float(s > found[c]) - (1.0 - coverage))
+    return found
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_mixture_and_thresholds_are_those_of_the_formulas(active: bool) -> None:
+    stream = well_behaved(3, 40)
+    stream.y[[5, 9]] = -1
+    twin, expected = oracle_run(stream, LEARN_MISTAKES, active=active)
+    model = calibrated(stream, active=active)
+    P, thresholds = np.empty((40, 3)), empty_thresholds(40)
+    labels = np.empty(40, np.int64)
+    run_scored(model, stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels, P, thresholds)
+    assert model.calibration is not None
+    assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
+    assert_allclose(model.calibration.thresholds, thresholds_after(expected, stream.y))
+    assert model.calibration.rows[0] == twin.rows
+    assert_allclose(P, expected, rtol=1e-9)
+    # The row of the first class that is known has no probabilities.
+    assert_allclose(P.sum(axis=1)[0 if active else 1 :], 1.0, rtol=1e-12)
+    assert (P[0] == 0.0).all() != active
+    assert_allclose(thresholds[0], 0.0)
+
+
+@given(
+    streams(),
+    st.sampled_from([LEARN_MISTAKES, LEARN_ALL]),
+    st.booleans(),
+    st.sampled_from([0, 1018, 1275, 2043, 16380]),
+)
+def test_every_pass_leaves_the_same_calibration(
+    stream: Stream, learn: int, active: bool, seen: int
+) -> None:
+    X, y = stream.X, stream.y
+    models = [calibrated(stream, active=active) for _ in range(5)]
+    for model in models:
+        model.n_seen = seen
+    labels = np.empty((5, y.shape[0]), np.int64)
+    for i in range(y.shape[0]):
+        one = slice(i, i + 1)
+        run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
+    ScreenedPass(models[1], X, 16, 8).run(X, y, WEIGHT, learn, labels[1])
+    QuadraticPass(models[2], X, 16).run(X, y, WEIGHT, learn, labels[2])
+    P, thresholds = np.empty((y.shape[0], stream.M)), empty_thresholds(y.shape[0])
+    run_scored(models[3], X, y, WEIGHT, learn, labels[3], P, thresholds)
+    run(models[4], X, y, WEIGHT, learn, labels[4])
+    for model in (models[1], models[2], models[4]):
+        assert_same_calibration(models[0], model)
+    # Here sets are asked for, and their thresholds follow all rows.
+    assert models[0].calibration is not None
+    assert models[3].calibration is not None
+    assert_array_equal(models[0].calibration.weights, models[3].calibration.weights)
+    assert (labels == labels[0]).all()
+
+
+@pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
+def test_scores_that_single_precision_cannot_tell_apart_are_computed_again(
+    learn: int,
+) -> None:
+    # Far from the origin the bounds of the fast passes are wide.
+    stream = well_behaved(7, 60, M=4)
+    X = 1e6 * stream.X
+    models = [calibrated(stream) for _ in range(3)]
+    labels = np.empty((3, 60), np.int64)
+    y = stream.y
+    for i in range(60):
+        one = slice(i, i + 1)
+        run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
+    ScreenedPass(models[1], X).run(X, y, WEIGHT, learn, labels[1])
+    QuadraticPass(models[2], X).run(X, y, WEIGHT, learn, labels[2])
+    for model in models[1:]:
+        assert_same_calibration(models[0], model)
+
+
+@pytest.mark.slow_uncompiled
+def test_the_choice_of_pass_does_not_matter() -> None:
+    stream = well_behaved(11, 6000)
+    y = stream.y.copy()
+    y[::7] = -1
+    models = [calibrated(stream, K=50) for _ in range(3)]
+    labels = np.empty((3, 6000), np.int64)
+    run(models[0], stream.X, y, WEIGHT, LEARN_MISTAKES, labels[0])
+    ScreenedPass(models[1], stream.X).run(
+        stream.X, y, WEIGHT, LEARN_MISTAKES, labels[1]
+    )
+    for rows in (slice(0, 100), slice(100, 2111), slice(2111, 6000)):
+        choice = PassChoice(models[2], stream.X[rows], 0.1)
+        choice.run(stream.X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[2, rows])
+    assert (labels == labels[0]).all()
+    assert_same_calibration(models[0], models[1])
+    assert_same_calibration(models[0], models[2])
+
+
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("has", [True, False])
+def test_a_mini_batch_is_scored_before_it_is_learnt(asked: bool, has: bool) -> None:
+    stream = well_behaved(5, 30)
+    model = calibrated(stream)
+    if not has:
+        model.calibration = None
+    labels = np.empty(30, np.int64)
+    P = np.empty((30, 3)) if asked else None
+    thresholds = empty_thresholds(30) if asked else None
+    twin, before = plain.Calibration(20), copy_model(model)
+    run_batches(
+        model,
+        stream.X,
+        stream.y,
+        WEIGHT,
+        LEARN_MISTAKES,
+        10,
+        labels,
+        out=P,
+        thresholds=thresholds,
+    )
+    expected: list[list[float]] = []
+    for start in (0, 10, 20):
+        rows = slice(start, start + 10)
+        scores = active_scores(before, stream.X[rows]).tolist()
+        expected += [twin.predict(s, [True] * 3) for s in scores] if has else scores
+        for s, m in zip(scores, stream.y[rows].tolist(), strict=True):
+            twin.learn(s, [True] * 3, m)
+        part = np.empty(10, np.int64)
+        run_batches(
+            before, stream.X[rows], stream.y[rows], WEIGHT, LEARN_MISTAKES, 10, part
+        )
+    if has:
+        assert model.calibration is not None
+        assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
+    if P is not None:
+        assert_allclose(P, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["product", "sum"])
+def test_other_rules_are_scored_by_the_same_pass(rule: str) -> None:
+    stream = well_behaved(6, 25)
+    models = [calibrated(stream, K=5) for _ in range(2)]
+    labels = np.empty((2, 25), np.int64)
+    for model in models:
+        model.rule = rule  # type: ignore[assignment]
+    P, thresholds = np.empty((25, 3)), empty_thresholds(25)
+    args = stream.X, stream.y, WEIGHT, LEARN_MISTAKES
+    run_scored(models[0], *args, labels[0], P, thresholds)
+    run(models[1], *args, labels[1])
+    assert_array_equal(labels[0], labels[1])
+    first, second = (model.calibration for model in models)
+    assert first is not None
+    assert second is not None
+    assert_array_equal(first.weights, second.weights)
+
+
+def test_merged_calibrations_are_averaged() -> None:
+    stream = well_behaved(8, 60)
+
+    def after(rows: slice, base: Model | None = None) -> Model:
+        model = calibrated(stream) if base is None else copy_model(base)
+        labels = np.empty(60, np.int64)[rows]
+        run(model, stream.X[rows], stream.y[rows], WEIGHT, LEARN_MISTAKES, labels)
+        return model
+
+    def average(parts: list[tuple[float, Model]]) -> FloatArray:
+        found = [w * m.calibration.weights for w, m in parts if m.calibration]
+        return np.sum(found, axis=0)
+
+    a, b = after(slice(0, 20)), after(slice(20, 60))
+    merged = copy_model(a)
+    merge_statistics(merged, b, None)
+    assert merged.calibration is not None
+    assert_allclose(merged.calibration.weights, average([(1 / 3, a), (2 / 3, b)]))
+    assert merged.calibration.rows[0] == 60
+    first, second = after(slice(20, 30), a), after(slice(30, 60), a)
+    merged = copy_model(first)
+    merge_statistics(merged, second, a)
+    assert merged.calibration is not None
+    assert merged.calibration.rows[0] == 60
+    assert_allclose(
+        merged.calibration.weights, average([(10 / 40, first), (30 / 40, second)])
+    )
+    empty = new_calibration()
+    assert_array_equal(merge_calibrations(empty, empty, None).weights, empty.weights)
+
+
+def test_models_without_calibration_merge_as_before() -> None:
+    stream = well_behaved(8, 10)
+    one, two = calibrated(stream), calibrated(stream)
+    two.calibration = None
+    merge_statistics(one, two, None)
+    assert one.calibration is not None

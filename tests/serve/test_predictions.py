@@ -1,0 +1,49 @@
+"""What a served model predicts is what its learner predicts."""
+
+import numpy as np
+import pytest
+
+from rpnb.estimators.registry import learners
+from rpnb.serve.models import LabelledEvent, ModelSpec, ServedModel, new_learner
+from serve.streams import clusters
+
+
+@pytest.mark.parametrize("combiner", ["log_sum", "product", "vote", "median"])
+def test_labels_beside_probabilities_are_those_of_predict(combiner: str) -> None:
+    parameters = {"n_estimators": 5, "random_state": 0, "combiner": combiner}
+    spec = ModelSpec("RPNB", parameters, 4, None, ("ash", "elm", "oak"))
+    model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
+    X, y = clusters(60)
+    X = np.concatenate([X, np.zeros((2, 4))])
+    for learnt in range(0, 60, 20):
+        found = model.predict(X, confidence=True, probabilities=True)
+        assert found.labels == model.learner.predict(X).tolist()
+        assert found.probabilities == model.learner.predict_proba(X).tolist()
+        places = np.searchsorted(found.classes, np.array(found.labels))
+        P = np.array(found.probabilities)
+        assert found.confidence == P[np.arange(62), places].tolist()
+        part = slice(learnt, learnt + 20)
+        event = LabelledEvent(learnt + 1, "learn", 0.0, X[part], y[part], None, None)
+        model.apply([event])
+
+
+@pytest.mark.parametrize("name", ["AROW", "GaussianNB", "NoChange"])
+def test_learners_with_and_without_probabilities(name: str) -> None:
+    assert name in learners()
+    spec = ModelSpec(name, {}, 4, None, ("ash", "elm", "oak"))
+    model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
+    X, y = clusters(20)
+    before = model.predict(X, confidence=True, probabilities=True)
+    assert before.confidence == [None] * 20
+    model.apply([LabelledEvent(1, "learn", 0.0, X, y, None, None)])
+    found = model.predict(X, confidence=True, probabilities=True)
+    assert found.labels == model.learner.predict(X).tolist()
+    assert (found.probabilities is None) == (name != "GaussianNB")
+
+
+def test_without_a_class_there_is_no_label() -> None:
+    spec = ModelSpec("GaussianNB", {}, 4, None, None)
+    model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
+    found = model.predict(np.zeros((2, 4)), confidence=True, probabilities=True)
+    assert found.labels == [None, None]
+    assert found.probabilities is None

@@ -1,0 +1,94 @@
+"""Running figures against a plain reading of the same rows."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpnb.serve.scores import WINDOW, DriftDetector, Scores
+
+LABELS = st.sampled_from(["a", "b", "c"])
+ROWS = st.lists(
+    st.tuples(LABELS, st.none() | LABELS, st.none() | st.floats(0, 1)), max_size=60
+)
+
+
+def plainly(rows: list[tuple[Any, Any, Any]]) -> dict[str, Any]:
+    """The figures by definition."""
+    wrong, majority, before = [], [], []
+    for i, (label, predicted, _) in enumerate(rows):
+        seen = Counter(each[0] for each in rows[:i])
+        best = max(seen.values(), default=0)
+        # Of equally frequent classes the one that was first to be that frequent.
+        leaders = []
+        counts: Counter[str] = Counter()
+        for each in rows[:i]:
+            counts[each[0]] += 1
+            if counts[each[0]] == best:
+                leaders.append(each[0])
+        wrong.append(predicted != label)
+        majority.append(not leaders or leaders[0] != label)
+        before.append(i == 0 or rows[i - 1][0] != label)
+    n = max(len(rows), 1)
+    return {
+        "error": sum(wrong) / n,
+        "majority": sum(majority) / n,
+        "no_change": sum(before) / n,
+        "window": np.mean(wrong[-WINDOW:]) if wrong else 0.0,
+    }
+
+
+@given(ROWS, st.integers(0, 60))
+def test_figures_are_those_of_a_plain_reading(
+    rows: list[tuple[Any, Any, Any]], cut: int
+) -> None:
+    scores = Scores()
+    for part in (rows[:cut], rows[cut:]):
+        if part:
+            labels, predicted, confidence = map(list, zip(*part, strict=True))
+            scores.add(labels, predicted, confidence, 1.0)
+        # Saved and read again in between, nothing changes.
+        scores = Scores.from_json(json.loads(json.dumps(scores.to_json())))
+    expected = plainly(rows)
+    assert scores.errors() == pytest.approx(
+        [expected["error"], expected["majority"], expected["no_change"]]
+    )
+    assert scores.window_errors()[0] == pytest.approx(expected["window"])
+    assert scores.balance == Counter(label for label, _, _ in rows)
+    assert scores.confusion == Counter((label, guess) for label, guess, _ in rows)
+    known = [(p, guess == label) for label, guess, p in rows if p is not None]
+    assert sum(cell[0] for cell in scores.calibration) == len(known)
+    assert sum(cell[2] for cell in scores.calibration) == sum(r for _, r in known)
+    details = scores.details()
+    assert details["scored"] == len(rows)
+    if rows:
+        assert details["curve"][-1][0] == len(rows)
+
+
+def test_the_window_and_the_curve_stay_small() -> None:
+    scores = Scores()
+    rng = np.random.default_rng(0)
+    wrong = rng.random(5000) < 0.3
+    for part in np.array_split(wrong, 7):
+        scores.add(["a"] * len(part), ["b" if w else "a" for w in part], None, 0.0)
+    assert scores.errors()[0] == pytest.approx(wrong.mean())
+    assert scores.window_errors()[0] == pytest.approx(wrong[-WINDOW:].mean())
+    assert len(scores.curve()) <= 402
+    assert [point[0] for point in scores.curve()] == sorted(
+        point[0] for point in scores.curve()
+    )
+
+
+def test_drift_is_noticed_and_a_steady_error_hardly_ever() -> None:
+    rng = np.random.default_rng(1)
+    steady, detector = rng.random(3000) < 0.2, DriftDetector()
+    # Its first minimum is of 30 predictions: an early false alarm is to be expected.
+    assert sum(detector.add(bool(each)) for each in steady) <= 2
+    assert not any(detector.add(bool(each)) for each in rng.random(500) < 0.2)
+    alarms = [i for i in range(1000) if detector.add(bool(rng.random() < 0.6))]
+    assert alarms
+    assert alarms[0] < 500
