@@ -63,7 +63,7 @@ $(SERVE)/.installed: $(STAMP)
 
 .PHONY: test-serve
 test-serve: $(SERVE)/.installed ## the service, with a real server and a real browser
-	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=worksteal
+	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=loadfile
 
 # Coverage cannot look into compiled code, so the core is tested once more without
 # compiling, on fewer and smaller examples.
@@ -76,6 +76,17 @@ cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
 .PHONY: test-bounds
 test-bounds: $(STAMP) ## the core once more, each index checked to be inside its array
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/bounds $(BIN)/pytest --numprocesses=auto --dist=worksteal tests/core
+
+# make fuzz SECONDS=1200
+.PHONY: fuzz
+fuzz: $(STAMP) ## random and hostile input for everything; failing cases are kept
+	cd tools && ../$(BIN)/python -m fuzzer --seconds $(or $(SECONDS),120)
+
+# make faults KILLS=1000
+.PHONY: faults
+faults: $(STAMP) ## kills while files are written, and full disks
+	$(BIN)/python tools/faults.py kills $(or $(KILLS),1000)
+	$(BIN)/python tools/faults.py full
 
 .PHONY: fix
 fix: $(STAMP) ## format, and mend what can be mended

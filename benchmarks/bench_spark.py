@@ -72,7 +72,7 @@ def draw(shape: Shape, n: int) -> tuple[Any, Any]:
 
 def model_of(shape: Shape, batch: int) -> RPNBClassifier:
     """Return a new model."""
-    return RPNBClassifier(shape.K, batch_size=batch, random_state=0)
+    return RPNBClassifier(shape.K, batch_size=batch, temperature=None, random_state=0)
 
 
 def one_process(shape: Shape, batch: int, X: Any, y: Any) -> list[float]:

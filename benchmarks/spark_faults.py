@@ -32,7 +32,7 @@ Moment = Literal["before", "during", "after"]
 
 def classifier() -> RPNBClassifier:
     """Return the model of the query: two mini-batches a trigger."""
-    return RPNBClassifier(20, batch_size=BATCH, random_state=0)
+    return RPNBClassifier(20, batch_size=BATCH, temperature=None, random_state=0)
 
 
 def trigger_rows(number: int) -> tuple[Any, Any]:

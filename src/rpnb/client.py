@@ -273,6 +273,17 @@ def _join_predictions(answers: list[Any]) -> Prediction:
     return Prediction(labels, confidence, ids)
 
 
+def _join_reasons(answers: list[Any]) -> list[dict[str, Any]]:
+    found = []
+    for each in answers:
+        names = each["features"]
+        for i, values in enumerate(each["contributions"]):
+            row = {key: each[key][i] for key in ("against", "base", "score")}
+            reasons = dict(zip(names, values, strict=True))
+            found.append({"label": each["labels"][i], **row, "contributions": reasons})
+    return found
+
+
 class _Retries:
     """When and how often to try again."""
 
@@ -549,6 +560,18 @@ class Client(_Calls):
         )
         return _join_predictions([self._send(each) for each in requests])
 
+    def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
+        """Return why each row is given its class.
+
+        For each row: the label, the class that it is compared with ("against"), the
+        score of the background ("base"), the row's ("score"), and what each feature
+        contributes to the difference, by name ("contributions").
+        """
+        requests = _rows_requests(
+            _one(name, "/explain"), rows, None, None, {}, self.batch_size, key=False
+        )
+        return _join_reasons([self._send(each) for each in requests])
+
     def label(
         self,
         name: str,
@@ -747,6 +770,18 @@ class AsyncClient(_Calls):
             name, rows, ids, remember=remember, probabilities=probabilities
         )
         return _join_predictions([await self._send(each) for each in requests])
+
+    async def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
+        """Return why each row is given its class.
+
+        For each row: the label, the class that it is compared with ("against"), the
+        score of the background ("base"), the row's ("score"), and what each feature
+        contributes to the difference, by name ("contributions").
+        """
+        requests = _rows_requests(
+            _one(name, "/explain"), rows, None, None, {}, self.batch_size, key=False
+        )
+        return _join_reasons([await self._send(each) for each in requests])
 
     async def label(
         self,

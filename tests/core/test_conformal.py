@@ -54,7 +54,7 @@ def test_strangeness_is_finite() -> None:
 
 def test_thresholds_between_tracked_ones_are_interpolated() -> None:
     rows = np.array([np.arange(12.0), np.arange(12.0)[::-1]])
-    assert_array_equal(thresholds_of(rows, 0.9), [6.0, 11.0])
+    assert_array_equal(thresholds_of(rows, 0.9), [6.0, 5.0])
     assert_array_equal(thresholds_of(rows, 0.5), [0.0, 11.0])
     low, between, high = (thresholds_of(rows, c)[0] for c in (0.9, 0.91, 0.925))
     assert low < between < high

@@ -31,7 +31,7 @@ def rows(n: int = N, p: int = 3) -> tuple[Any, Any]:
 
 
 def rpnb(**parameters: Any) -> RPNBClassifier:
-    return RPNBClassifier(4, random_state=0, **parameters)
+    return RPNBClassifier(4, random_state=0, temperature=None, **parameters)
 
 
 @pytest.mark.parametrize(
@@ -85,20 +85,6 @@ def test_moments_of_naive_bayes_add_up() -> None:
     assert_array_equal(predicted[2500:], first.predict(X[2500:]))
 
 
-def test_the_mergeable_pool_learns_what_row_by_row_would_teach_its_members() -> None:
-    X, y = rows()
-    pooled = PooledClassifier(members="mergeable", random_state=0)
-    learn_mini_batches(pooled, X[:300], y[:300])
-    learn_mini_batches(pooled, X[300:], y[300:])
-    by_row = PooledClassifier(members="mergeable", random_state=0)
-    by_row.partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
-    assert pooled.n_seen_ == N
-    one, other = pooled._state.states, by_row._state.states
-    for mine, its in zip(one, other, strict=True):
-        assert_allclose(mine.class_weight, its.class_weight)
-    assert (pooled.predict(X) == by_row.predict(X)).mean() > 0.98
-
-
 def test_what_does_not_add_up_is_refused() -> None:
     with pytest.raises(TypeError, match=r"PA learns row by row: .* GaussianNB"):
         check_batch_size(PA(), 100)
@@ -108,7 +94,7 @@ def test_what_does_not_add_up_is_refused() -> None:
         check_batch_size(rpnb(batch_size=7, scale="running"), None)
     with pytest.raises(ValueError, match="is not that of the model, 7"):
         check_batch_size(rpnb(batch_size=7), 8)
-    with pytest.raises(ValueError, match="members='mergeable'"):
+    with pytest.raises(TypeError, match="PooledClassifier learns row by row"):
         check_batch_size(PooledClassifier(), 100)
     with pytest.raises(TypeError, match="classifier of this package"):
         check_batch_size("RPNB", 100)
@@ -138,7 +124,7 @@ def test_a_model_goes_through_bytes_and_back() -> None:
         assert_array_equal(each.classes_[found.scores.argmax(axis=1)], found.labels)
         assert_array_equal(found.probabilities, each.predict_proba(X))
     # A copy of another model is not taken for an earlier one of this.
-    other = RPNBClassifier(5, random_state=0, batch_size=None).fit(X, y)
+    other = RPNBClassifier(5, temperature=None, batch_size=None).fit(X, y)
     assert model_from_bytes(model_to_bytes(other), model).n_estimators == 5
     again = rpnb(batch_size=None).set_params(random_state=3).fit(X, y)
     earlier = model_from_bytes(model_to_bytes(model))

@@ -62,9 +62,10 @@ def test_the_description_has_examples_that_work(shared: ServerProcess) -> None:
         example = content["application/json"]["example"]
         return httpx.post(shared.address + path.format(**where), json=example)
 
+    httpx.delete(f"{shared.address}/v1/models/leaves")  # another test may have it
     assert send("/v1/models").status_code == 201
     one = "/v1/models/{name}"
-    for action in ("observe", "learn", "predict", "labels"):
+    for action in ("observe", "learn", "predict", "explain", "labels"):
         answer = send(f"{one}/{action}", name="leaves")
         assert answer.status_code == 200, answer.text
     httpx.delete(f"{shared.address}/v1/models/leaves")

@@ -327,3 +327,23 @@ def _rewritten(good: bytes, change: dict[str, Any]) -> bytes:
                 content = json.dumps({**json.loads(content), **change}).encode()
             target.writestr(name, content)
     return out.getvalue()
+
+
+def test_a_prediction_is_explained(client: Client) -> None:
+    client.create("why", features=NAMES, n_estimators=5, random_state=0)
+    X, y = clusters(60)
+    with pytest.raises(ServeError, match="learnt nothing"):
+        client.explain("why", X[:1])
+    client.learn("why", X, y)
+    model = rpnb.RPNBClassifier(5, random_state=0).partial_fit(X, y)
+    expected = model.explain(X[:30])
+    for n in (3, 30):  # as JSON, and as an Arrow table
+        found = client.explain("why", X[:n])
+        assert [each["label"] for each in found] == expected.labels[:n].tolist()
+        assert [each["against"] for each in found] == expected.against[:n].tolist()
+        values = [list(each["contributions"].values()) for each in found]
+        np.testing.assert_allclose(values, expected.values[:n], rtol=1e-9, atol=1e-12)
+        assert list(found[0]["contributions"]) == NAMES
+    client.create("dumb", "NoChange", features=2)
+    with pytest.raises(ServeError, match="cannot explain"):
+        client.explain("dumb", [[0.0, 1.0]])

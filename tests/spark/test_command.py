@@ -56,7 +56,8 @@ def test_a_folder_is_learnt_as_one_file(
         ]
         for name in ("one", "many")
     }
-    one = run(capsys, tmp_path / "whole.csv", *options, *outputs["one"])
+    fixed = ["--temperature", "none"]  # what Spark takes by default
+    one = run(capsys, tmp_path / "whole.csv", *options, *fixed, *outputs["one"])
     many = run(capsys, folder, *options, *outputs["many"], "--engine", "spark")
     assert stripped(many) == stripped(one)
     assert (tmp_path / "many.csv").read_text() == (tmp_path / "one.csv").read_text()
@@ -76,6 +77,8 @@ def test_a_folder_is_learnt_as_one_file(
     ("words", "message"),
     [
         ([], "batch_size=1 predicts each row"),
+        (["--batch-size", "9", "--temperature", "auto"], "pass temperature=None"),
+        (["--model", "Pooled"], "PooledClassifier learns row by row"),
         (["--model", "PA"], "PA learns row by row"),
         (["--batch-size", "9", "--shuffle", "1"], "--shuffle cannot be used"),
         (["--batch-size", "9", "--compare", "RPNB", "PA"], "one learner at a time"),

@@ -10,7 +10,7 @@ from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
 from sklearn.metrics import cohen_kappa_score
 
-from rpnb import PooledClassifier
+from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import PA, GaussianNB
 from rpnb.estimators.mini_batches import learn_mini_batches, model_to_bytes
 from rpnb.spark import BadRowError, learn
@@ -102,18 +102,10 @@ def test_without_an_order_the_model_does_not_depend_on_partitions(spark: Any) ->
     assert results[1].kappa > 0.3
 
 
-@pytest.mark.parametrize(
-    ("model", "size"),
-    [
-        (GaussianNB, 5000),
-        (lambda: PooledClassifier(members="mergeable", random_state=0), 4000),
-    ],
-)
-def test_other_learners_whose_statistics_add_up(
-    spark: Any, model: Any, size: int
-) -> None:
+def test_naive_bayes_whose_statistics_add_up(spark: Any) -> None:
     X, y = labelled(N)
-    shared, expected = model(), model()
+    size = 5000
+    shared, expected = GaussianNB(), GaussianNB()
     frame = spark.createDataFrame(table(X, y)).repartition(3)
     results = learn(shared, frame, order="time", batch_size=size)
     predicted = learn_mini_batches(expected, X, y, batch_size=size)
@@ -129,6 +121,10 @@ def test_what_cannot_be_learnt_so_is_refused(spark: Any) -> None:
     frame = spark.createDataFrame(table(X, y))
     with pytest.raises(TypeError, match="PA learns row by row"):
         learn(PA(), frame)
+    with pytest.raises(TypeError, match="PooledClassifier learns row by row"):
+        learn(PooledClassifier(), frame)
+    with pytest.raises(ValueError, match="pass temperature=None or a number"):
+        learn(RPNBClassifier(batch_size=20), frame)
     with pytest.raises(ValueError, match="batch_size=1 predicts each row"):
         learn(small(), frame)
     model = small(batch_size=20)

@@ -31,5 +31,5 @@ def named(X: Any) -> DataFrame:
 
 
 def small(**parameters: Any) -> RPNBClassifier:
-    """Return a small model."""
-    return RPNBClassifier(5, random_state=0, **parameters)
+    """Return a small model, which does not calibrate itself."""
+    return RPNBClassifier(5, random_state=0, temperature=None, **parameters)

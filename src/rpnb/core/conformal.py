@@ -69,9 +69,10 @@ def thresholds_of(thresholds: FloatArray, coverage: float) -> FloatArray:
     Between two tracked coverages the threshold is linear in log(coverage odds).
     """
     right = int(np.searchsorted(COVERAGES, coverage))
-    ordered = np.maximum.accumulate(thresholds, axis=1)
     if COVERAGES[right] == coverage:
-        return np.ascontiguousarray(ordered[:, right])
+        return np.ascontiguousarray(thresholds[:, right])
+    # Tracked thresholds may cross for a while.
+    ordered = np.maximum.accumulate(thresholds, axis=1)
     odds = np.log(COVERAGES / (1.0 - COVERAGES))
     share = (log(coverage / (1.0 - coverage)) - odds[right - 1]) / (
         odds[right] - odds[right - 1]

@@ -166,8 +166,7 @@ def learn_mini_batches(
     Parameters
     ----------
     model
-        `RPNBClassifier` with a `batch_size`, `GaussianNB`, or `PooledClassifier` with
-        members="mergeable".
+        `RPNBClassifier` with a `batch_size`, or `GaussianNB`.
     X : array-like of shape (n, p)
         Observations.
     y : array-like of shape (n,)

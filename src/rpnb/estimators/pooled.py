@@ -19,7 +19,6 @@ from rpnb.core.pooled.engine import (
     run,
     score,
 )
-from rpnb.core.pooled.scale import LAST_REPLAY
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
@@ -28,7 +27,7 @@ from rpnb.estimators.checks.weights import one_weight
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
 from rpnb.estimators.saving.schema import StateSchema
-from rpnb.estimators.stream.learner import BlockStatistics, Shapes
+from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
@@ -434,42 +433,6 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             )
 
     # Files
-
-    # Mini-batches in blocks
-
-    def _check_learns_blocks(self) -> None:
-        if self.members != "mergeable":
-            raise ValueError(
-                "only PooledClassifier(members='mergeable') can learn blocks of rows "
-                f"apart: of members={self.members!r} some depend on the order of rows"
-            )
-
-    def _blocks_add_up(self, state: PooledModel) -> bool:
-        # Before, copies of the model would scale rows differently.
-        return int(state.scale.seen[0]) >= LAST_REPLAY
-
-    def _observe_block(
-        self, state: PooledModel, X: NDArray[Any], y: IntArray, labels: IntArray
-    ) -> BlockStatistics:
-        learnt = copy_model(state)
-        self._learn(learnt, X, y, _ONE, None)
-        arrays = {name: array.copy() for name, array in _arrays(learnt)}
-        return BlockStatistics(y, labels, arrays)
-
-    def _learn_blocks(
-        self, state: PooledModel, blocks: Sequence[BlockStatistics]
-    ) -> PooledModel:
-        states = []
-        for block in blocks:
-            part = copy_model(state)
-            for name, array in _arrays(part):
-                array[...] = block.arrays[name]
-            states.append(part)
-        merged = merge_models(states, state)
-        # What was learnt is in scaled values; the scale itself is the latest one.
-        seen = merged.scale.seen.copy()
-        merged.scale = states[-1].scale._replace(seen=seen)
-        return merged
 
     def _parameters_to_json(self) -> dict[str, Any]:
         parameters = super()._parameters_to_json()

@@ -226,6 +226,14 @@ class Api:
         )
         return _answer(request, answer)
 
+    async def explain(self, request: Request, name: str) -> Response:
+        """Say what each feature adds to the score of the predicted class."""
+        model = self._model(name)
+        table = await self._table(request, model, ("rows",))
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
+        return _answer(request, await asyncio.to_thread(model.explain, table.X))
+
     async def label(self, request: Request, name: str) -> Response:
         """Take labels of rows that were remembered."""
         model = self._model(name)
@@ -464,6 +472,7 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, Api]:
         ("PUT", f"{one}/file", api.upload_model),
         ("GET", f"{one}/scores", api.get_scores),
         ("POST", f"{one}/predict", api.predict),
+        ("POST", f"{one}/explain", api.explain),
         ("POST", f"{one}/labels", api.label),
         ("POST", f"{one}/learn", api.learn),
         ("POST", f"{one}/observe", api.observe),

@@ -334,6 +334,29 @@ class ServedModel:
                 return places
         return np.searchsorted(learner.classes_, learner.predict(X))
 
+    def explain(self, X: FloatArray) -> dict[str, Any]:
+        """Return what each feature adds to the predicted class's score."""
+        if not hasattr(self.learner, "explain"):
+            raise ApiError(
+                409, "not_available", f"{self.spec.learner} cannot explain predictions"
+            )
+        with self.lock:
+            if not self.learner.__sklearn_is_fitted__():
+                raise nothing_learnt()
+            try:
+                found = self.learner.explain(X)
+            except ValueError as error:
+                raise ApiError(409, "not_available", str(error)) from None
+        p = self.spec.n_features
+        return {
+            "labels": found.labels.tolist(),
+            "against": found.against.tolist(),
+            "base": found.base.tolist(),
+            "score": found.score.tolist(),
+            "contributions": found.values.tolist(),
+            "features": [*(self.spec.features or (f"x{j + 1}" for j in range(p)))],
+        }
+
     # Learning
 
     @property

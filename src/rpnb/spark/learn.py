@@ -98,9 +98,9 @@ def learn(
 
     Parameters
     ----------
-    model : RPNBClassifier, GaussianNB or PooledClassifier
-        The model, new or fitted: `RPNBClassifier` with a `batch_size` other than 1, or
-        `PooledClassifier` with members="mergeable". It is changed.
+    model : RPNBClassifier or GaussianNB
+        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1 and
+        a `temperature` that is None or a number. It is changed.
     frame : DataFrame
         The rows.
     features : str or sequence of str, optional

@@ -118,7 +118,8 @@ class RPNBEstimator(
     priorMean, priorVariance, priorWeight, varFloor : float
         As of `rpnb.RPNBClassifier`.
     forgetting, temperature : float, default=0.0
-        As of `rpnb.RPNBClassifier`; 0 stands for None.
+        As of `rpnb.RPNBClassifier`; 0 stands for None. A model that calibrates itself
+        cannot be shared out: there is no "auto".
     seed : int, default=0
         Seed of the projections.
     """

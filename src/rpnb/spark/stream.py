@@ -127,7 +127,7 @@ def stream(
 
     Parameters
     ----------
-    model : RPNBClassifier, GaussianNB or PooledClassifier
+    model : RPNBClassifier or GaussianNB
         As for `learn`. If there is a model at `path`, its state is loaded into this
         one, which must have the same parameters.
     frame : DataFrame

@@ -115,8 +115,12 @@ def _model(arguments: argparse.Namespace) -> Any:
     names += [name for name in arguments.compare if name not in names]
     if len(names) > 1:
         raise CommandError("--engine spark evaluates one learner at a time")
+    names = names or [RPNB]
     given = given_parameters(arguments)
-    (model,) = make_learners(names or [RPNB], given, arguments.param).values()
+    if names == [RPNB]:
+        # One that calibrates itself cannot be shared out.
+        given = {"temperature": None} | given
+    (model,) = make_learners(names, given, arguments.param).values()
     from rpnb.estimators.mini_batches import check_batch_size
 
     try:

@@ -24,10 +24,11 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
+_fcntl: Any
 try:
-    import fcntl
+    import fcntl as _fcntl
 except ImportError:  # pragma: no cover - not a Unix
-    fcntl = None  # type: ignore[assignment]
+    _fcntl = None
 
 CORE = Path(__file__).parents[1]
 # A module of the core by its name, wherever a source has it: more than the imports, if
@@ -126,14 +127,14 @@ class _OneCompiler:
 
     def acquire(self) -> bool:
         """Return whether another process had the lock, and its code may be there."""
-        if fcntl is None or self._file is not None:
+        if _fcntl is None or self._file is not None:
             return False
         waited = 0.0
         with suppress(OSError):
             self._file = self._path.open("ab")
             while True:
                 try:
-                    fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _fcntl.lockf(self._file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
                 except (BlockingIOError, PermissionError):
                     if waited >= self.PATIENCE:
                         break

@@ -146,8 +146,7 @@ class StreamLearner(ABC, Generic[State]):
         raise TypeError(
             f"{type(self).__name__} learns row by row: what it learns from parts of a "
             "mini-batch does not add up, so the parts cannot be shared out. Learners "
-            "that can: RPNBClassifier with a batch_size other than 1, GaussianNB, and "
-            "PooledClassifier with members='mergeable'"
+            "that can: RPNBClassifier with a batch_size other than 1, and GaussianNB"
         )
 
     def _blocks_add_up(self, state: State) -> bool:

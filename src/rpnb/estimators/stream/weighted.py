@@ -1,10 +1,11 @@
 """Classifiers of a stream whose rows may weigh differently."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels, decode
 from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -79,13 +80,35 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         self._learn_batch(X, y, classes, sample_weight, first=first)
         return self
 
+    @overload
     def predict_then_learn(
         self,
         X: Any,
         y: Any,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> LabelArray:
+        *,
+        return_proba: Literal[False] = False,
+    ) -> LabelArray: ...
+    @overload
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        return_proba: Literal[True],
+    ) -> tuple[LabelArray, FloatArray]: ...
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        return_proba: bool = False,
+    ) -> LabelArray | tuple[LabelArray, FloatArray]:
         """Predict each row with what was known before it, then learn it.
 
         This is the protocol of the paper and of prequential evaluation. The result is
@@ -102,7 +125,12 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         classes : array-like, optional
             Classes that may be predicted from the first of these rows on.
         sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update; above 0.
+            A row of weight w is learnt as w equal rows in one update; above 0. Not
+            with `return_proba`.
+        return_proba : bool, default=False
+            Whether to return the probabilities of each row before it was learnt, too,
+            for learners with `predict_proba`. `RPNBClassifier` computes them in one
+            pass, others row by row.
 
         Returns
         -------
@@ -110,7 +138,14 @@ class WeightedStreamClassifier(StreamClassifier[State]):
             The predicted labels. A row for which no class was known yet counts as a
             mistake and has None; only then is the array of dtype object. It does not
             happen where `classes` are declared on the first call.
+        array of shape (n, M)
+            With `return_proba`: the probabilities of `classes_` as they are afterwards,
+            0 for a class that was not known yet.
         """
+        if return_proba:
+            if sample_weight is not None:
+                raise ValueError("sample_weight must be None with return_proba")
+            return self._predict_proba_then_learn(X, y, classes)
         if sample_weight is None:
             return super().predict_then_learn(X, y, classes)
         weight = check_weight(sample_weight, as_labels(y).shape[0])

@@ -335,7 +335,8 @@ def write_answer(answer: Mapping[str, Any], accept: str) -> tuple[bytes, str]:
     else:
         return to_json(answer), JSON
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
-    lists.pop("classes", None)
+    for name in ("classes", "features"):
+        lists.pop(name, None)
     return writer({_SINGULAR.get(name, name): lists[name] for name in lists}), kind
 
 

@@ -144,6 +144,28 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
             "confidence": [0.93, 0.71],
         },
     ),
+    ("POST", f"{_ONE}/explain"): (
+        _object({"rows": _list(_ROW, minItems=1)}, ["rows"]),
+        {"rows": _EXAMPLE_ROWS},
+        _object(
+            {
+                "labels": _list(_LABEL),
+                "against": _list(_LABEL),
+                "base": _list({"type": "number"}),
+                "score": _list({"type": "number"}),
+                "contributions": _list(_list({"type": "number"})),
+                "features": _list(_TEXT),
+            }
+        ),
+        {
+            "labels": ["oak", "elm"],
+            "against": ["elm", "oak"],
+            "base": [0.2, -0.2],
+            "score": [2.6, 0.9],
+            "contributions": [[1.5, 0.9], [0.4, 0.7]],
+            "features": ["width", "height"],
+        },
+    ),
     ("POST", f"{_ONE}/labels"): (
         _object(
             {"ids": _list(_TEXT, minItems=1), "labels": _list(_LABEL, minItems=1)},

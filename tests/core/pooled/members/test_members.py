@@ -125,6 +125,7 @@ def test_the_class_covariance_is_its_twin(p: int) -> None:
 
 def test_binned_bayes_is_its_twin() -> None:
     rows, y, weight = stream(200)
+    weight[150:] = 700.0  # counts beyond the table of logarithms
     twin = BinnedBayes(3, 4)
     expected = []
     missing = np.isnan(rows.raw)

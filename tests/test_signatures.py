@@ -1,0 +1,56 @@
+"""Public signatures are those on record: names, order and defaults of all parameters.
+
+A user's code depends on them, and a default that has slipped changes results without an
+error. What is meant to change is written anew: ``python tests/test_signatures.py``.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+RECORD = Path(__file__).parent / "golden" / "signatures.txt"
+MODULES = (
+    *("rpnb", "rpnb.baselines", "rpnb.datasets", "rpnb.drift", "rpnb.evaluate"),
+    *("rpnb.files", "rpnb.preprocessing", "rpnb.river"),
+)
+
+
+def parameters(function: Callable[..., Any]) -> str:
+    """Return names and defaults of a function's parameters, without their types."""
+    try:
+        found = inspect.signature(function)
+    except ValueError:  # written in C
+        return "(...)"
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in found.parameters.values()
+    ]
+    found = found.replace(parameters=bare, return_annotation=inspect.Signature.empty)
+    return re.sub(r" at 0x\w+", "", str(found))
+
+
+def signatures() -> Iterator[str]:
+    """Yield a line for each public function, class and method."""
+    for module in MODULES:
+        for name in sorted(import_module(module).__all__):
+            value = getattr(import_module(module), name)
+            if not callable(value):
+                continue
+            yield f"{module}.{name}{parameters(value)}"
+            if not isinstance(value, type) or issubclass(value, Exception):
+                continue
+            for method, function in sorted(inspect.getmembers(value, callable)):
+                owner = getattr(function, "__module__", None) or ""
+                if not method.startswith("_") and owner.startswith("rpnb"):
+                    yield f"{module}.{name}.{method}{parameters(function)}"
+
+
+def test_signatures_are_those_on_record() -> None:
+    assert list(signatures()) == RECORD.read_text().splitlines()
+
+
+if __name__ == "__main__":
+    RECORD.write_text("".join(f"{line}\n" for line in signatures()))

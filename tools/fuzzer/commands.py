@@ -1,0 +1,136 @@
+"""Target: the options of every command; and how a command is run in a case."""
+
+import argparse
+import contextlib
+import io
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzzer.target import (
+    Case,
+    Target,
+    choose,
+    contents_of,
+    report,
+    require_no_temporary,
+)
+from rpnb.cli import _parser, main
+
+_ROWS = "a,b,colour,kind\n" + "".join(
+    f"{i % 7},{i % 3}.5,{'red' if i % 2 else 'blue'},{'p' if i % 5 < 2 else 'q'}\n"
+    for i in range(40)
+)
+# They compile everything, or wait for requests.
+_LONG = ("warmup", "serve")
+_OUTPUTS = ("model.rpnb", "predictions.csv", "page.html")
+_VALUES = (
+    *("", "-", "--", "0", "1", "-1", "2", "3", "0.5", "1e400", "nan", "inf", "None"),
+    *("1" * 400, "kind", "a", "nothing", "red", "p", "{}", "[1]", "é", "\x00", "PA"),
+    *(
+        "AROW",
+        "RPNB",
+        "Pooled",
+        "GaussianNB",
+        "n_estimators=3",
+        "=",
+        "PA.C=x",
+        "{file}",
+    ),
+    *("{folder}", "{out}", "/dev/null", "csv", "parquet", "codes", "log", "all"),
+)
+
+
+def small_run(folder: Path) -> list[str]:
+    """Return options of a short run that writes a model and predictions."""
+    outputs = ["--save", str(folder / _OUTPUTS[0])]
+    outputs += ["--predictions", str(folder / _OUTPUTS[1])]
+    return ["--quiet", "--n-estimators", "2", "--no-probabilities", *outputs]
+
+
+def run_command(words: list[str], folder: Path) -> None:
+    """Run a command: it ends by itself, with a message of its own if it fails."""
+    for name in _OUTPUTS:
+        (folder / name).write_text("as it was")
+    before = contents_of(folder)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    message = err.getvalue()
+    if "Traceback" in message or "Traceback" in out.getvalue():
+        report(f"a traceback: {message[-2000:]}")
+    if code not in (0, 1, 2):
+        report(f"exit code {code}: {message[-2000:]}")
+    if code == 2:
+        if not message.strip():
+            report("exit code 2 without a message")
+        if message.strip().rpartition(": ")[2] == "None":
+            report(f"a message that says nothing: {message}")
+        after = contents_of(folder)
+        changed = [name for name in before if after.get(name) != before[name]]
+        if changed:
+            report(f"a command that failed has changed {changed}")
+    require_no_temporary(folder)
+
+
+@cache
+def _options() -> dict[str, list[Any]]:
+    """Return the actions of each command's parser."""
+    commands: Any = next(
+        action
+        for action in _parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    return {name: parser._actions for name, parser in commands.choices.items()}
+
+
+def make(rng: np.random.Generator) -> Case:
+    """Return the words of a command."""
+    others = [name for name in _options() if name not in _LONG]
+    command = choose(rng, ("run", "run", "run", *others))
+    words = [command]
+    if command == "predict":
+        words += ["{file}", "--load", choose(rng, ("{out}", "{file}", "nothing"))]
+    if command in ("run", "compare"):
+        words.append(choose(rng, ("{file}",) * 8 + _VALUES))
+        words += ["--target", choose(rng, ("kind",) * 8 + _VALUES)]
+        words += ["--quiet"] if rng.random() < 0.9 else []
+    if command == "compare":
+        words += ["--learners", "PA", choose(rng, ("AROW", "OGD", "nothing", "PA"))]
+    if command == "paper":
+        # Little work, whatever else is asked for.
+        words += ["--datasets", choose(rng, ("Iris", "nothing", ""))]
+        words += ["--methods", choose(rng, ("PA", "nothing")), "--permutations", "1"]
+        words += ["--offline", "--jobs", "1", "--data", "{folder}"]
+        words += ["--results", "{folder}/results.jsonl"]
+    skipped = {"--jobs", "--permutations", "--quick", "--datasets", "--methods", "-h"}
+    for _ in range(int(rng.integers(0, 4))):
+        action = choose(rng, _options()[command])
+        if not action.option_strings or skipped & set(action.option_strings):
+            continue
+        words.append(action.option_strings[-1])
+        if action.nargs == 0:
+            continue
+        values = _VALUES if action.choices is None else (*action.choices, *_VALUES)
+        for _ in range(1 if action.nargs is None else int(rng.integers(0, 3))):
+            words.append(choose(rng, values))
+    return {"words": words}
+
+
+def run(case: Case, folder: Path) -> None:
+    """Run the command on a small file."""
+    file = folder / "rows.csv"
+    file.write_text(_ROWS)
+    places = {"{file}": file, "{folder}": folder, "{out}": folder / _OUTPUTS[0]}
+    words = []
+    for word in case["words"]:
+        for key, place in places.items():
+            word = word.replace(key, str(place))
+        words.append(word)
+    with contextlib.chdir(folder):
+        run_command(words, folder)
+
+
+TARGET = Target(make, run)
