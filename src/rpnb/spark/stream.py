@@ -314,10 +314,9 @@ class _ProgressListener(StreamingQueryListener):
                 f"{saved.rows:,} rows so far, error {saved.error:.4f}, "
                 f"kappa {saved.kappa:.4f}"
             )
-        self._file.write(
-            f"rpnb: trigger {progress.batchId}: {progress.numInputRows:,} rows, "
-            f"{progress.processedRowsPerSecond:,.0f} rows/s; {text}\n"
-        )
+        # Spark's own count of rows has them as often as the source was read.
+        seconds = progress.durationMs.get("triggerExecution", 0) / 1000
+        self._file.write(f"rpnb: trigger {progress.batchId}, {seconds:.1f} s: {text}\n")
         self._file.flush()
 
     def onQueryIdle(self, event: Any) -> None:
@@ -332,8 +331,9 @@ def progress_listener(
 ) -> StreamingQueryListener:
     """Return a listener that writes a line of progress for each trigger.
 
-    Add it by ``spark.streams.addListener``. The line has the rows of the trigger, rows
-    per second, and the error and κ of all rows so far, before they were learnt.
+    Add it by ``spark.streams.addListener``. The line has the seconds that the
+    trigger took, and the number, error and κ of all rows so far, before they were
+    learnt.
 
     Parameters
     ----------
