@@ -7,7 +7,9 @@ from rpnb.core.bayes.naive_bayes import (
     NaiveBayes,
     arrange_naive_bayes,
     blank_naive_bayes,
+    block_moments,
     derive_naive_bayes,
+    merge_moments,
     naive_bayes_pass,
     naive_bayes_scores,
 )
@@ -39,6 +41,22 @@ def test_scores_are_log_prior_plus_log_densities() -> None:
         density = norm(rows.mean(axis=0), rows.std(axis=0))
         expected = np.log(len(rows)) + density.logpdf(stream.X).sum(axis=1)
         assert_allclose(found[:, m], expected, rtol=1e-9)
+
+
+def test_moments_of_blocks_add_up_to_those_of_all_rows() -> None:
+    stream = blobs(60)
+    whole, _ = learnt(stream)
+    state = blank_naive_bayes(3, 4, 1e-9)
+    for rows in (slice(0, 25), slice(25, 60)):
+        merge_moments(state, block_moments(state, stream.X[rows], stream.y[rows]))
+    for found, expected in zip(state.moments, whole.moments, strict=True):
+        assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(state.log_seen, whole.log_seen)
+    assert state.eligible.all()
+    # A class that is in no block stays unknown.
+    state = blank_naive_bayes(4, 4, 1e-9)
+    merge_moments(state, block_moments(state, stream.X, stream.y))
+    assert state.eligible.tolist() == [True, True, True, False]
 
 
 def test_labels_are_those_of_the_model_before_the_row() -> None:

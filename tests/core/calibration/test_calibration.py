@@ -165,12 +165,15 @@ def test_every_pass_leaves_the_same_calibration(
 
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
+@pytest.mark.parametrize(("distance", "apart"), [(1e6, 0.0), (100.0, 30.0)])
 def test_scores_that_single_precision_cannot_tell_apart_are_computed_again(
-    learn: int,
+    learn: int, distance: float, apart: float
 ) -> None:
-    # Far from the origin the bounds of the fast passes are wide.
+    # Far from the origin the bounds of the fast passes are wide: for the label, or for
+    # the cells alone where classes are far apart.
     stream = well_behaved(7, 60, M=4)
-    X = 1e6 * stream.X
+    centres = apart * np.random.default_rng(1).normal(size=(4, 6))
+    X = distance * (stream.X + centres[stream.y])
     models = [calibrated(stream) for _ in range(3)]
     labels = np.empty((3, 60), np.int64)
     y = stream.y
@@ -240,6 +243,22 @@ def test_a_mini_batch_is_scored_before_it_is_learnt(asked: bool, has: bool) -> N
         assert_allclose(model.calibration.weights.T, twin.weights, rtol=1e-9)
     if P is not None:
         assert_allclose(P, expected, rtol=1e-9)
+
+
+def test_without_calibration_rows_have_the_scores_before_they_were_learnt() -> None:
+    stream = well_behaved(8, 20)
+    models = [calibrated(stream, K=4) for _ in range(2)]
+    for model in models:
+        model.calibration = None
+    labels, one = np.empty(20, np.int64), np.empty(1, np.int64)
+    found, thresholds = np.empty((20, 3)), empty_thresholds(20)
+    args = stream.X, stream.y, WEIGHT, LEARN_ALL
+    run_scored(models[0], *args, labels, found, thresholds)
+    for i in range(20):
+        row = stream.X[i : i + 1]
+        assert_allclose(found[i], active_scores(models[1], row)[0], rtol=1e-9)
+        run(models[1], row, stream.y[i : i + 1], WEIGHT, LEARN_ALL, one)
+        assert labels[i] == one[0]
 
 
 @pytest.mark.parametrize("rule", ["product", "sum"])

@@ -204,6 +204,15 @@ def test_a_process_that_stops_is_not_waited_for(folder: Path) -> None:
         pass
 
 
+def test_a_lock_is_taken_once_and_given_back_once(tmp_path: Path) -> None:
+    lock = disk_cache._OneCompiler(tmp_path / "lock")
+    lock.release()  # not taken: nothing happens
+    assert not lock.acquire()
+    assert not lock.acquire()  # ours already, by a compilation that failed
+    lock.release()
+    assert lock._file is None
+
+
 def test_a_folder_that_is_read_only_leaves_the_users_cache(
     folder: Path, tmp_path: Path
 ) -> None:
