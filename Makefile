@@ -44,6 +44,10 @@ unit: $(STAMP) ## the tests, and the examples in the documentation
 test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 	RPNB_CAPYMOA_ENV=$(VENV)/capymoa $(BIN)/pytest tests/adapters/test_capymoa.py
 
+.PHONY: test-spark
+test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
+	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
+
 .PHONY: test-journeys
 test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment
 	RPNB_JOURNEYS=1 $(BIN)/pytest tests/journeys

@@ -19,6 +19,10 @@ EXPORTED = {
     ],
     "rpnb.river": ["PooledClassifier", "RPNBClassifier"],
     "rpnb.capymoa": ["PooledClassifier", "RPNBClassifier"],
+    "rpnb.spark": [
+        *("BadRowError", "BatchResult", "RPNBEstimator", "RPNBModel", "SavedBatch"),
+        *("learn", "predict", "progress_listener", "saved_batch", "stream"),
+    ],
     "rpnb.client": [
         *("AsyncClient", "Client", "LabelResult", "Prediction", "ServeError"),
     ],
@@ -37,7 +41,12 @@ EXPORTED = {
     ],
 }
 # Each of these needs a package that is an extra.
-EXTRAS = {"rpnb.river": "river", "rpnb.capymoa": "capymoa", "rpnb.client": "httpx"}
+EXTRAS = {
+    "rpnb.river": "river",
+    "rpnb.capymoa": "capymoa",
+    "rpnb.client": "httpx",
+    "rpnb.spark": "pyspark",
+}
 
 
 def imported(name: str) -> ModuleType:

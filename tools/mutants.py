@@ -42,8 +42,8 @@ from nearest_tests import NearestTests
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "benchmarks", "docs", "conftest.py", "pyproject.toml")
-#: The adapter's tests need an environment of their own (`make test-capymoa`).
-LEFT_OUT = ("src/rpnb/capymoa.py",)
+#: Their tests need environments of their own (`make test-capymoa`, `make test-spark`).
+LEFT_OUT = ("src/rpnb/capymoa.py", "src/rpnb/cli/run/on_spark.py", "src/rpnb/spark/")
 #: Compiling takes most of the time of a compiled run of a mutant of the core.
 COMPILED_FILES = 2
 PASSED = 0
@@ -139,7 +139,7 @@ def draw(n: int, seed: int, only: str) -> list[Mutation]:
     for path in sorted((ROOT / "src").rglob("*.py")):
         relative = path.relative_to(ROOT)
         name = relative.as_posix()
-        if name.startswith(only) and name not in LEFT_OUT:
+        if name.startswith(only) and not name.startswith(LEFT_OUT):
             found += mutations(relative, path.read_bytes())
     return random.Random(seed).sample(found, min(n, len(found)))  # noqa: S311 - no secret
 

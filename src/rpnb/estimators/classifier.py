@@ -742,8 +742,8 @@ default="log_sum"
         if is_calibrated(self.temperature, self.combiner):
             raise ValueError(
                 f"RPNBClassifier with temperature={self.temperature!r} calibrates "
-                "itself along the stream, so rows cannot be shared out: set "
-                "temperature to a number or None"
+                "itself along the stream, so rows cannot be shared out: pass "
+                "temperature=None or a number"
             )
 
     def _observe_block(

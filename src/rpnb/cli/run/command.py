@@ -45,6 +45,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
         help="several learners, all in one pass over the file",
     )
     add_arguments(parser)
+    _add_engine(parser.add_argument_group("engine"))
     parser.set_defaults(run=run, usual=False)
 
 
@@ -70,6 +71,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a parameter of a learner; may be given again",
     )
     add_options(parser)
+
+
+def _add_engine(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--engine",
+        choices=("process", "spark"),
+        default="process",
+        help="learn in this process, or on Apache Spark: FILE may then be a folder, "
+        "and --batch-size must be given (default: process)",
+    )
+    group.add_argument(
+        "--master",
+        metavar="URL",
+        help="the cluster of --engine spark (default: this machine, local[*])",
+    )
 
 
 def _add_columns(group: "argparse._ArgumentGroup") -> None:
@@ -263,6 +279,10 @@ def _add_results(group: "argparse._ArgumentGroup") -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate the learners and print the results; return the exit code."""
+    if getattr(arguments, "engine", "process") == "spark":
+        from rpnb.cli.run.on_spark import run_on_spark
+
+        return run_on_spark(arguments)
     from rpnb.cli.run.streaming import stream
 
     return stream(arguments)

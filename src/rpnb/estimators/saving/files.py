@@ -29,7 +29,7 @@ FORMAT: Final = "rpnb-model"
 #: 2 since there is a digest; files of format 1 have none.
 FORMAT_VERSION: Final = 2
 #: JSON entries that may be added to a model, such as how a file's labels were read.
-ATTACHMENTS: Final = ("encoder",)
+ATTACHMENTS: Final = ("encoder", "spark")
 #: Bytes of a key, at least.
 SHORTEST_KEY: Final = 16
 #: Bytes of a JSON entry, at most: parsed, it takes twenty times as much memory.

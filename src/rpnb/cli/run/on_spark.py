@@ -1,0 +1,251 @@
+"""`rpnb run FOLDER --engine spark`: the same table and report, learnt on Spark."""
+
+import argparse
+import os
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from rpnb.cli import CommandError, _parser
+from rpnb.cli.learners import given_parameters, make_learners
+from rpnb.cli.run.outputs import Outputs, PredictionsFile
+from rpnb.cli.run.summary import as_json, as_table
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.registry import RPNB
+from rpnb.evaluate.blocks import Block
+from rpnb.evaluate.confusion import Confusion
+from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.drivers.selection import REFERENCES
+from rpnb.evaluate.evaluation import Evaluation, Participant, native_evaluation
+from rpnb.evaluate.result import RunFacts
+
+# How Spark reads a file, by its name.
+_READERS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".jsonl": "json"}
+# Options of `rpnb run` that are understood here, or have no meaning here.
+_UNDERSTOOD = {
+    *("command", "command_line", "file", "target", "format", "no_header", "delimiter"),
+    *("drop", "classes", "model", "compare", "param", "engine", "master", "window"),
+    *("predictions", "no_probabilities", "report", "save", "json", "quiet", "run"),
+    *("chunk_rows", "usual"),
+}
+# Columns that order rows as their files have them.
+_ORDER = ["_rpnb_file", "_rpnb_start", "_rpnb_id"]
+
+
+@final
+class _ReplayDriver(Driver):
+    """Hands out predictions that were made elsewhere."""
+
+    def __init__(self, model: Any, labels: Any) -> None:
+        super().__init__(model, labels, "none")
+        self.next: IntArray = np.zeros(0, np.int64)
+
+    def predict_then_learn(self, block: Block) -> Predictions:
+        """Return the predictions of the block."""
+        return Predictions(self.next, None)
+
+    def predict(self, block: Block) -> Predictions:
+        """Return the predictions of the block."""
+        return Predictions(self.next, None)
+
+    def learn(self, block: Block) -> None:
+        """Do nothing: the rows were learnt."""
+
+    def updates(self) -> int:
+        """Return how many rows have changed the model."""
+        return int(self.model.n_updates_)
+
+
+def run_on_spark(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    try:
+        import_module("rpnb.spark")
+    except ImportError as error:
+        raise CommandError(f"--engine spark: {error}") from error
+    model = _model(arguments)
+    with Outputs() as outputs:
+        start = time.monotonic()
+        try:
+            evaluation, used = _evaluate(arguments, model, outputs)
+        except (TypeError, ValueError) as error:
+            raise CommandError(f"{arguments.file}: {error}") from error
+        facts = RunFacts(
+            source=arguments.file,
+            p=int(model.n_features_in_),
+            order="file",
+            seconds=time.monotonic() - start,
+            interrupted=False,
+            loaded=None,
+            window=arguments.window,
+            written=tuple(
+                str(path)
+                for path in (arguments.predictions, arguments.save, arguments.report)
+                if path is not None
+            ),
+            numbers=tuple(used),
+            dropped=dict.fromkeys(arguments.drop, "--drop"),
+        )
+        if arguments.save:
+            model.save(outputs.reserve(arguments.save))
+        if arguments.report:
+            from rpnb.report.stream import stream_page
+
+            page = stream_page(evaluation, facts, arguments.command_line)
+            outputs.open(arguments.report).write(page)
+        outputs.commit()
+        show = as_json if arguments.json else as_table
+        sys.stdout.write(show(evaluation, facts))
+    return 0
+
+
+def _model(arguments: argparse.Namespace) -> Any:
+    """Return the learner, or say which option is not for Spark."""
+    defaults = vars(_parser().parse_args(["run", arguments.file]))
+    for name, value in vars(arguments).items():
+        if name not in _UNDERSTOOD and value != defaults.get(name, value):
+            option = "--" + name.replace("_", "-")
+            raise CommandError(f"{option} cannot be used with --engine spark")
+    if arguments.target is None:
+        raise CommandError("--engine spark needs --target, the column of the labels")
+    names = [arguments.model] if arguments.model else []
+    names += [name for name in arguments.compare if name not in names]
+    if len(names) > 1:
+        raise CommandError("--engine spark evaluates one learner at a time")
+    names = names or [RPNB]
+    given = given_parameters(arguments)
+    if names == [RPNB]:
+        # One that calibrates itself cannot be shared out.
+        given = {"temperature": None} | given
+    (model,) = make_learners(names, given, arguments.param).values()
+    from rpnb.estimators.mini_batches import check_batch_size
+
+    try:
+        check_batch_size(model, None)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"--engine spark: {error} (--batch-size)") from error
+    return model
+
+
+def _evaluate(
+    arguments: argparse.Namespace, model: Any, outputs: Outputs
+) -> tuple[Evaluation, list[str]]:
+    """Learn all rows and count the predictions; return also the features' names."""
+    from rpnb.spark.frames import choose_columns
+    from rpnb.spark.learn import learn_frame
+
+    spark = _session(arguments.master)
+    try:
+        frame = _read(spark, arguments)
+        used = [
+            name
+            for name in frame.columns
+            if name not in (*_ORDER, arguments.target, *arguments.drop)
+        ]
+        columns = choose_columns(frame, used, arguments.target, _ORDER)
+        evaluation = native_evaluation(
+            {},
+            {name: learner() for name, learner in REFERENCES.items()},
+            window=arguments.window,
+        )
+        driver = _ReplayDriver(model, evaluation.labels)
+        name = arguments.model or RPNB
+        learner = Participant(name, driver, Confusion(arguments.window))
+        evaluation.participants.insert(0, learner)
+        file = None
+        if arguments.predictions:
+            opened = outputs.open(arguments.predictions)
+            file = PredictionsFile(opened, [name], [False])
+        for each in learn_frame(
+            model, frame, columns, classes=_classes(arguments, frame)
+        ):
+            y = model.classes_[each.y]
+            first = evaluation.rows
+            numbers = evaluation.labels.of(y)
+            known = evaluation.labels.of(model.classes_)
+            driver.next = np.where(each.labels >= 0, known[each.labels], -1)
+            evaluation.step(Block(first, np.zeros((len(y), 1)), y, numbers))
+            learner.seconds += each.result.seconds
+            if file is not None:
+                labels = evaluation.labels.labels_of(driver.next)
+                rows = np.arange(first + 1, first + len(y) + 1)
+                file.write(rows, y, [labels], [None])
+            if not arguments.quiet:
+                error = learner.confusion.error
+                sys.stderr.write(f"{evaluation.rows:,} rows  {name} {error:.2%}\n")
+        if evaluation.rows == 0:
+            raise ValueError("there are no rows")
+        return evaluation, used
+    finally:
+        spark.stop()
+
+
+def _classes(arguments: argparse.Namespace, frame: Any) -> Any:
+    """Return the classes that are declared, of the type that the labels have."""
+    if not arguments.classes:
+        return None
+    kind = frame.schema[arguments.target].dataType.typeName()
+    if kind == "string":
+        return list(arguments.classes)
+    try:
+        return [int(text) for text in arguments.classes]
+    except ValueError as error:
+        raise CommandError(
+            f"--classes must be whole numbers, as the labels are: {error}"
+        ) from error
+
+
+def _session(master: str | None) -> Any:
+    """Return a session on a cluster, or on this machine."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    where = master or "local[*]"
+    builder = SparkSession.builder.appName("rpnb run").master(where)
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    if where.startswith("local"):
+        builder = builder.config("spark.driver.host", "localhost")
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _read(spark: Any, arguments: argparse.Namespace) -> Any:
+    """Return the rows of a file, or of all files of a folder in the order of names."""
+    from pyspark.sql import functions as F
+
+    path = Path(arguments.file)
+    if not path.exists():
+        raise CommandError(f"{path}: there is no such file or folder")
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    kinds = {_READERS[file.suffix] for file in files if file.suffix in _READERS}
+    if arguments.format is not None:
+        kinds = {_READERS.get(f".{arguments.format}", arguments.format)}
+    if len(kinds) != 1 or not kinds <= set(_READERS.values()):
+        raise CommandError(
+            f"{path}: --engine spark reads files of one kind: "
+            f"{', '.join(_READERS)}; --format names it"
+        )
+    (kind,) = kinds
+    reader = spark.read.format(kind)
+    if kind == "csv":
+        tabs = any(file.suffix == ".tsv" for file in files)
+        reader = reader.option("header", not arguments.no_header)
+        reader = reader.option("inferSchema", True)
+        reader = reader.option("sep", arguments.delimiter or ("\t" if tabs else ","))
+    frame = reader.load(str(path.absolute()))
+    if kind == "csv" and arguments.no_header:
+        frame = frame.toDF(*(str(n + 1) for n in range(len(frame.columns))))
+    for name in (arguments.target, *arguments.drop):
+        if name not in frame.columns:
+            raise CommandError(f"{path} has no column {name!r}: it has {frame.columns}")
+    return frame.withColumns(
+        {
+            "_rpnb_file": F.col("_metadata.file_path"),
+            "_rpnb_start": F.col("_metadata.file_block_start"),
+            "_rpnb_id": F.monotonically_increasing_id(),
+        }
+    )

@@ -1,0 +1,30 @@
+"""RPNB on Apache Spark: rows of a mini-batch are shared out, the model stays one.
+
+Needs the extra: ``pip install 'rpnb[spark]'``, and Java 17.
+"""
+
+try:
+    import pyspark as _pyspark  # noqa: F401 - only whether it is there
+except ImportError as error:
+    raise ImportError(
+        "rpnb.spark needs PySpark: pip install 'rpnb[spark]', and Java 17"
+    ) from error
+
+from rpnb.spark.frames import BadRowError
+from rpnb.spark.learn import BatchResult, learn
+from rpnb.spark.ml import RPNBEstimator, RPNBModel
+from rpnb.spark.predict import predict
+from rpnb.spark.stream import SavedBatch, progress_listener, saved_batch, stream
+
+__all__ = [
+    "BadRowError",
+    "BatchResult",
+    "RPNBEstimator",
+    "RPNBModel",
+    "SavedBatch",
+    "learn",
+    "predict",
+    "progress_listener",
+    "saved_batch",
+    "stream",
+]

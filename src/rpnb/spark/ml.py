@@ -1,0 +1,341 @@
+"""RPNB for pipelines of Spark ML: an estimator, and the model that it fits."""
+
+from typing import Any, final
+
+from pyspark import keyword_only
+from pyspark.ml.base import Estimator, Model
+from pyspark.ml.functions import array_to_vector
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import (
+    HasFeaturesCol,
+    HasLabelCol,
+    HasPredictionCol,
+    HasProbabilityCol,
+    HasRawPredictionCol,
+    HasSeed,
+)
+from pyspark.ml.util import (
+    DefaultParamsReadable,
+    DefaultParamsReader,
+    DefaultParamsWritable,
+    DefaultParamsWriter,
+    MLReadable,
+    MLReader,
+    MLWritable,
+    MLWriter,
+)
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.mini_batches import model_from_bytes, model_to_bytes
+from rpnb.spark.frames import quoted
+from rpnb.spark.learn import learn
+from rpnb.spark.predict import predict
+
+# The parameters of `RPNBClassifier`, by their names here.
+_PARAMETERS = {
+    "nEstimators": "n_estimators",
+    "nComponents": "n_components",
+    "projection": "projection",
+    "combiner": "combiner",
+    "update": "update",
+    "batchSize": "batch_size",
+    "priorMean": "prior_mean",
+    "priorVariance": "prior_variance",
+    "priorWeight": "prior_weight",
+    "forgetting": "forgetting",
+    "classPrior": "class_prior",
+    "varFloor": "var_floor",
+    "temperature": "temperature",
+    "seed": "random_state",
+}
+# 0 stands for what Python has None or "auto" for.
+_ABSENT: dict[str, Any] = {
+    "nComponents": "auto",
+    "forgetting": None,
+    "temperature": None,
+}
+
+
+class _Columns(
+    HasFeaturesCol,
+    HasLabelCol,
+    HasPredictionCol,
+    HasProbabilityCol,
+    HasRawPredictionCol,
+):
+    """The columns that estimator and model have in common."""
+
+    def setFeaturesCol(self, value: str) -> Any:
+        """Set the column of the features: vectors, dense or sparse."""
+        return self._set(featuresCol=value)
+
+    def setLabelCol(self, value: str) -> Any:
+        """Set the column of the labels."""
+        return self._set(labelCol=value)
+
+    def setPredictionCol(self, value: str) -> Any:
+        """Set the column of the predictions."""
+        return self._set(predictionCol=value)
+
+    def setProbabilityCol(self, value: str) -> Any:
+        """Set the column of the probabilities; an empty name leaves it out."""
+        return self._set(probabilityCol=value)
+
+    def setRawPredictionCol(self, value: str) -> Any:
+        """Set the column of the scores; an empty name leaves it out."""
+        return self._set(rawPredictionCol=value)
+
+
+def _param(name: str, doc: str, convert: Any) -> Any:
+    return Param(Params._dummy(), name, doc, typeConverter=convert)
+
+
+@final
+class RPNBEstimator(
+    _Columns, HasSeed, Estimator, DefaultParamsWritable, DefaultParamsReadable
+):
+    """RPNB as an estimator of Spark ML, for labels 0.0, 1.0, … and vectors.
+
+    Takes the place of Spark's `NaiveBayes`, in pipelines and under `CrossValidator`.
+    Fitting is one pass over the rows by mini-batches: see `rpnb.spark.learn`.
+
+    Parameters
+    ----------
+    featuresCol, labelCol, predictionCol, probabilityCol, rawPredictionCol : str
+        As of Spark's classifiers. Labels are those of `StringIndexer`.
+    orderCol : str, default=""
+        A column that gives the rows an order; without one they are ordered by a hash.
+    batchSize : int, default=2000
+        Rows predicted before any of them is learnt.
+    nEstimators : int, default=200
+        K, the number of projections and classifiers.
+    nComponents : int, default=0
+        q, the dimension of the projections; 0 is ⌊2·log₂ p⌋.
+    projection, combiner, update, classPrior : str
+        As of `rpnb.RPNBClassifier`; class_prior is "uniform" or "frequency".
+    priorMean, priorVariance, priorWeight, varFloor : float
+        As of `rpnb.RPNBClassifier`.
+    forgetting, temperature : float, default=0.0
+        As of `rpnb.RPNBClassifier`; 0 stands for None. A model that calibrates itself
+        cannot be shared out: there is no "auto".
+    seed : int, default=0
+        Seed of the projections.
+    """
+
+    orderCol: Any = _param(
+        "orderCol", "column that orders the rows", TypeConverters.toString
+    )
+    batchSize: Any = _param("batchSize", "rows of a mini-batch", TypeConverters.toInt)
+    nEstimators: Any = _param(
+        "nEstimators", "number of projections", TypeConverters.toInt
+    )
+    nComponents: Any = _param(
+        "nComponents", "dimension of the projections, 0: auto", TypeConverters.toInt
+    )
+    projection: Any = _param(
+        "projection", "distribution of the projections", TypeConverters.toString
+    )
+    combiner: Any = _param(
+        "combiner", "how posteriors are combined", TypeConverters.toString
+    )
+    update: Any = _param(
+        "update", "which rows are learnt: mistakes or all", TypeConverters.toString
+    )
+    classPrior: Any = _param(
+        "classPrior", "P(y): uniform or frequency", TypeConverters.toString
+    )
+    priorMean: Any = _param(
+        "priorMean", "mean before the first row", TypeConverters.toFloat
+    )
+    priorVariance: Any = _param(
+        "priorVariance", "variance before the first row", TypeConverters.toFloat
+    )
+    priorWeight: Any = _param(
+        "priorWeight", "rows that the prior counts as", TypeConverters.toFloat
+    )
+    varFloor: Any = _param("varFloor", "smallest variance", TypeConverters.toFloat)
+    forgetting: Any = _param(
+        "forgetting", "rows that a class remembers, 0: all", TypeConverters.toFloat
+    )
+    temperature: Any = _param(
+        "temperature", "divides scores, 0: nEstimators", TypeConverters.toFloat
+    )
+
+    @keyword_only
+    def __init__(
+        self,
+        *,
+        featuresCol: str = "features",
+        labelCol: str = "label",
+        predictionCol: str = "prediction",
+        probabilityCol: str = "probability",
+        rawPredictionCol: str = "rawPrediction",
+        orderCol: str = "",
+        batchSize: int = 2000,
+        nEstimators: int = 200,
+        nComponents: int = 0,
+        projection: str = "gaussian",
+        combiner: str = "log_sum",
+        update: str = "mistakes",
+        classPrior: str = "uniform",
+        priorMean: float = 0.0,
+        priorVariance: float = 1.0,
+        priorWeight: float = 1.0,
+        varFloor: float = 1e-9,
+        forgetting: float = 0.0,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self._setDefault(
+            orderCol="",
+            batchSize=2000,
+            nEstimators=200,
+            nComponents=0,
+            projection="gaussian",
+            combiner="log_sum",
+            update="mistakes",
+            classPrior="uniform",
+            priorMean=0.0,
+            priorVariance=1.0,
+            priorWeight=1.0,
+            varFloor=1e-9,
+            forgetting=0.0,
+            temperature=0.0,
+            seed=0,
+        )
+        self._set(**self._input_kwargs)
+
+    @keyword_only
+    def setParams(self, **parameters: Any) -> "RPNBEstimator":
+        """Set parameters by name."""
+        self._set(**self._input_kwargs)
+        return self
+
+    def _fit(self, dataset: DataFrame) -> "RPNBModel":
+        label = self.getLabelCol()
+        numbers = F.col(label).cast("double")
+        wrong = dataset.where((numbers < 0) | (numbers != F.floor(numbers))).head()
+        if wrong is not None:
+            raise ValueError(
+                f"labels of Spark ML are 0.0, 1.0, …, got {wrong[label]!r}: index them "
+                "by StringIndexer"
+            )
+        model = RPNBClassifier(**self._estimator_parameters())
+        order = self.getOrDefault("orderCol")
+        learn(
+            model,
+            dataset.withColumn(label, numbers),
+            features=self.getFeaturesCol(),
+            label=label,
+            order=order or None,
+            classes="all",
+        )
+        fitted = RPNBModel(model)
+        return self._copyValues(fitted._resetUid(self.uid))
+
+    def _estimator_parameters(self) -> dict[str, Any]:
+        """Return the parameters under the names of `RPNBClassifier`."""
+        values = {}
+        for name, own in _PARAMETERS.items():
+            value = self.getOrDefault(name)
+            values[own] = _ABSENT[name] if name in _ABSENT and not value else value
+        return values
+
+
+@final
+class RPNBModel(_Columns, Model, MLWritable, MLReadable):
+    """A model that `RPNBEstimator` has fitted.
+
+    Attributes
+    ----------
+    model : RPNBClassifier
+        The classifier itself, which can be saved, merged, compiled or taught further.
+    """
+
+    def __init__(self, model: RPNBClassifier | None = None) -> None:
+        super().__init__()
+        self.model: Any = model
+
+    @property
+    def numClasses(self) -> int:
+        """Number of classes: the largest label, plus one."""
+        return int(self.model.classes_.max()) + 1
+
+    @property
+    def numFeatures(self) -> int:
+        """Number of features."""
+        return int(self.model.n_features_in_)
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        probability = self.getOrDefault("probabilityCol")
+        raw = self.getOrDefault("rawPredictionCol")
+        prediction = self.getOrDefault("predictionCol")
+        found = predict(
+            self.model,
+            dataset,
+            features=self.getOrDefault("featuresCol"),
+            prediction=prediction,
+            probability=probability,
+            scores=raw,
+        )
+        for name, absent in ((raw, float("-inf")), (probability, 0.0)):
+            if name:
+                vector = array_to_vector(self._by_label(name, absent))
+                found = found.withColumn(name, vector)
+        # In the order of Spark's own classifiers.
+        added = [name for name in (raw, probability, prediction) if name]
+        return found.select(*(quoted(name) for name in (*dataset.columns, *added)))
+
+    def _by_label(self, name: str, absent: float) -> Column:
+        """Return a list with a value for every label, also for those never seen."""
+        places = {int(label): m for m, label in enumerate(self.model.classes_)}
+        if len(places) == self.numClasses:
+            return F.col(name)
+        return F.array(
+            *(
+                F.get(F.col(name), F.lit(places[label]))
+                if label in places
+                else F.lit(absent)
+                for label in range(self.numClasses)
+            )
+        )
+
+    def write(self) -> MLWriter:
+        """Return a writer, for ``model.write().overwrite().save(path)``."""
+        return _ModelWriter(self)
+
+    @classmethod
+    def read(cls) -> MLReader:
+        """Return a reader, for ``RPNBModel.load(path)``."""
+        return _ModelReader(cls)
+
+
+class _ModelWriter(MLWriter):
+    def __init__(self, instance: RPNBModel) -> None:
+        super().__init__()
+        self._instance = instance
+
+    def saveImpl(self, path: str) -> None:
+        """Write the parameters as Spark does, and the model's file as a table."""
+        DefaultParamsWriter.saveMetadata(self._instance, path, self.sparkSession)
+        content = [(bytearray(model_to_bytes(self._instance.model)),)]
+        frame = self.sparkSession.createDataFrame(content, "model binary")
+        frame.coalesce(1).write.mode("overwrite").parquet(f"{path}/data")
+
+
+class _ModelReader(MLReader):
+    def __init__(self, of: type[RPNBModel]) -> None:
+        super().__init__()
+        self._of = of
+
+    def load(self, path: str) -> RPNBModel:
+        """Read what the writer wrote."""
+        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
+        row = self.sparkSession.read.parquet(f"{path}/data").head()
+        model = self._of(model_from_bytes(bytes(row["model"])))
+        model._resetUid(metadata["uid"])
+        DefaultParamsReader.getAndSetParams(model, metadata)
+        return model

@@ -1,0 +1,35 @@
+"""Labelled rows for the tests of Spark."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pandas import DataFrame  # type: ignore[import-untyped]
+
+from rpnb import RPNBClassifier
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def labelled(n: int, seed: int = 0, M: int = 4) -> tuple[Any, Any]:
+    """Rows (n, 5) and their classes, which overlap."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, M, n)
+    centres = np.random.default_rng(99).normal(size=(M, 5))
+    return rng.normal(size=(n, 5)) + centres[y], y
+
+
+def table(X: Any, y: Any) -> pa.Table:
+    """Return rows with a label and a time, in which they are ordered."""
+    columns = {name: X[:, i] for i, name in enumerate(NAMES)}
+    return pa.table({**columns, "label": y, "time": np.arange(len(y))})
+
+
+def named(X: Any) -> DataFrame:
+    """Return rows with the names of their features."""
+    return DataFrame(X, columns=NAMES)
+
+
+def small(**parameters: Any) -> RPNBClassifier:
+    """Return a small model, which does not calibrate itself."""
+    return RPNBClassifier(5, random_state=0, temperature=None, **parameters)
