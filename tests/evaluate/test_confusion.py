@@ -1,7 +1,7 @@
 """Counts and metrics along a stream are those of the whole history."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -105,7 +105,7 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     # Of the probabilities one is drawn; here it stands for each that a row has.
     P = history.probability
     loss, brier, covered = log_losses(P, len(truth)), (1.0 - P) ** 2, 1.0 * (P > 0.5)
-    columns = truth, predicted, repeats, loss, brier, P, covered
+    columns: tuple[Any, ...] = (truth, predicted, repeats, loss, brier, P, covered)
     return ScoredRows(*(column[part] for column in columns))
 
 
