@@ -101,9 +101,12 @@ default="log_sum"
         index of each class to its probability fixes it.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    temperature : float or None, default=None
-        What scores are divided by before they become probabilities, for "log_sum" and
-        "product"; None is K.
+    scale : {"running"} or None, default=None
+        "running" scales each column by its mean and deviation in the rows before; None,
+        the paper's, takes values as they are.
+    temperature : "auto", float or None, default="auto"
+        How scores become probabilities, for "log_sum" and "product": "auto" learns it
+        along the stream, a number divides them, None is K.
     random_seed : int, default=1
         Seed of the projections.
 
@@ -138,7 +141,8 @@ default="log_sum"
         forgetting: float | None = None,
         class_prior: str | Mapping[int, float] | ArrayLike = "uniform",
         var_floor: float = 1e-9,
-        temperature: float | None = None,
+        scale: Literal["running"] | None = None,
+        temperature: float | Literal["auto"] | None = "auto",
         random_seed: int = 1,
     ) -> None:
         _check_schema(schema)
@@ -155,6 +159,7 @@ default="log_sum"
             forgetting=forgetting,
             class_prior=class_prior,
             var_floor=var_floor,
+            scale=scale,
             temperature=temperature,
             random_state=random_seed,
         )

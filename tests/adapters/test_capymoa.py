@@ -147,7 +147,7 @@ def test_the_pooled_classifier_keeps_the_same_rules(report: Any) -> None:
     assert seen["fresh"] == 0  # an instance with a missing attribute is one as well
     assert seen["learnt without a label"] == 0
     assert "must be one of classification" in seen["regression"]
-    assert "n_projections must be an integer of at least 16" in seen["parameter"]
+    assert "n_projections must be an integer from 16 to 16384" in seen["parameter"]
     again = rpnb.PooledClassifier(
         "mergeable", n_projections=32, window=99, random_state=9
     )
