@@ -45,7 +45,7 @@ def serve_bare(folder: Path) -> None:
     from rpnb.serve import server
     from rpnb.serve.app import make_app
     from rpnb.serve.commands import Command, Group
-    from rpnb.serve.http.formats import Columns, read_table
+    from rpnb.serve.http.formats import RequestColumns, read_table
     from rpnb.serve.limits import Limits
     from rpnb.serve.log import insert_event, pack_row
 
@@ -65,7 +65,7 @@ def serve_bare(folder: Path) -> None:
 
     def make_bare_app(writer: Any, metrics: Any) -> Any:
         app, api = make_app(writer, metrics)
-        columns, limits = Columns(FEATURES, None, False), Limits()
+        columns, limits = RequestColumns(FEATURES, None, False), Limits()
 
         async def store(request: Request) -> Response:
             body = await request.body()

@@ -236,7 +236,7 @@ def _model_from_file(path: str, earlier: Any) -> Any:
     return earlier
 
 
-class ScoredRows(NamedTuple):
+class RowScores(NamedTuple):
     """Predictions of rows."""
 
     labels: LabelArray
@@ -248,7 +248,7 @@ class ScoredRows(NamedTuple):
     """(n, M)"""
 
 
-def score_rows(model: Any, X: Any) -> ScoredRows:
+def score_rows(model: Any, X: Any) -> RowScores:
     """Return labels, scores and probabilities of rows, as the model's own methods do.
 
     The scores are computed once, where methods called one by one would do it twice.
@@ -256,11 +256,11 @@ def score_rows(model: Any, X: Any) -> ScoredRows:
     labels = model.predict(X)
     if isinstance(model, FrozenRPNB):
         scores = model._scores(X)
-        return ScoredRows(
+        return RowScores(
             labels, scores, np.exp(log_posteriors(scores / model.temperature_))
         )
     if isinstance(model, RPNBClassifier):
         scores = model._scores(model._rows_to_predict(X))
-        return ScoredRows(labels, scores, np.exp(model._log_probabilities(scores)))
+        return RowScores(labels, scores, np.exp(model._log_probabilities(scores)))
     logarithms: FloatArray = model.predict_log_proba(X)
-    return ScoredRows(labels, logarithms, np.exp(logarithms))
+    return RowScores(labels, logarithms, np.exp(logarithms))

@@ -32,7 +32,7 @@ from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.models import (
-    Predictions,
+    PredictedLabels,
     ServedModel,
     check_name,
     compile_kernels,
@@ -189,7 +189,7 @@ class Api:
         X = table.X
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
-        found: Predictions
+        found: PredictedLabels
         if model.warm and X.size < _INLINE_VALUES and not model.lock.locked():
             found = model.predict(X, confidence=remember, probabilities=probabilities)
         else:

@@ -26,7 +26,7 @@ from rpnb.serve.models import (
     LabelledEvent,
     Learner,
     ModelSpec,
-    Predictions,
+    PredictedLabels,
     ServedModel,
 )
 from rpnb.serve.scores import Scores
@@ -316,7 +316,7 @@ class Remember(Command):
     """Keep rows that were predicted until their labels come."""
 
     X: FloatArray
-    found: Predictions
+    found: PredictedLabels
     ids: list[str] | None
 
     @property

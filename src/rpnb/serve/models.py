@@ -22,7 +22,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.registry import find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.serve.http.formats import Columns, Label, check_labels, check_names
+from rpnb.serve.http.formats import Label, RequestColumns, check_labels, check_names
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 from rpnb.serve.scores import Scores
 
@@ -235,7 +235,7 @@ class LabelledEvent(NamedTuple):
     confidence: list[float | None] | None
 
 
-class Predictions(NamedTuple):
+class PredictedLabels(NamedTuple):
     """Predictions of rows; no label where no class is known."""
 
     labels: list[Label | None]
@@ -287,16 +287,16 @@ class ServedModel:
             self.kind = type(next(iter(self.known)))
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> RequestColumns:
         """What rows must look like."""
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
-        return Columns(self.spec.n_features, self.spec.features, missing)
+        return RequestColumns(self.spec.n_features, self.spec.features, missing)
 
     # Predicting
 
     def predict(
         self, X: FloatArray, *, confidence: bool, probabilities: bool
-    ) -> Predictions:
+    ) -> PredictedLabels:
         """Predict rows; with probabilities, if wanted, where there are any."""
         with self.lock:
             found = self._predict(X, confidence or probabilities, probabilities)
@@ -304,22 +304,22 @@ class ServedModel:
         self.warm = True
         return found
 
-    def _predict(self, X: FloatArray, confident: bool, whole: bool) -> Predictions:
+    def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
         learner, n = self.learner, X.shape[0]
         if not learner.__sklearn_is_fitted__():
-            return Predictions([None] * n, [None] * n, None, [])
+            return PredictedLabels([None] * n, [None] * n, None, [])
         classes = learner.classes_
         none: list[float | None] = [None] * n
         if not confident or not hasattr(learner, "predict_proba"):
-            return Predictions(learner.predict(X).tolist(), none, None, [])
+            return PredictedLabels(learner.predict(X).tolist(), none, None, [])
         with np.errstate(invalid="ignore"):
             P = learner.predict_proba(X)
         if not np.isfinite(P).all():  # before the first row
-            return Predictions(learner.predict(X).tolist(), none, None, [])
+            return PredictedLabels(learner.predict(X).tolist(), none, None, [])
         places = self._places(X, P)
         confidence = P[np.arange(n), places].tolist()
         table = P.tolist() if whole else None
-        return Predictions(
+        return PredictedLabels(
             classes[places].tolist(), confidence, table, classes.tolist()
         )
 

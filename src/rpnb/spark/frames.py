@@ -39,7 +39,7 @@ class BadRowError(ValueError):
     """A row that cannot be learnt; the message says where it is and what is wrong."""
 
 
-class Columns(NamedTuple):
+class FrameColumns(NamedTuple):
     """Which columns of a frame are what."""
 
     features: tuple[str, ...]
@@ -71,7 +71,7 @@ def choose_columns(
     features: str | Sequence[str] | None,
     label: str | None,
     order: Order = None,
-) -> Columns:
+) -> FrameColumns:
     """Return the columns to use, or say which is missing or of the wrong type."""
     types = {field.name: field.dataType for field in frame.schema.fields}
     ordering = (order,) if isinstance(order, str) else tuple(order or ())
@@ -96,9 +96,9 @@ def choose_columns(
         if name not in types:
             raise ValueError(f"the frame has no column {name!r}; it has {list(types)}")
     if len(given) == 1 and isinstance(types[given[0]], VectorUDT):
-        return Columns(tuple(given), "vector", label, ordering)
+        return FrameColumns(tuple(given), "vector", label, ordering)
     if len(given) == 1 and isinstance(types[given[0]], T.ArrayType):
-        return Columns(tuple(given), "array", label, ordering)
+        return FrameColumns(tuple(given), "array", label, ordering)
     for name in given:
         if not isinstance(types[name], T.NumericType | T.BooleanType):
             raise ValueError(
@@ -106,10 +106,12 @@ def choose_columns(
                 "number: index categories first, for example by StringIndexer, or name "
                 "the features"
             )
-    return Columns(tuple(given), "columns", label, ordering)
+    return FrameColumns(tuple(given), "columns", label, ordering)
 
 
-def is_good(columns: Columns, table: str, p: int | None, allow_nan: bool) -> Column:
+def is_good(
+    columns: FrameColumns, table: str, p: int | None, allow_nan: bool
+) -> Column:
     """Return a column that says whether a row's features may be learnt."""
 
     def fine(x: Column) -> Column:
@@ -131,7 +133,7 @@ def is_good(columns: Columns, table: str, p: int | None, allow_nan: bool) -> Col
     return F.coalesce(good, F.lit(False))
 
 
-def width_of(frame: DataFrame, columns: Columns) -> int:
+def width_of(frame: DataFrame, columns: FrameColumns) -> int:
     """Return the number of features: of the first row, where they are one column.
 
     Of a frame without rows it is 0 then.
@@ -160,7 +162,7 @@ class OrderedRows(NamedTuple):
 @contextmanager
 def ordered_rows(
     frame: DataFrame,
-    columns: Columns,
+    columns: FrameColumns,
     p: int,
     *,
     bad_rows: BadRows,
@@ -250,7 +252,7 @@ def _positions(numbered: DataFrame, counted: list[Any], left_out: int) -> Ordere
 
 
 def _set_aside(
-    frame: DataFrame, columns: Columns, p: int, aside: str | None, allow_nan: bool
+    frame: DataFrame, columns: FrameColumns, p: int, aside: str | None, allow_nan: bool
 ) -> int:
     """Write the bad rows of a frame to a table, if there is a path; count them."""
     marked = _marked(frame, columns, p, allow_nan)
@@ -261,7 +263,9 @@ def _set_aside(
     return count
 
 
-def _marked(frame: DataFrame, columns: Columns, p: int, allow_nan: bool) -> DataFrame:
+def _marked(
+    frame: DataFrame, columns: FrameColumns, p: int, allow_nan: bool
+) -> DataFrame:
     """Return the frame with the features as one column, and whether a row is good."""
     label = F.col(quoted(str(columns.label)))
     good = is_good(columns, "_rpnb_features", p, allow_nan) & label.isNotNull()
@@ -273,7 +277,7 @@ def _marked(frame: DataFrame, columns: Columns, p: int, allow_nan: bool) -> Data
 
 
 def _bad_row(
-    frame: DataFrame, columns: Columns, p: int, allow_nan: bool
+    frame: DataFrame, columns: FrameColumns, p: int, allow_nan: bool
 ) -> BadRowError:
     """Return an error that names the first bad row of a frame, and its file."""
     label = quoted(str(columns.label))
@@ -317,7 +321,7 @@ def _bad_row(
     return BadRowError(f"{where}: {_reason(first, columns, p, allow_nan)}")
 
 
-def _reason(row: Any, columns: Columns, p: int, allow_nan: bool) -> str:
+def _reason(row: Any, columns: FrameColumns, p: int, allow_nan: bool) -> str:
     """Return what is wrong with a row, and in which column."""
     if row.label is None or row.label != row.label:
         return f"column {columns.label!r} has no label; nothing was learnt"

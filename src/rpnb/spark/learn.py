@@ -22,7 +22,7 @@ from rpnb.estimators.mini_batches import (
 )
 from rpnb.spark.frames import (
     BadRows,
-    Columns,
+    FrameColumns,
     Order,
     Segment,
     choose_columns,
@@ -150,7 +150,7 @@ def learn(
 def learn_frame(
     model: Any,
     frame: DataFrame,
-    columns: Columns,
+    columns: FrameColumns,
     *,
     classes: ArrayLike | str | None = None,
     batch_size: int | None = None,

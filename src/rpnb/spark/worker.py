@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, vstack
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, encode
 from rpnb.estimators.mini_batches import (
-    ScoredRows,
+    RowScores,
     model_from_bytes,
     observe_rows,
     score_rows,
@@ -301,7 +301,7 @@ def predictor(
         M = copy.classes_.shape[0]
         fine = good.to_numpy(zero_copy_only=False).astype(bool)
         chosen = features.filter(pa.array(fine))
-        scored = ScoredRows(copy.classes_[:0], np.zeros((0, M)), np.zeros((0, M)))
+        scored = RowScores(copy.classes_[:0], np.zeros((0, M)), np.zeros((0, M)))
         if len(chosen) > 0:
             scored = _score(copy, as_table(chosen), names != ("prediction",))
         place = np.full(fine.shape[0], -1)
@@ -320,7 +320,7 @@ def predictor(
     return predict
 
 
-def _score(model: Any, table: Rows, scores: bool) -> ScoredRows:
+def _score(model: Any, table: Rows, scores: bool) -> RowScores:
     """Return predictions of rows; without `scores`, the labels only."""
     if not isinstance(table, np.ndarray):
         table.resize((table.shape[0], model.n_features_in_))
@@ -331,7 +331,7 @@ def _score(model: Any, table: Rows, scores: bool) -> ScoredRows:
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         if scores:
             return score_rows(model, table)
-        return ScoredRows(model.predict(table), np.zeros((0, 0)), np.zeros((0, 0)))
+        return RowScores(model.predict(table), np.zeros((0, 0)), np.zeros((0, 0)))
 
 
 def _lists(rows: FloatArray) -> pa.Array:

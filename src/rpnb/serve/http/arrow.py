@@ -10,7 +10,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 
 if TYPE_CHECKING:
-    from rpnb.serve.http.formats import Columns
+    from rpnb.serve.http.formats import RequestColumns
 
 # Types of messages, and places of fields in them: Message.fbs of the Arrow format.
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
@@ -32,7 +32,7 @@ def _pyarrow() -> Any:
 def read_arrow(
     body: bytes,
     named: Mapping[str, str],
-    columns: "Columns | None",
+    columns: "RequestColumns | None",
     limits: Limits,
 ) -> dict[str, Any]:
     """Return the parts of a table: "rows" as a matrix, the others as lists.
@@ -137,7 +137,9 @@ def _as_list(pa: Any, column: Any, part: str) -> list[Any]:
     return values
 
 
-def _as_rows(pa: Any, table: Any, names: list[str], columns: "Columns") -> FloatArray:
+def _as_rows(
+    pa: Any, table: Any, names: list[str], columns: "RequestColumns"
+) -> FloatArray:
     X = np.empty((table.num_rows, columns.p))
     for j, name in enumerate(names):
         column = table[name]

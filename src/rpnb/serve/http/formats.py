@@ -36,7 +36,7 @@ _SINGULAR = {
 }
 
 
-class Columns(NamedTuple):
+class RequestColumns(NamedTuple):
     """What the rows of a request must look like."""
 
     p: int
@@ -69,7 +69,7 @@ def read_table(
     body: bytes,
     content_type: str,
     wanted: Sequence[str],
-    columns: Columns,
+    columns: RequestColumns,
     limits: Limits,
     *,
     optional: Sequence[str] = (),
@@ -113,7 +113,10 @@ def read_table(
 
 
 def _check_parts(
-    found: dict[str, Any], wanted: Sequence[str], columns: Columns, limits: Limits
+    found: dict[str, Any],
+    wanted: Sequence[str],
+    columns: RequestColumns,
+    limits: Limits,
 ) -> Table:
     """Check the parts of a request against each other and the model."""
     for part in wanted:
@@ -190,7 +193,7 @@ def _from_lines(body: bytes, allowed: Sequence[str], limits: Limits) -> dict[str
 # Rows
 
 
-def _as_matrix(rows: Any, columns: Columns) -> FloatArray:
+def _as_matrix(rows: Any, columns: RequestColumns) -> FloatArray:
     """Return rows as a matrix (n, p) of numbers that a learner accepts."""
     if isinstance(rows, np.ndarray):
         X: FloatArray = rows
@@ -209,7 +212,7 @@ def _as_matrix(rows: Any, columns: Columns) -> FloatArray:
     return X
 
 
-def _matrix_of_lists(rows: list[Any], columns: Columns) -> FloatArray:
+def _matrix_of_lists(rows: list[Any], columns: RequestColumns) -> FloatArray:
     """Return rows that are lists of numbers, or objects by feature name."""
     if isinstance(rows[0], dict):
         rows = _lists_of_objects(rows, columns)
@@ -233,11 +236,11 @@ def _matrix_of_lists(rows: list[Any], columns: Columns) -> FloatArray:
         raise
 
 
-def _or_object(columns: Columns) -> str:
+def _or_object(columns: RequestColumns) -> str:
     return "" if columns.names is None else ", or an object like row 0"
 
 
-def _lists_of_objects(rows: list[Any], columns: Columns) -> list[Any]:
+def _lists_of_objects(rows: list[Any], columns: RequestColumns) -> list[Any]:
     if columns.names is None:
         raise invalid("the model's features have no names: rows must be lists", row=0)
     names, known = columns.names, set(columns.names)
@@ -254,7 +257,7 @@ def _lists_of_objects(rows: list[Any], columns: Columns) -> list[Any]:
     return lists
 
 
-def _refuse_values(rows: list[Any], columns: Columns) -> None:
+def _refuse_values(rows: list[Any], columns: RequestColumns) -> None:
     """Make missing values NaN where they are accepted; refuse the first bad value."""
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
