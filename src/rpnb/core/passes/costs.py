@@ -18,6 +18,11 @@ def exact_cost(p: int, F: int, M: int) -> float:
     return 500.0 + 0.055 * p * F + M * exact_score_cost(F)
 
 
+def plain_cost(p: int, F: int, M: int) -> float:
+    """Return the cost of a row in the plain pass, which is not made for speed."""
+    return 500.0 + 0.2 * p * F + M * 1.2 * F
+
+
 def quadratic_cost(p: int, M: int) -> float:
     """Return the cost of a row in the quadratic pass, if all forms are up to date."""
     return 8.0 + 8.0 * M + 1.5 * p + 0.06 * M * n_terms(p)

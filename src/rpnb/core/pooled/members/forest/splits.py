@@ -18,10 +18,10 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic, overload
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.operations import emit_instead
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.members.forest.state import SAMPLED_ROWS, SplitSpace
 
@@ -44,27 +44,17 @@ def eight_below(values: FloatArray, at: int, threshold: float) -> np.uint64:
 
 
 # What follows runs inside the compiler, where no coverage tool can follow.
-def _type_count_bits(_context: Any, word: Any) -> Any:  # pragma: no cover
+def _type_count_bits(word: Any) -> Any:  # pragma: no cover
     def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), emit
 
 
-_count_bits: Any = intrinsic(_type_count_bits)
+emit_instead(count_bits, _type_count_bits)
 
 
-@overload(count_bits)
-def _overload_count_bits(word: Any) -> Any:  # pragma: no cover
-    def implementation(word: Any) -> Any:
-        return _count_bits(word)
-
-    return implementation
-
-
-def _type_eight_below(
-    _context: Any, values: Any, at: Any, threshold: Any
-) -> Any:  # pragma: no cover
+def _type_eight_below(values: Any, at: Any, threshold: Any) -> Any:  # pragma: no cover
     code = ir.VectorType(ir.DoubleType(), 8)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -82,17 +72,7 @@ def _type_eight_below(
     return types.uint64(values, types.intp, types.float64), emit
 
 
-_eight_below: Any = intrinsic(_type_eight_below)
-
-
-@overload(eight_below)
-def _overload_eight_below(
-    values: Any, at: Any, threshold: Any
-) -> Any:  # pragma: no cover
-    def implementation(values: Any, at: Any, threshold: Any) -> Any:
-        return _eight_below(values, at, threshold)
-
-    return implementation
+emit_instead(eight_below, _type_eight_below)
 
 
 @compiled
