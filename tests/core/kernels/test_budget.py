@@ -27,7 +27,12 @@ def test_cost_is_added_up_until_it_reaches_the_price(
     found: str, price: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[Any] = []
-    monkeypatch.setattr(module, "readiness", lambda k: looked.append(k) or found)
+
+    def look(kernel: Any) -> str:
+        looked.append(kernel)
+        return found
+
+    monkeypatch.setattr(module, "readiness", look)
     budget = CompilingBudget(Kernel(), compiling=1000.0, reading=300.0)
     assert not budget.pays(price / 2)
     assert not budget.pays(price / 2 - 1.0)

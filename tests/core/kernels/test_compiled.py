@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from llvmlite import ir
 from numba.core import types
@@ -27,7 +26,7 @@ def test_a_kernel_may_be_called_by_a_kernel_first_and_then_from_python() -> None
     assert outer(2.0) == 15.0
     assert inner(2.0) == 5.0
     assert outer(3.0) == 27.0
-    assert inner(np.float32(2.0)) == 5.0
+    assert inner(2) == 5.0  # other types, compiled anew
 
 
 @compiled

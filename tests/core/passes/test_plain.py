@@ -1,5 +1,7 @@
 """The pass of short streams equals the exact pass, to the bit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,11 +9,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.core.bayes.model import Model, copy_model
-from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.bayes.state import (
+    LEARN_ALL,
+    LEARN_MISTAKES,
+    LEARN_NOTHING,
+    KernelState,
+)
 from rpnb.core.calibration.mixture import new_calibration
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.passes import engine
 from rpnb.core.passes.engine import run, scores
+from rpnb.core.passes.plain import pass_plain
 from strategies import Stream, assert_same_state, make_model, streams, well_behaved
 
 WEIGHT = np.ones(1)
@@ -83,10 +91,12 @@ def test_rows_take_the_plain_pass_until_the_others_pay(
     for budget in ("_fast", "_exact", "_one", "_scores"):
         monkeypatch.setattr(engine, budget, Never())
     taken: list[int] = []
-    plain = engine.pass_plain
-    monkeypatch.setattr(
-        engine, "pass_plain", lambda *a: taken.append(a[1].shape[0]) or plain(*a)
-    )
+
+    def counted(learner: KernelState, X: FloatArray, *rest: Any) -> int:
+        taken.append(X.shape[0])
+        return pass_plain(learner, X, *rest)
+
+    monkeypatch.setattr(engine, "pass_plain", counted)
     for start in range(0, 80, n):
         rows = slice(start, start + n)
         run(two, X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[rows])

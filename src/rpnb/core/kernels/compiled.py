@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
-from numba.core import config, types
+import numba
+from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from rpnb.core.kernels.disk_cache import keep_on_disk
@@ -13,7 +14,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc] # Numba has no types
+class Kernel(CPUDispatcher):
     """A function that is compiled when it is first called.
 
     What Numba adds so that Python, or C, can call a function takes as long to compile
@@ -37,7 +38,8 @@ class Kernel(CPUDispatcher):  # type: ignore[misc] # Numba has no types
 
 
 def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
-    if config.DISABLE_JIT:  # NUMBA_DISABLE_JIT is set
+    settings: Any = numba.config
+    if settings.DISABLE_JIT:
         return function
     fixed = {"nopython": True, "nogil": True, "error_model": "numpy"}
     fixed |= {"boundscheck": None, "no_cfunc_wrapper": True}

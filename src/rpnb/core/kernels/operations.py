@@ -44,5 +44,6 @@ def emit_instead(
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         return typed(*shape.args)[1](context, builder, shape, values)
 
+    define: Any = lower_builtin
     for kind in kinds or ((types.Any,) * arity,):
-        lower_builtin(function, *kind)(emit)
+        define(function, *kind)(emit)
