@@ -69,6 +69,7 @@ def test_weights_forgetting_unlabelled_rows_and_every_projection(
     stream = well_behaved(3, 40)
     stream.y[::5] = -1
     model = make_model(6, 3, K=9, distribution=distribution, keep=keep)  # type: ignore[arg-type]
+    model.calibration = new_calibration()
     weight = np.random.default_rng(1).uniform(0.1, 3.0, 40)
     compare(model, stream, LEARN_MISTAKES, weight)
 

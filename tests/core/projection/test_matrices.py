@@ -192,8 +192,8 @@ def test_distances_survive_on_average() -> None:
         assert_allclose((Z**2).sum() / 200, (x**2).sum(), rtol=0.15)
 
 
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 @given(
-    matrix_distributions,
     st.integers(0, 2**64 - 1),
     st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5),
     st.integers(1, 9),
