@@ -22,9 +22,8 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.members.forest.leaves import (
     find_leaves,
-    learn_at_leaves,
     learn_in_tree,
-    score_leaves,
+    visit_leaves,
 )
 from rpnb.core.pooled.members.forest.state import (
     DUE,
@@ -193,7 +192,7 @@ def _score_rows(state: ForestState, X: FloatArray, scores: FloatArray) -> None:
     n_active = int(np.count_nonzero(state.active))
     for i in range(X.shape[0]):
         find_leaves(state, X[i], space)
-        score_leaves(state, n_active, space, scores[i])
+        visit_leaves(state, n_active, -1, 1.0, -1, space, scores[i])
 
 
 @compiled
@@ -211,6 +210,7 @@ def _learn_rows(
     split_space = new_split_space(scores.shape[2], X.shape[1], n_features, n_words)
     moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
     wanted = scores.shape[0] > 0
+    unwanted = np.empty((2, scores.shape[2]))
     window = state.window
     window_class = state.window_class
     window_weight = state.window_weight
@@ -224,19 +224,18 @@ def _learn_rows(
         c = y[i]
         if not wanted and c < 0:
             continue
+        number = clock[LEARNT]
+        out = scores[i] if wanted else unwanted
         find_leaves(state, X[i], space)
-        if wanted:
-            score_leaves(state, n_active, space, scores[i])
+        visit_leaves(state, n_active, c, weight[i], number, space, out)
         if c < 0:
             continue
-        number = clock[LEARNT]
         clock[LEARNT] += 1
         window[number % R] = X[i]
         window_class[number % R] = c
         window_weight[number % R] = weight[i]
         n_active += not active[c]
         active[c] = True
-        learn_at_leaves(state, n_active, c, weight[i], number, space)
         class_weight[c] += weight[i]
         total_weight[0] += weight[i]
         if np.any(space.surprised):

@@ -271,7 +271,7 @@ class Workspace(NamedTuple):
     surprised: BoolArray
     """(T,) whether the class was not the most frequent one at the leaf"""
     weights: FloatArray
-    """(T,)"""
+    """(2, T) of the trees, for slow counts and for fast ones"""
     weight_bits: IntArray
     """(T,)"""
     score_bits: WordArray
@@ -290,7 +290,7 @@ def new_workspace(T: int, M: int) -> Workspace:
         np.empty(T, np.int64),
         np.empty(T, np.int64),
         np.empty(T, np.bool_),
-        np.empty(T),
+        np.empty((2, T)),
         np.empty(T, np.int64),
         np.empty(M, np.int32),
         np.empty(2 * T),
