@@ -10,11 +10,19 @@ Sums have one order, whatever the machine: each entry is one chain of fused oper
 """
 
 from math import sqrt
+from typing import Final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.kernels.arrays import CodeArray, FloatArray, SingleArray, WordArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.pair_vectors import (
+    add_pair_products,
+    load_pairs,
+    repeat_pair,
+    store_sums,
+    zero_sums,
+)
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
@@ -28,6 +36,9 @@ from rpnb.core.kernels.vectors import (
 )
 
 SIDE = 16
+#: Entries of φ are multiples of 1/128; products are multiples of its square.
+STEPS: Final = np.float32(128.0)
+_UNIT: Final = 2.0**-14
 
 
 def padded(size: int, to: int = SIDE) -> int:
@@ -157,6 +168,112 @@ def _eight_columns(
     store_singles(sums, at + 104, g1)
     store_singles(sums, at + 112, h0)
     store_singles(sums, at + 120, h1)
+
+
+@compiled
+def add_exact_products(
+    matrix: FloatArray, packed: SingleArray, capacity: int, first: int, last: int
+) -> None:
+    """Add Σ_r φ_r φ_rᵀ of packed rows first … last − 1 to the matrix, exactly.
+
+    Entries are multiples of 1/128 of 12 bits, and rows are 512 at most: products are
+    summed as integers of 32 bits, two rows at a time.
+    """
+    blocks = packed.shape[0] // (16 * capacity)
+    pairs = (last - first + 1) // 2
+    # [block of columns][pair of rows][16 columns][row of the pair]
+    codes = np.empty(32 * pairs * blocks, np.int16)
+    both = codes.view(np.int32)
+    for b in range(blocks):
+        for r in range(pairs):
+            one = (b * capacity + first + 2 * r) * 16
+            other = one + 16 if first + 2 * r + 1 < last else -1
+            to = (b * pairs + r) * 16
+            if other < 0:
+                for i in range(16):
+                    both[to + i] = np.int32(packed[one + i] * STEPS) & 0xFFFF
+            else:
+                for i in range(16):
+                    low = np.int32(packed[one + i] * STEPS) & 0xFFFF
+                    high = np.int32(packed[other + i] * STEPS) << 16
+                    both[to + i] = low | high
+    sums = np.empty(256, np.int32)
+    at = 0
+    for H in range(blocks):
+        p = 32 * H * pairs
+        for J in range(H + 1):
+            q = 32 * J * pairs
+            _eight_exact_columns(codes, p, q, pairs, sums, 0)
+            _eight_exact_columns(codes, p, q + 16, pairs, sums, 128)
+            for k in range(256):
+                matrix[at + k] += sums[k] * _UNIT
+            at += 256
+
+
+@compiled
+def _eight_exact_columns(
+    codes: CodeArray, p: int, q: int, pairs: int, sums: WordArray, at: int
+) -> None:
+    """Set 128 sums, from `at` on, to products of 16 columns at p and 8 at q."""
+    a0 = zero_sums(codes)
+    a1 = zero_sums(codes)
+    b0 = zero_sums(codes)
+    b1 = zero_sums(codes)
+    c0 = zero_sums(codes)
+    c1 = zero_sums(codes)
+    d0 = zero_sums(codes)
+    d1 = zero_sums(codes)
+    e0 = zero_sums(codes)
+    e1 = zero_sums(codes)
+    f0 = zero_sums(codes)
+    f1 = zero_sums(codes)
+    g0 = zero_sums(codes)
+    g1 = zero_sums(codes)
+    h0 = zero_sums(codes)
+    h1 = zero_sums(codes)
+    for r in range(0, 32 * pairs, 32):
+        x0 = load_pairs(codes, p + r)
+        x1 = load_pairs(codes, p + r + 16)
+        w = repeat_pair(codes, q + r)
+        a0 = add_pair_products(x0, w, a0)
+        a1 = add_pair_products(x1, w, a1)
+        w = repeat_pair(codes, q + r + 2)
+        b0 = add_pair_products(x0, w, b0)
+        b1 = add_pair_products(x1, w, b1)
+        w = repeat_pair(codes, q + r + 4)
+        c0 = add_pair_products(x0, w, c0)
+        c1 = add_pair_products(x1, w, c1)
+        w = repeat_pair(codes, q + r + 6)
+        d0 = add_pair_products(x0, w, d0)
+        d1 = add_pair_products(x1, w, d1)
+        w = repeat_pair(codes, q + r + 8)
+        e0 = add_pair_products(x0, w, e0)
+        e1 = add_pair_products(x1, w, e1)
+        w = repeat_pair(codes, q + r + 10)
+        f0 = add_pair_products(x0, w, f0)
+        f1 = add_pair_products(x1, w, f1)
+        w = repeat_pair(codes, q + r + 12)
+        g0 = add_pair_products(x0, w, g0)
+        g1 = add_pair_products(x1, w, g1)
+        w = repeat_pair(codes, q + r + 14)
+        h0 = add_pair_products(x0, w, h0)
+        h1 = add_pair_products(x1, w, h1)
+    store_sums(sums, at, a0)
+    store_sums(sums, at + 8, a1)
+    store_sums(sums, at + 16, b0)
+    store_sums(sums, at + 24, b1)
+    store_sums(sums, at + 32, c0)
+    store_sums(sums, at + 40, c1)
+    store_sums(sums, at + 48, d0)
+    store_sums(sums, at + 56, d1)
+    store_sums(sums, at + 64, e0)
+    store_sums(sums, at + 72, e1)
+    store_sums(sums, at + 80, f0)
+    store_sums(sums, at + 88, f1)
+    store_sums(sums, at + 96, g0)
+    store_sums(sums, at + 104, g1)
+    store_sums(sums, at + 112, h0)
+    store_sums(sums, at + 120, h1)
 
 
 @compiled
