@@ -32,13 +32,12 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import (
-    add_exact_products,
-    add_products,
     cholesky,
     place,
     solve,
     subtract_outer,
 )
+from rpnb.core.pooled.outer_products import add_exact_products, add_products
 from rpnb.core.pooled.row_products import multiply_rows
 
 #: Weight of the common mean in the mean of each class.

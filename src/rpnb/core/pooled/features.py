@@ -27,7 +27,8 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
-from rpnb.core.pooled.blocks import STEPS, padded
+from rpnb.core.pooled.blocks import padded
+from rpnb.core.pooled.outer_products import STEPS
 from rpnb.core.pooled.row_products import multiply_rows
 
 #: Features up to which φ holds z itself.

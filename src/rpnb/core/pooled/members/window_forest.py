@@ -39,7 +39,6 @@ from rpnb.core.pooled.members.forest.state import (
     new_workspace,
     tried_features,
     units_per_row,
-    words_per_node,
 )
 from rpnb.core.pooled.members.forest.trees import grow, refine_leaves
 
@@ -102,9 +101,7 @@ def learn_rows(
     X = _read(state, rows)
     p = X.shape[1]
     units = units_per_row(p, state.order.shape[0])
-    _learn_rows(
-        state, X, y, weight, scores, units, tried_features(p), words_per_node(p)
-    )
+    _learn_rows(state, X, y, weight, scores, units, tried_features(p))
 
 
 def merge(states: list[ForestState]) -> ForestState:
@@ -204,10 +201,9 @@ def _learn_rows(
     scores: FloatArray,
     units: int,
     n_features: int,
-    n_words: int,
 ) -> None:
     space = new_workspace(TREES, scores.shape[2])
-    split_space = new_split_space(scores.shape[2], X.shape[1], n_features, n_words)
+    split_space = new_split_space(scores.shape[2], X.shape[1], n_features)
     moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
     wanted = scores.shape[0] > 0
     unwanted = np.empty((2, scores.shape[2]))

@@ -236,7 +236,7 @@ class Listed(NamedTuple):
     """classes listed"""
     at: int
     """where y is, −1 if it is not listed"""
-    count: float
+    counted: float
     """its count, 0 if it is not listed"""
     top: int
     """where the largest count is, the first of several"""
@@ -336,8 +336,8 @@ def visit_leaves(
         fast = _read_list(fast_classes, fast_counts, k, grown, y, share, fast_scores)
         if y < 0:
             continue
-        logs[j] = (slow.count + prior) / (total + 1.0)
-        logs[T + j] = (fast.count + prior) / (fast_total + 1.0)
+        logs[j] = (slow.counted + prior) / (total + 1.0)
+        logs[T + j] = (fast.counted + prior) / (fast_total + 1.0)
         surprised[j] = slow.end > 0 and slow.at != slow.top
         at = slow.at
         if at < 0:
