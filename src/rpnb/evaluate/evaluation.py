@@ -216,7 +216,7 @@ class Evaluation:
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
             details = predictions.details
-            more = (None, None, None) if details is None else details
+            more = () if details is None else details
             rows = ScoredRows(truth, predictions.numbers, repeats, loss, *more)
             participant.confusion.add(rows, M)
         self.class_history.add(truth, M)
@@ -308,9 +308,11 @@ class Evaluation:
 
 def _part(predictions: Predictions, rows: BoolArray) -> Predictions:
     """Return the predictions of some rows."""
-    probability = predictions.probability
+    probability, details = predictions.probability, predictions.details
     return Predictions(
-        predictions.numbers[rows], None if probability is None else probability[rows]
+        predictions.numbers[rows],
+        None if probability is None else probability[rows],
+        None if details is None else details.some(rows),
     )
 
 
