@@ -113,7 +113,7 @@ def _watched(models: dict[str, Any], arguments: argparse.Namespace) -> dict[str,
         raise CommandError("--save cannot write a learner with a drift detector")
     try:
         from rpnb.drift import DriftAware
-        from rpnb.estimators.detectors import make_detector
+        from rpnb.estimators.drift.detectors import make_detector
 
         make_detector(arguments.drift)
     except ImportError as error:

@@ -20,7 +20,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
-from rpnb.estimators.onnx_graph import write_onnx
+from rpnb.estimators.frozen.onnx_graph import write_onnx
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
