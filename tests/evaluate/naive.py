@@ -72,7 +72,9 @@ def measure(
             float(abs((w * (P - right))[group == g].sum() / w.sum())) for g in range(10)
         )
     if name == "auc":
-        given = [{c: float(p * (k + 2) % 1.0) for k, c in enumerate("abcde")} for p in P]
+        given = [
+            {c: float(p * (k + 2) % 1.0) for k, c in enumerate("abcde")} for p in P
+        ]
         return auc(t, given, w)
     assert name == "log_loss"
     losses = -np.log(np.maximum(probability[first:], np.finfo(float).eps))

@@ -111,7 +111,8 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     # As in `naive.measure`.
     given = P[:, None] * np.arange(2.0, 7.0) % 1.0
     scores = bin_scores(given[part], names, history.truth[part], LabelIndex(names))
-    return ScoredRows(*(column[part] for column in columns), scores)
+    parts = [column[part] for column in columns]
+    return ScoredRows(*parts)._replace(scores=scores)
 
 
 @settings(max_examples=30)

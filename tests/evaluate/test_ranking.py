@@ -16,7 +16,8 @@ from rpnb import RPNBClassifier
 from rpnb.baselines import make
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate import prequential
-from rpnb.evaluate.confusion import Confusion, ScoredRows
+from rpnb.evaluate.confusion import Confusion, ScoredRows, Span
+from rpnb.evaluate.metrics import Metric
 from rpnb.evaluate.ranking import N_SCORE_BINS, bin_scores, bins_of
 from rpnb.labels import LabelIndex
 
@@ -120,17 +121,19 @@ def before_each_row(model: Any) -> FloatArray:
 def test_auc_of_a_stream_is_close_to_the_exact_one_and_no_chunking_changes_it() -> None:
     model = RPNBClassifier(8, random_state=0)
     P = before_each_row(RPNBClassifier(8, random_state=0))
-    exact = np.mean([roc_auc_score(Y == m, P[:, m]) for m in range(3)])
+    exact = np.mean([roc_auc_score(m == Y, P[:, m]) for m in range(3)])
     whole = prequential(model, X, LABELS, metrics=["auc"], window=100)
     found = whole["RPNBClassifier"].last("auc")
     assert abs(found - exact) < 0.002
     assert 0.6 < found < 0.95
     chunks = [(X[i : i + 7], LABELS[i : i + 7]) for i in range(0, len(Y), 7)]
     cut = prequential(model, iter(chunks), metrics=["auc"], window=100)
-    for span in ("cumulative", "window"):
-        assert cut["RPNBClassifier"].last("auc", span) == (  # type: ignore[arg-type]
-            whole["RPNBClassifier"].last("auc", span)  # type: ignore[arg-type]
+    spans: tuple[Span, ...] = ("cumulative", "window")
+    for span in spans:
+        mine, other = (
+            each["RPNBClassifier"].last("auc", span) for each in (cut, whole)
         )
+        assert mine == other
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -154,10 +157,11 @@ def test_auc_of_one_class_is_not_defined() -> None:
 @pytest.mark.parametrize("declared", [None, ["a", "b", "c"]])
 def test_probabilities_do_not_change_the_predictions(declared: Any) -> None:
     model = RPNBClassifier(8, random_state=0)
+    asked: list[list[Metric]] = [["accuracy"], ["accuracy", "brier"]]
     plain, scored = (
         prequential(
             model, X, LABELS, classes=declared, metrics=names, keep_answers=True
         )["RPNBClassifier"].answers
-        for names in (["accuracy"], ["accuracy", "brier"])
+        for names in asked
     )
     assert plain == scored

@@ -138,9 +138,9 @@ class ScoredRows(NamedTuple):
 
     def last(self, n: int) -> "ScoredRows":
         """Return the last n rows, or all if there are fewer."""
-        *plain, scores = self
-        columns: list[Any] = [None if c is None else c[-n:] for c in plain]
-        return ScoredRows(*columns, None if scores is None else scores.last(n))
+        columns: list[Any] = [None if c is None else c[-n:] for c in self[:-1]]
+        columns.append(None if self.scores is None else self.scores.last(n))
+        return ScoredRows(*columns)
 
     def followed_by(self, rows: "ScoredRows") -> "ScoredRows":
         """Return these rows and then others."""
@@ -148,10 +148,9 @@ class ScoredRows(NamedTuple):
         columns: list[Any] = [
             None if a is None or b is None else np.concatenate((a, b)) for a, b in pairs
         ]
-        scores = None
-        if self.scores is not None and rows.scores is not None:
-            scores = join_scores([self.scores, rows.scores])
-        return ScoredRows(*columns, scores)
+        scores = [each for each in (self.scores, rows.scores) if each is not None]
+        columns.append(join_scores(scores) if len(scores) == 2 else None)
+        return ScoredRows(*columns)
 
     def reliability(self, weight: FloatArray) -> FloatArray | None:
         """Return weight, confidence and correctness, summed by bins of confidence."""

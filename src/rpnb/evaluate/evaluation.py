@@ -22,7 +22,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.delays import Events, WaitingRows
-from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
 from rpnb.labels import NO_LABEL, LabelIndex
@@ -331,7 +331,7 @@ def native_evaluation(
     labels: LabelIndex | None = None,
     classes: Sequence[Any] | IntArray | None = None,
     window: int = 1000,
-    probabilities: bool = False,
+    probabilities: Probabilities = "none",
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which are changed.
 
@@ -346,18 +346,19 @@ def native_evaluation(
     window
         Rows of the windowed error.
     probabilities
-        Whether to compute the probability of each prediction, which takes longer.
+        Whose probabilities to compute, of learners that have them, which takes longer:
+        those of the predictions, or of the true labels with what metrics need.
     """
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)
     participants = []
     for name, model in {**models, **(references or {})}.items():
         reference = name not in models
-        asked = probabilities and not reference and hasattr(model, "predict_proba")
+        silent = reference or not hasattr(model, "predict_proba")
         driver = NativeDriver(
             model,
             index,
-            "prediction" if asked else "none",
+            "none" if silent else probabilities,
             classes=declared,
             labels_only=reference,
         )

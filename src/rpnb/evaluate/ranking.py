@@ -81,7 +81,7 @@ def bin_scores(
     truth: Iterable[Hashable] | NDArray[Any],
     columns: LabelIndex,
 ) -> BinnedScores:
-    """Return probabilities P (n, M) of these classes, for rows of these labels, in bins.
+    """Return the bins of probabilities P (n, M) of classes, for rows of true labels.
 
     `columns` has the column of each label, and gets one for each that is new.
     """

@@ -348,7 +348,10 @@ def join_predictions(parts: Sequence[Predictions]) -> Predictions:
     details = [part.details for part in parts if part.details is not None]
     if len(details) < len(parts):
         return Predictions(numbers, probability)
-    *plain, scores = zip(*details, strict=True)
-    columns = [np.concatenate(column) for column in plain]
-    joined = ProbabilityDetails(*columns, join_scores(scores))
+    joined = ProbabilityDetails(
+        np.concatenate([each.brier for each in details]),
+        np.concatenate([each.confidence for each in details]),
+        np.concatenate([each.covered for each in details]),
+        join_scores([each.scores for each in details]),
+    )
     return Predictions(numbers, probability, joined)
