@@ -121,7 +121,7 @@ def test_sizes_are_of_the_learnt_models(result: Any) -> None:
             TypeError,
             "must be a classifier",
         ),
-        ({"metrics": ["auc"]}, ValueError, "metrics must be one of 'accuracy'"),
+        ({"metrics": ["size"]}, ValueError, "metrics must be one of 'accuracy'"),
         ({"metrics": []}, ValueError, "metrics must name at least one"),
         (
             {"models": baselines.PA(), "metrics": "log_loss"},
