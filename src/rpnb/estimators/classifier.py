@@ -45,7 +45,7 @@ from rpnb.estimators.empty_model import (
     empty_model,
     ensemble_size,
 )
-from rpnb.estimators.frozen import FrozenRPNB, freeze
+from rpnb.estimators.frozen.model import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.saving.model_parts import (
