@@ -24,6 +24,7 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
+from rpnb.estimators.notebook import NotebookView
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
@@ -51,7 +52,12 @@ _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
 
 
-class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  # type: ignore[misc]
+class StreamClassifier(
+    NotebookView,
+    ClassifierMixin,  # type: ignore[misc]
+    StreamLearner[State],
+    BaseEstimator,  # type: ignore[misc]
+):
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
 
     _state_version = 1

@@ -15,8 +15,8 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
 from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.detectors import make_detector
-from rpnb.estimators.drift_state import (
+from rpnb.estimators.drift.detectors import make_detector
+from rpnb.estimators.drift.state import (
     DriftState,
     copy_drift_state,
     learn_until_alarms,
