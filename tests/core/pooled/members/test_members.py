@@ -123,6 +123,37 @@ def test_the_class_covariance_is_its_twin(p: int) -> None:
     assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
 
 
+def test_an_inverse_that_is_no_longer_positive_is_made_anew() -> None:
+    rows, y, weight = stream(25)
+    state = class_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    nothing = np.zeros((0, 1, 3))
+    class_covariance.learn_rows(
+        state, part(rows, slice(24)), y[:24], weight[:24], nothing
+    )
+    spoilt = copy_state(state)
+    spoilt.inverse[:] *= -1e3
+    for each in (state, spoilt):
+        class_covariance.learn_rows(
+            each, part(rows, slice(24, 25)), y[24:], weight[24:], np.zeros((1, 1, 3))
+        )
+    assert_allclose(spoilt.inverse, state.inverse, rtol=0.3, atol=0.1)
+    assert np.isfinite(spoilt.log_volume).all()
+
+
+@pytest.mark.parametrize("name", NO_FOREST)
+def test_weights_far_apart_leave_finite_sums(name: str) -> None:
+    """From 1e-12 to 1e12, which the estimator holds weights to."""
+    member = MEMBERS[name]
+    rows, y, _ = stream(N, 40 if name == "selected_neighbours" else 4)
+    weight = 10.0 ** np.random.default_rng(3).uniform(-12.0, 12.0, N)
+    state = member.begin(shape_of(rows.raw.shape[1]), np.ones(3, np.bool_), 5)
+    scores = np.zeros((N, len(member.OUTPUTS), 3))
+    member.learn_rows(state, rows, y, weight, scores)
+    assert np.isfinite(scores).all()
+    for array in state:
+        assert np.isfinite(array).all()
+
+
 def test_binned_bayes_is_its_twin() -> None:
     rows, y, weight = stream(200)
     weight[150:] = 700.0  # counts beyond the table of logarithms
