@@ -295,3 +295,16 @@ def test_a_home_that_cannot_be_written(rpnb: Run, tmp_path: Path) -> None:
     nowhere = {"HOME": "/proc/none", "NUMBA_CACHE_DIR": "/proc/none/kernels"}
     found = rpnb("run", "rows.csv", "--target", "label", *PA, **nowhere)
     assert json.loads(found.stdout)["rows"] == 120
+    assert found.stderr.count("compiled code can be written neither to ") == 1
+
+
+def test_the_first_use_compiles_little(rpnb: Run, tmp_path: Path) -> None:
+    sklearn_table("iris", tmp_path / "iris.csv")
+    before = os.times()
+    words = ("run", "iris.csv", "--target", "label", "--shuffle", 1)
+    said = rpnb(*words, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+    after = os.times()
+    user = after.children_user - before.children_user
+    # 8 s where nothing else runs; processors are slower where something does.
+    assert user + after.children_system - before.children_system < 12.0
+    assert "compiling for this machine" in said.stderr
