@@ -139,7 +139,7 @@ def reliability_panel(
     marks: list[Mark] = [
         Label(_LEFT, 12.0, shown, bold=True, size=13.0),
         Label(_LEFT, 30.0, "share that was right", "muted", size=12.0),
-        Label(x.end, 12.0, f"calibration error {error:.3f}", "muted", "end", size=12.0),
+        Label(x.end, 30.0, f"calibration error {error:.3f}", "muted", "end", size=12.0),
     ]
     marks.extend(_axes(x, y))
     marks.append(Line(((x(0.0), y(0.0)), (x(1.0), y(1.0))), "muted", 1.2, (4.0, 3.0)))
