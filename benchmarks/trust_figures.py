@@ -2,11 +2,12 @@
 
     python benchmarks/trust_figures.py docs/figures
 
-* trust-reliability.svg: reliability diagrams with the temperature K and with "auto", of
-  the digits of scikit-learn in a random order;
+* trust-reliability.svg and trust-reliability-drift.svg: reliability diagrams with the
+  temperature K and with "auto", of the digits of scikit-learn in a random order, and of
+  a stream that drifts three times (LED);
 * trust-coverage.svg: the share of rows whose class is missed by their prediction set
-  along a stream that drifts three times (LED), with thresholds that adapt and with one
-  that is fixed after a quarter of the stream, and the share of wrong labels;
+  along the same stream, with thresholds that adapt and with one that is fixed after a
+  quarter of it, and the share of wrong labels;
 * trust-reasons.svg: a row of scikit-learn's wine data explained, and the importance of
   the features.
 
@@ -26,6 +27,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.datasets import streams
 from rpnb.estimators.trust.contributions import largest
 from rpnb.evaluate import prequential
+from rpnb.evaluate.metrics import Metric
 from rpnb.report.charts.curves import Curve, curve_panel
 from rpnb.report.charts.drawing import Drawing, beside
 from rpnb.report.charts.palette import STYLES, Style
@@ -36,34 +38,43 @@ from rpnb.report.sections.reasons import importance_panel, waterfall_panel
 _COVERAGE, _ROWS, _PART = 0.9, 20_000, 500
 
 
-def reliability() -> Drawing:
-    """Return the diagrams with T = K and with "auto", side by side."""
+def reliability_of_digits() -> Drawing:
+    """Return the diagrams of scikit-learn's digits in a random order."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
+    return reliability("digits", X[order], y[order])
+
+
+def reliability_of_led() -> Drawing:
+    """Return the diagrams of the stream that drifts."""
+    return reliability("LED", *drifting())
+
+
+def reliability(name: str, X: FloatArray, y: Any) -> Drawing:
+    """Return the diagrams with T = K and with "auto", side by side."""
     panels = []
     names: dict[str, Any] = {"T = K": None, "auto": "auto"}
     for title, temperature in names.items():
         model = RPNBClassifier(temperature=temperature, random_state=0)
-        result = prequential(
-            {"RPNB": model},
-            X[order],
-            y[order],
-            metrics=["calibration_error", "log_loss"],
-        )
-        course = result["RPNB"]
+        metrics: list[Metric] = ["calibration_error", "log_loss"]
+        course = prequential({"RPNB": model}, X, y, metrics=metrics)["RPNB"]
         assert course.calibration is not None
         error, loss = course.last("calibration_error"), course.last("log_loss")
-        print(f"digits, {title}: calibration error {error:.3f}, log-loss {loss:.3f}")
-        shown = f"temperature: {title}"
-        panels.append(
-            reliability_panel("RPNB", course.calibration, error, ["RPNB"], shown)
-        )
-    return beside("Reliability diagrams of RPNB on digits", *panels)
+        print(f"{name}, {title}: calibration error {error:.3f}, log-loss {loss:.3f}")
+        curve, shown = course.calibration, f"{name}, temperature {title}"
+        panels.append(reliability_panel("RPNB", curve, error, ["RPNB"], shown))
+    return beside(f"Reliability diagrams of RPNB on {name}", *panels)
+
+
+def drifting() -> tuple[FloatArray, Any]:
+    """Return the stream LED, whose seven informative features move three times."""
+    ((X, y),) = streams.led(_ROWS, drifting=7, chunk=_ROWS)
+    return X, y
 
 
 def coverage() -> Drawing:
     """Return the share of rows that are missed, in parts of a stream that drifts."""
-    ((X, y),) = streams.led(_ROWS, drifting=7, chunk=_ROWS)
+    X, y = drifting()
     adapted = RPNBClassifier(random_state=0)
     labels, sets = adapted.predict_set_then_learn(
         X, y, coverage=_COVERAGE, classes=np.unique(y)
@@ -142,7 +153,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    made = {"reliability": reliability, "coverage": coverage, "reasons": reasons}
+    made = {
+        "reliability": reliability_of_digits,
+        "reliability-drift": reliability_of_led,
+        "coverage": coverage,
+        "reasons": reasons,
+    }
     for name, make in made.items():
         path = folder / f"trust-{name}.svg"
         path.write_text(standalone(make()), encoding="utf-8")
