@@ -67,6 +67,18 @@ class Waterfall(NamedTuple):
     """the score of the row, where the last step ends"""
 
 
+def score_text(value: float, *, signed: bool = False) -> str:
+    """Return a score with three digits, or as a whole number.
+
+    >>> score_text(-0.01234), score_text(3521.4, signed=True), score_text(0.5)
+    ('−0.0123', '+3,521', '0.5')
+    """
+    digits = ",.0f" if abs(value) >= 1000.0 else ".3g"
+    return format(value, ("+" if signed else "") + digits).replace(
+        "-", "\N{MINUS SIGN}"
+    )
+
+
 def largest(
     values: FloatArray, names: Sequence[Any] | NDArray[Any], top: int
 ) -> Contributions:
