@@ -195,6 +195,19 @@ def test_forms_products_and_inverses_of_triangles(d: int) -> None:
     assert not inverse[:, [0, 2, 3]].any()
 
 
+def test_the_inverse_of_a_matrix_that_rounding_made_singular_is_finite() -> None:
+    lower = np.tril_indices(3)
+    prior = np.ascontiguousarray(np.eye(3)[lower])
+    for size in (1e17, 1e100):
+        scatter = np.full(6, size)  # one row of huge weight: of the prior nothing stays
+        assert np.linalg.matrix_rank(np.eye(3) + size) == 1
+        inverse = np.zeros(6)
+        volume = invert(prior, scatter, inverse, 0, 1, np.empty((2, 3, 3)))
+        assert np.isfinite(volume)
+        assert np.isfinite(inverse).all()
+        assert (inverse[[0, 2, 5]] >= 0.0).all()
+
+
 def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     count, B = np.array([4.0]), np.zeros((1, 16))
     A = packed(-3.0 * np.eye(16))

@@ -13,8 +13,8 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
-from rpnb.core.pooled.members.forest.leaves import fill_exponentials
 
 MASK = 0xFFFFFFFF
 THRESHOLDS = 32
