@@ -39,8 +39,8 @@ FEATURES = 4
 
 def fork_servers() -> None:
     """Fork a server for each line "FOLDER PORT" of the standard input."""
-    from rpnb.serve.models import ModelSpec, new_learner
     from rpnb.serve.server import Options, run
+    from rpnb.serve.specs import ModelSpec, new_learner
     from rpnb.serve.writer import Schedule
 
     learner = new_learner(ModelSpec("GaussianNB", {}, FEATURES, None, None))

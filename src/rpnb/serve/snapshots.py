@@ -22,14 +22,9 @@ from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
 from rpnb.serve.http.formats import Label
 from rpnb.serve.log import FILE, LogError, open_log, read_events
-from rpnb.serve.models import (
-    Learner,
-    ModelSpec,
-    ServedModel,
-    compile_kernels,
-    new_learner,
-)
+from rpnb.serve.models import ServedModel
 from rpnb.serve.scores import Scores
+from rpnb.serve.specs import Learner, ModelSpec, compile_kernels, new_learner
 
 #: Snapshots that a model keeps, besides its base.
 KEPT = 2
