@@ -21,16 +21,19 @@ from typing import Any, final
 
 import numpy as np
 
-from rpnb.serve.commands import Command, Group, Remember
+from rpnb.serve.commands import Command, Forget, Group, Remember
 from rpnb.serve.commands.group import row_ids
 from rpnb.serve.commands.tables import save_answers
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import open_log
 from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.retention import delete_events
 from rpnb.serve.snapshots import restore, stored_models, take_snapshot
 
 log = logging.getLogger("rpnb.serve")
 
+#: Among which retention finds the state before the events that it keeps.
+_SNAPSHOTS_KEPT = 8
 _LARGEST_GROUP = 1_000
 _ROWS_IN_GROUP = 100_000
 
@@ -227,6 +230,10 @@ class Writer:
             return [unavailable(problem)] * len(commands)
         self.counts.commands += len(commands)
         self._apply(group)
+        if any(isinstance(each, Forget) for each in commands):
+            # What was deleted is not left in the write-ahead log either.
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return [
             command.answer(group, self._answers) if answer is None else answer
             for command, answer in zip(commands, found, strict=True)
@@ -325,7 +332,7 @@ class Writer:
             rows, at = self._snapshot_at.setdefault(model.id, (0, now))
             new = model.scores.learnt - rows
             due = new >= schedule.snapshot_rows
-            due |= new > 0 and now - at >= schedule.snapshot_seconds
+            due |= new != 0 and now - at >= schedule.snapshot_seconds
             if due and not model.broken:
                 self._snapshot(model)
         if now - self._cleaned >= schedule.cleaning_seconds:
@@ -333,7 +340,13 @@ class Writer:
             self._clean()
 
     def _snapshot(self, model: ServedModel) -> None:
-        if self._transaction(lambda: take_snapshot(self._connection, model)) is None:
+        keep = self.schedule.keep_events
+        spacing = None if keep is None else keep / _SNAPSHOTS_KEPT
+
+        def take() -> None:
+            take_snapshot(self._connection, model, spacing=spacing)
+
+        if self._transaction(take) is None:
             self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
             self.counts.snapshots += 1
 
@@ -350,7 +363,7 @@ class Writer:
             if self.schedule.keep_events is not None:
                 before = time.time() - self.schedule.keep_events
                 for model in self.models.values():
-                    forget_events(self._connection, model, before)
+                    delete_events(self._connection, model.id, before)
 
         if self._transaction(write) is None:
             group.finish()
@@ -373,37 +386,6 @@ def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:
 
 def void(_value: object) -> None:
     """Do nothing."""
-
-
-def forget_events(
-    connection: sqlite3.Connection, model: ServedModel, before: float
-) -> None:
-    """Delete events before a time that snapshots include; mark the replay's base.
-
-    Kept are the events after the last snapshot but one, so that the latest snapshot may
-    be damaged and nothing is lost.
-    """
-    found = connection.execute(
-        "SELECT event FROM snapshots WHERE model=? ORDER BY event DESC LIMIT 2",
-        (model.id,),
-    ).fetchall()
-    if len(found) < 2:
-        return
-    base = found[1][0]
-    old = connection.execute(
-        "SELECT max(id) FROM events WHERE model=? AND id<=? AND time<?",
-        (model.id, base, before),
-    ).fetchone()[0]
-    if old is None:
-        return
-    connection.execute(
-        "UPDATE snapshots SET base=(event=?) WHERE model=?", (base, model.id)
-    )
-    connection.execute("DELETE FROM events WHERE model=? AND id<=?", (model.id, old))
-    connection.execute("DELETE FROM rows WHERE model=? AND event<=?", (model.id, old))
-    connection.execute(
-        "DELETE FROM snapshots WHERE model=? AND event<?", (model.id, base)
-    )
 
 
 def _resolve(pending: list[_Pending], results: list[Any]) -> None:
