@@ -31,7 +31,8 @@ EXPORTED = {
         *("Description", "UnknownDatasetError", "describe", "load", "names"),
     ],
     "rpnb.evaluate": [
-        *("ClassScores", "LearnerResult", "PrequentialResult", "accuracy"),
+        *("CalibrationCurve", "ClassScores", "LearnerResult", "PrequentialResult"),
+        "accuracy",
         *("balanced_accuracy", "class_scores", "confusion_counts", "error_rate"),
         *("kappa", "kappa_temporal", "macro_f1", "prequential"),
     ],

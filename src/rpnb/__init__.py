@@ -7,14 +7,14 @@ from rpnb._version import __version__
 
 if TYPE_CHECKING:
     from rpnb.estimators.classifier import RPNBClassifier
-    from rpnb.estimators.frozen import FrozenRPNB
+    from rpnb.estimators.frozen.model import FrozenRPNB
     from rpnb.estimators.pooled import PooledClassifier
 
 __all__ = ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__"]
 
 # Imported on first use: the command line starts without them.
 _MODULES = {
-    "FrozenRPNB": "rpnb.estimators.frozen",
+    "FrozenRPNB": "rpnb.estimators.frozen.model",
     "PooledClassifier": "rpnb.estimators.pooled",
     "RPNBClassifier": "rpnb.estimators.classifier",
 }

@@ -1,5 +1,5 @@
 """Learners that notice drift: see `DriftAware`. Needs River: `rpnb[river]`."""
 
-from rpnb.estimators.drift import DriftAware
+from rpnb.estimators.drift.drift_aware import DriftAware
 
 __all__ = ["DriftAware"]

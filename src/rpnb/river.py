@@ -25,8 +25,8 @@ except ImportError as error:
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.projection.matrices import MatrixDistribution
 from rpnb.estimators import classifier
-from rpnb.estimators.named_columns import NamedColumns
-from rpnb.estimators.named_features import NamedFeatures
+from rpnb.estimators.named.columns import NamedColumns
+from rpnb.estimators.named.features import NamedFeatures
 
 __all__ = ["PooledClassifier", "RPNBClassifier"]
 

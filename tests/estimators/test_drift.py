@@ -22,7 +22,7 @@ from estimators.streams import Stream, blobs, cuts, seeds, small
 from rpnb import RPNBClassifier, baselines
 from rpnb.core.bayes.model import fade_all
 from rpnb.drift import DriftAware
-from rpnb.estimators import drift_state
+from rpnb.estimators.drift import state as drift_state
 
 # Quick to take alarm, so that short streams have many.
 DETECTORS: dict[str, Callable[[], Any]] = {

@@ -215,7 +215,7 @@ def test_onnxruntime_gives_the_same_labels(
     seed: int, p: int, labels: Any, dtype: Any
 ) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    from rpnb.estimators.onnx_graph import make_onnx
+    from rpnb.estimators.frozen.onnx_graph import make_onnx
 
     rng = np.random.default_rng(seed)
     y = np.array(labels)[rng.integers(0, len(labels), 40)]

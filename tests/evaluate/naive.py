@@ -66,12 +66,59 @@ def measure(
         return float(np.average(P > 0.5, weights=w))
     if name == "calibration_error":
         group = np.minimum(np.floor(10.0 * P), 9.0)
+        # A row without a prediction has no probability of it.
+        group[[label == "None" for label in a]] = -1
         return sum(
             float(abs((w * (P - right))[group == g].sum() / w.sum())) for g in range(10)
         )
+    if name == "auc":
+        given = [
+            {c: float(p * (k + 2) % 1.0) for k, c in enumerate("abcde")} for p in P
+        ]
+        return auc(t, given, w)
     assert name == "log_loss"
     losses = -np.log(np.maximum(probability[first:], np.finfo(float).eps))
     return float(np.average(losses, weights=w))
+
+
+def score_bin(p: float) -> tuple[int, int, int]:
+    """Return what orders probabilities by their bins: halvings of s, and a sixteenth.
+
+    s is the distance from 0 or 1, whichever is nearer; the first number says which.
+    """
+    s, halvings = min(p, 1.0 - p), 0
+    if s < 2.0**-33:
+        return (1, 99, 0) if p > 0.5 else (-1, -99, 0)
+    while s < 0.5:
+        s, halvings = 2.0 * s, halvings + 1
+    sixteenth = int((s - 0.5) * 32)
+    if p == 0.5:
+        return (0, 0, 0)
+    return (1, halvings, -sixteenth) if p > 0.5 else (-1, -halvings, sixteenth)
+
+
+def auc(
+    truth: Sequence[Any], given: Sequence[dict[Any, float]], weight: FloatArray
+) -> float:
+    """Return the mean over classes of the share of pairs in the right order.
+
+    A pair is a row of the class and a row of another; a tie of bins counts as a half.
+    Slow: all pairs of rows.
+    """
+    areas = []
+    for label in dict.fromkeys(truth):
+        wins = pairs = 0.0
+        for i, a in enumerate(truth):
+            for j, b in enumerate(truth):
+                if a == label != b:
+                    own = score_bin(given[i].get(label, 0.0))
+                    other = score_bin(given[j].get(label, 0.0))
+                    pair = weight[i] * weight[j]
+                    pairs += pair
+                    wins += pair * (1.0 if own > other else 0.5 * (own == other))
+        if pairs > 0.0:
+            areas.append(wins / pairs)
+    return float(np.mean(areas)) if areas else float("nan")
 
 
 def process(

@@ -20,6 +20,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.metrics import METRICS, Metric, error_rate
+from rpnb.evaluate.ranking import bin_scores
 from rpnb.labels import LabelIndex
 
 Cuts = list[int]
@@ -106,7 +107,12 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     P = history.probability
     loss, brier, covered = log_losses(P, len(truth)), (1.0 - P) ** 2, 1.0 * (P > 0.5)
     columns: tuple[Any, ...] = (truth, predicted, repeats, loss, brier, P, covered)
-    return ScoredRows(*(column[part] for column in columns))
+    names = list("abcde")
+    # As in `naive.measure`.
+    given = P[:, None] * np.arange(2.0, 7.0) % 1.0
+    scores = bin_scores(given[part], names, history.truth[part], LabelIndex(names))
+    parts = [column[part] for column in columns]
+    return ScoredRows(*parts)._replace(scores=scores)
 
 
 @settings(max_examples=30)

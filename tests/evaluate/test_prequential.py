@@ -219,9 +219,11 @@ def test_log_loss_is_of_probabilities_before_the_label_is_learnt() -> None:
     }
     result = prequential(models, X, y, metrics=["log_loss", "error"], classes=[0, 1, 2])
     model, losses = small(), []
+    # The classes are declared: there are probabilities from the first row on.
+    model._initialise(X.shape[1], np.arange(3))
     for i in range(60):
         row = slice(i, i + 1)
-        p = model.predict_proba(X[row])[0, y[i]] if i > 0 else 0.0
+        p = model.predict_proba(X[row])[0, y[i]]
         losses.append(-np.log(max(p, np.finfo(float).eps)))
         model.partial_fit(X[row], y[row], classes=[0, 1, 2])
     assert_allclose(result["RPNB"].last("log_loss"), np.mean(losses), rtol=1e-12)

@@ -57,3 +57,40 @@ def test_metrics_are_those_of_the_probabilities_before_each_row(learner: str) ->
 def test_metrics_of_probabilities_need_some() -> None:
     with pytest.raises(ValueError, match="'brier' where no learner gives"):
         prequential(make("PA"), X, Y, metrics=["brier"])
+
+
+def test_the_calibration_curve_is_that_of_the_probabilities() -> None:
+    fresh = RPNBClassifier(10, random_state=0).partial_fit(X[:50], Y[:50])
+    twin = RPNBClassifier(10, random_state=0).partial_fit(X[:50], Y[:50])
+    _, P = twin.predict_then_learn(X[50:], Y[50:], return_proba=True)
+    result = prequential(fresh, X[50:], Y[50:], metrics=["accuracy", "brier"])
+    curve = result["RPNBClassifier"].calibration
+    assert curve is not None
+    sure, right = P.max(axis=1), P.argmax(axis=1) == Y[50:]
+    tenth = np.minimum((10 * sure).astype(int), 9)
+    for k, g in enumerate(np.unique(tenth)):
+        assert_allclose(curve.confidence[k], sure[tenth == g].mean())
+        assert_allclose(curve.accuracy[k], right[tenth == g].mean())
+        assert curve.rows[k] == (tenth == g).sum()
+    assert curve.rows.sum() == 200
+    assert result["majority class"].calibration is None
+
+
+def test_a_reliability_diagram_has_a_line_for_each_learner_with_probabilities() -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    models = {"RPNB": RPNBClassifier(5, random_state=0), "PA": make("PA")}
+    result = prequential(models, X, Y, metrics=["brier"])
+    axes: Any = result.plot_calibration()
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == ["RPNB"]
+    curve = result["RPNB"].calibration
+    assert curve is not None
+    assert_allclose(axes.lines[1].get_xydata(), np.stack(curve[:2], axis=1))
+    assert result.plot_calibration(ax=axes) is axes
+    pyplot.close("all")
+    with pytest.raises(ValueError, match="metrics must hold one of log_loss"):
+        prequential(models, X, Y).plot_calibration()

@@ -121,7 +121,7 @@ def test_sizes_are_of_the_learnt_models(result: Any) -> None:
             TypeError,
             "must be a classifier",
         ),
-        ({"metrics": ["auc"]}, ValueError, "metrics must be one of 'accuracy'"),
+        ({"metrics": ["size"]}, ValueError, "metrics must be one of 'accuracy'"),
         ({"metrics": []}, ValueError, "metrics must name at least one"),
         (
             {"models": baselines.PA(), "metrics": "log_loss"},
@@ -207,51 +207,3 @@ def test_a_notebook_shows_the_summary_as_a_table() -> None:
     assert "<td>&lt;RPNB&gt;</td>" in shown
     assert "<th>learner</th>" in shown
     assert "40 rows, 3 classes" in shown
-
-
-def test_progress_is_shown_at_every_checkpoint(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    from estimators.streams import blobs, small
-    from rpnb.evaluate import prequential
-
-    X, y = blobs(1, 40)
-    silent = prequential(small(), X, y, every=10)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # not installed
-    shown = prequential(small(), X, y, every=15, progress=True)
-    written = capsys.readouterr().err
-    assert written.startswith("\r15 of 40 rows\r30 of 40 rows")
-    assert written.endswith("\r40 of 40 rows\n")
-    assert shown["RPNBClassifier"].last("accuracy") == silent["RPNBClassifier"].last(
-        "accuracy"
-    )
-    prequential(small(), iter([(X, y)]), every=15, progress=True)
-    assert "\r30 rows" in capsys.readouterr().err
-
-
-def test_progress_is_a_bar_where_tqdm_is_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import sys
-    from types import SimpleNamespace
-    from typing import Any
-
-    from estimators.streams import blobs, small
-    from rpnb.evaluate import prequential
-
-    updates: list[Any] = []
-
-    def tqdm(**options: Any) -> Any:
-        updates.append(options["total"])
-        return SimpleNamespace(
-            update=updates.append, close=lambda: updates.append("closed")
-        )
-
-    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=tqdm))
-    prequential(small(), *blobs(1, 40), every=15, progress=True)
-    assert updates[0] == 40
-    assert sum(updates[1:-1]) == 40
-    assert updates[-1] == "closed"

@@ -7,7 +7,7 @@ from rpnb.core.conformal import COVERAGES
 
 TEMPERATURES = [2.0**g for g in range(-9, 11)]
 # Cells: the width of the first, how many each octave has, and the last one.
-UNIT, PARTS, LAST = 16.0, 4, 91
+UNIT, PARTS, LAST = 32.0, 2, 45
 ODDS = [1.0, 2.0, 4.0, 8.0]
 SHARE = 0.002
 
@@ -31,10 +31,12 @@ def rounded(u: float) -> float:
     return sum(cell_bounds(LAST)) / 2.0
 
 
-def expert(differences: list[float | None], best: int, T: float, odds: float) -> Any:
+def expert(
+    differences: list[float | None], leaders: list[int], T: float, odds: float
+) -> Any:
     """Return the probability of each class; None stands for one not active."""
     parts = [
-        0.0 if d is None else exp(-min(d / T, 700.0)) * (odds if m == best else 1.0)
+        0.0 if d is None else exp(-min(d / T, 700.0)) * (odds if m in leaders else 1.0)
         for m, d in enumerate(differences)
     ]
     return [part / sum(parts) for part in parts]
@@ -49,9 +51,9 @@ class Calibration:
         self.thresholds = [0.0] * len(COVERAGES)
         self.rows = 0
 
-    def _experts(self, differences: list[float | None], best: int) -> Any:
+    def _experts(self, differences: list[float | None], leaders: list[int]) -> Any:
         return [
-            [expert(differences, best, self.K * T, odds) for odds in ODDS]
+            [expert(differences, leaders, self.K * T, odds) for odds in ODDS]
             for T in TEMPERATURES
         ]
 
@@ -61,11 +63,11 @@ class Calibration:
         if not known:
             return [0.0] * len(scores)
         top = max(known)
-        best = next(m for m, s in enumerate(scores) if active[m] and s == top)
+        leaders = [m for m, s in enumerate(scores) if active[m] and s == top]
         below = [
             top - s if there else None for s, there in zip(scores, active, strict=True)
         ]
-        given = self._experts(below, best)
+        given = self._experts(below, leaders)
         return [
             sum(
                 self.weights[g][b] * given[g][b][m] for g in range(20) for b in range(4)
@@ -88,7 +90,7 @@ class Calibration:
             else rounded((top - s) / unit) * unit
             for m, (s, there) in enumerate(zip(scores, active, strict=True))
         ]
-        given = self._experts(below, best)
+        given = self._experts(below, [best])
         new = [
             [self.weights[g][b] * given[g][b][y] for b in range(4)] for g in range(20)
         ]

@@ -45,7 +45,7 @@ from rpnb.estimators.empty_model import (
     empty_model,
     ensemble_size,
 )
-from rpnb.estimators.frozen import FrozenRPNB, freeze
+from rpnb.estimators.frozen.model import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.saving.model_parts import (
@@ -137,7 +137,7 @@ default="log_sum"
         How scores become probabilities, for "log_sum" and "product"; no label depends
         on it. "auto" learns it along the stream: `predict_proba` is a mixture of
         temperatures, weighted by how well each has predicted the rows so far. The first
-        1024 rows and then one in four are used, each with the model before it was
+        512 rows and then one in 23 are used, each with the model before it was
         learnt; row weights do not matter. A number divides scores before they are
         normalised. None is K: the members see the same observation, so their evidence
         is averaged, not added up. Changing it from "auto" ends and forgets what was

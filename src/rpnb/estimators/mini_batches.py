@@ -28,7 +28,7 @@ from rpnb.estimators.checks.labels import (
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.frozen import FrozenRPNB
+from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.files import read_metadata, read_model

@@ -8,9 +8,12 @@ from rpnb.core.kernels.arrays import FloatArray
 def log_posteriors(scores: FloatArray) -> FloatArray:
     """Normalise scores (n, M) to log posteriors: each row's exponentials add up to 1.
 
-    Writes into `scores`.
+    A row without any score, all of them minus infinity, has equal ones: so after a
+    reset, before any class has been seen again. Writes into `scores`.
     """
-    scores -= scores.max(axis=1, keepdims=True)
+    highest = scores.max(axis=1, keepdims=True)
+    scores[highest[:, 0] == -np.inf] = 0.0
+    scores -= np.where(highest == -np.inf, 0.0, highest)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
 

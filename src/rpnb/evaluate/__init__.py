@@ -2,6 +2,7 @@
 
 from rpnb.evaluate.confusion import confusion_counts
 from rpnb.evaluate.metrics import (
+    CalibrationCurve,
     ClassScores,
     accuracy,
     balanced_accuracy,
@@ -15,6 +16,7 @@ from rpnb.evaluate.prequential import prequential
 from rpnb.evaluate.result import LearnerResult, PrequentialResult
 
 __all__ = [
+    "CalibrationCurve",
     "ClassScores",
     "LearnerResult",
     "PrequentialResult",

@@ -29,6 +29,7 @@ from rpnb.evaluate.metrics import (
     Totals,
     occurring,
 )
+from rpnb.evaluate.ranking import NO_BINS, BinCounts, BinnedScores, join_scores
 from rpnb.labels import NO_LABEL
 
 Span: TypeAlias = Literal["cumulative", "window", "fading"]
@@ -132,29 +133,39 @@ class ScoredRows(NamedTuple):
     """(n,) probabilities of the predicted classes"""
     covered: FloatArray | None = None
     """(n,) 1 where the true class was in the prediction set"""
+    scores: BinnedScores | None = None
+    """bins of the probabilities of all classes"""
 
     def last(self, n: int) -> "ScoredRows":
         """Return the last n rows, or all if there are fewer."""
-        columns: list[Any] = [None if c is None else c[-n:] for c in self]
+        columns: list[Any] = [None if c is None else c[-n:] for c in self[:-1]]
+        columns.append(None if self.scores is None else self.scores.last(n))
         return ScoredRows(*columns)
 
     def followed_by(self, rows: "ScoredRows") -> "ScoredRows":
         """Return these rows and then others."""
-        pairs = zip(self, rows, strict=True)
+        pairs = zip(self[:-1], rows[:-1], strict=True)
         columns: list[Any] = [
             None if a is None or b is None else np.concatenate((a, b)) for a, b in pairs
         ]
+        scores = [each for each in (self.scores, rows.scores) if each is not None]
+        columns.append(join_scores(scores) if len(scores) == 2 else None)
         return ScoredRows(*columns)
 
-    def gaps(self, weight: FloatArray) -> FloatArray | None:
-        """Return confidence minus correctness, summed by bins of confidence."""
+    def reliability(self, weight: FloatArray) -> FloatArray | None:
+        """Return weight, confidence and correctness, summed by bins of confidence."""
         if self.confidence is None:
             return None
         confidence = np.nan_to_num(self.confidence)
         bins = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
-        gap = (confidence - (self.predicted == self.truth)) * weight
-        sums: FloatArray = np.bincount(bins, gap, N_BINS).astype(np.float64)
-        return sums
+        weight = weight * (self.predicted != NO_LABEL)
+        right = weight * (self.predicted == self.truth)
+        columns = (weight, weight * confidence, right)
+        return np.stack([np.bincount(bins, c, N_BINS) for c in columns], axis=1)
+
+    def bin_counts(self, weight: FloatArray | None = None) -> BinCounts | None:
+        """Return the rows by class and bin of the class's probability."""
+        return None if self.scores is None else self.scores.counts(weight)
 
     def totals(self, M: int, weight: FloatArray | None = None) -> Totals:
         """Return the sums over these rows, whose numbers are below M."""
@@ -163,8 +174,16 @@ class ScoredRows(NamedTuple):
         repeats, loss = float(w @ self.repeats), float(w @ self.loss)
         brier = nan if self.brier is None else float(w @ self.brier)
         covered = nan if self.covered is None else float(w @ self.covered)
-        total = float(counts.sum())
-        return Totals(counts, total, repeats, loss, brier, self.gaps(w), covered)
+        return Totals(
+            counts,
+            float(counts.sum()),
+            repeats,
+            loss,
+            brier,
+            self.reliability(w),
+            covered,
+            self.bin_counts(weight),
+        )
 
 
 class Confusion:
@@ -189,9 +208,10 @@ class Confusion:
         self._repeats, self._loss = 0.0, 0.0
         self._last: ScoredRows | None = None
         self._brier, self._covered = 0.0, 0.0
-        self._gaps: FloatArray | None = np.zeros(N_BINS)
-        none = np.zeros(N_BINS)
-        self._faded = Totals(np.zeros((0, 1)), 0.0, 0.0, 0.0, 0.0, none, 0.0)
+        none = np.zeros((N_BINS, 3))
+        self._reliability: FloatArray | None = none
+        self._ranks: BinCounts | None = NO_BINS
+        self._faded = Totals(np.zeros((0, 1)), 0.0, 0.0, 0.0, 0.0, none, 0.0, NO_BINS)
 
     def add(self, rows: ScoredRows, M: int) -> None:
         """Count more rows, whose numbers are below M."""
@@ -205,7 +225,9 @@ class Confusion:
         self._loss += float(ones @ rows.loss)
         self._brier += nan if rows.brier is None else float(ones @ rows.brier)
         self._covered += nan if rows.covered is None else float(ones @ rows.covered)
-        self._gaps = _add_gaps(self._gaps, 1.0, rows.gaps(ones))
+        self._reliability = _add(self._reliability, 1.0, rows.reliability(ones))
+        before = self.rows - len(rows.truth)
+        self._ranks = _add_ranks(self._ranks, rows.bin_counts(), before)
         recent = rows.last(self._window)
         if self._last is not None:
             recent = self._last.followed_by(recent).last(self._window)
@@ -225,8 +247,9 @@ class Confusion:
             keep * self._faded.repeats + new.repeats,
             keep * self._faded.loss + new.loss,
             keep * self._faded.brier + new.brier,
-            _add_gaps(self._faded.gaps, keep, new.gaps),
+            _add(self._faded.reliability, keep, new.reliability),
             keep * self._faded.covered + new.covered,
+            _add_ranks(self._faded.ranks, new.ranks, self._faded.weight, keep),
         )
 
     @property
@@ -256,8 +279,9 @@ class Confusion:
                 self._repeats,
                 self._loss,
                 self._brier,
-                self._gaps,
+                self._reliability,
                 self._covered,
+                self._ranks,
             ),
             "window": Totals(self.counts, 0.0, 0.0, 0.0),
         }
@@ -284,11 +308,18 @@ def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
     return {name: METRICS[name](totals) for name in metrics}
 
 
-def _add_gaps(
+def _add(
     before: FloatArray | None, keep: float, new: FloatArray | None
 ) -> FloatArray | None:
-    """Return the sum of gaps, the earlier ones with less weight; None if unknown."""
+    """Return the sum, with what was before at less weight; None if one is unknown."""
     return None if before is None or new is None else keep * before + new
+
+
+def _add_ranks(
+    before: BinCounts | None, new: BinCounts | None, weight: float, keep: float = 1
+) -> BinCounts | None:
+    """Return the counts of rows before, of this weight, and new ones, likewise."""
+    return None if before is None or new is None else before.add(new, weight, keep)
 
 
 def _grown(counts: Counts, M: int) -> Counts:

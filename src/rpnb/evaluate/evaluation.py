@@ -22,7 +22,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.delays import Events, WaitingRows
-from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
 from rpnb.labels import NO_LABEL, LabelIndex
@@ -216,7 +216,7 @@ class Evaluation:
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
             details = predictions.details
-            more = (None, None, None) if details is None else details
+            more = () if details is None else details
             rows = ScoredRows(truth, predictions.numbers, repeats, loss, *more)
             participant.confusion.add(rows, M)
         self.class_history.add(truth, M)
@@ -308,9 +308,11 @@ class Evaluation:
 
 def _part(predictions: Predictions, rows: BoolArray) -> Predictions:
     """Return the predictions of some rows."""
-    probability = predictions.probability
+    probability, details = predictions.probability, predictions.details
     return Predictions(
-        predictions.numbers[rows], None if probability is None else probability[rows]
+        predictions.numbers[rows],
+        None if probability is None else probability[rows],
+        None if details is None else details.some(rows),
     )
 
 
@@ -329,7 +331,7 @@ def native_evaluation(
     labels: LabelIndex | None = None,
     classes: Sequence[Any] | IntArray | None = None,
     window: int = 1000,
-    probabilities: bool = False,
+    probabilities: Probabilities = "none",
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which are changed.
 
@@ -344,18 +346,19 @@ def native_evaluation(
     window
         Rows of the windowed error.
     probabilities
-        Whether to compute the probability of each prediction, which takes longer.
+        Whose probabilities to compute, of learners that have them, which takes longer:
+        those of the predictions, or of the true labels with what metrics need.
     """
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)
     participants = []
     for name, model in {**models, **(references or {})}.items():
         reference = name not in models
-        asked = probabilities and not reference and hasattr(model, "predict_proba")
+        silent = reference or not hasattr(model, "predict_proba")
         driver = NativeDriver(
             model,
             index,
-            "prediction" if asked else "none",
+            "none" if silent else probabilities,
             classes=declared,
             labels_only=reference,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.evaluate.ranking import BinCounts
 
 #: Rows, or weights of rows, by true class and predicted class: (M, M + 1). The last
 #: column has the rows without a prediction.
@@ -28,10 +29,11 @@ Metric: TypeAlias = Literal[
     "brier",
     "calibration_error",
     "coverage",
+    "auc",
 ]
 #: The metrics that need probabilities.
 OF_PROBABILITIES: frozenset[Metric] = frozenset(
-    ("log_loss", "brier", "calibration_error", "coverage")
+    ("log_loss", "brier", "calibration_error", "coverage", "auc")
 )
 #: Groups of probabilities in the calibration error.
 N_BINS = 10
@@ -141,10 +143,13 @@ class Totals(NamedTuple):
     """minus the log of the true class's probability; NaN if not known"""
     brier: float = nan
     """squared differences of the probabilities from 1 for the true class, else 0"""
-    gaps: FloatArray | None = None
-    """(bins,) by probability of the predicted class: it, minus 1 where it was right"""
+    reliability: FloatArray | None = None
+    """(bins, 3) by probability of the predicted class: rows, the sum of these
+    probabilities, and rows that were right"""
     covered: float = nan
     """rows whose true class was in the prediction set of coverage 0.9"""
+    ranks: BinCounts | None = None
+    """rows by class and bin of the class's probability"""
 
 
 def calibration_error(totals: Totals) -> float:
@@ -154,9 +159,35 @@ def calibration_error(totals: Totals) -> float:
     over ten groups of rows by the probability of their predicted class, with their mean
     probability and their accuracy (Naeini, Cooper & Hauskrecht, AAAI 2015).
     """
-    if totals.gaps is None:
+    if totals.reliability is None:
         return nan
-    return float(np.abs(totals.gaps).sum() / totals.weight)
+    _, confidence, right = totals.reliability.T
+    return float(np.abs(confidence - right).sum() / totals.weight)
+
+
+class CalibrationCurve(NamedTuple):
+    """How often predictions were right, by the probability that they were given.
+
+    A reliability diagram draws `accuracy` against `confidence`; of a learner whose
+    probabilities come true the points are on the diagonal. One entry for each tenth of
+    probabilities that has rows.
+    """
+
+    confidence: FloatArray
+    """mean probability of the predicted class"""
+    accuracy: FloatArray
+    """share of the predictions that were right"""
+    rows: FloatArray
+    """number of rows"""
+
+
+def calibration_curve(totals: Totals) -> CalibrationCurve | None:
+    """Return the curve behind `calibration_error`, None without probabilities."""
+    if totals.reliability is None or np.isnan(totals.loss):
+        return None
+    there = totals.reliability[:, 0] > 0.0
+    rows, confidence, right = totals.reliability[there].T
+    return CalibrationCurve(confidence / rows, right / rows, rows)
 
 
 #: How each metric is computed.
@@ -173,12 +204,14 @@ METRICS: Mapping[Metric, Callable[[Totals], float]] = {
     "brier": lambda totals: totals.brier / totals.weight,
     "calibration_error": calibration_error,
     "coverage": lambda totals: totals.covered / totals.weight,
+    "auc": lambda totals: nan if totals.ranks is None else totals.ranks.auc(),
 }
 
 _TITLES: Mapping[str, str] = {
     "macro_f1": "macro F1",
     "kappa_temporal": "temporal kappa",
     "brier": "Brier score",
+    "auc": "AUC",
 }
 
 

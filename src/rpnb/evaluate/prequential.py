@@ -88,10 +88,11 @@ def prequential(
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
 "kappa_temporal")
         Of these, "error", "balanced_accuracy", and "log_loss", "brier",
-        "calibration_error" and "coverage", which need the probabilities of every row
-        and are NaN for learners without. Those of an `RPNBClassifier` are computed in
-        one pass, others row by row. "coverage" is the share of rows whose class is in
-        the prediction set for 0.9, where a learner has such sets.
+        "calibration_error", "coverage" and "auc", which need the probabilities of every
+        row and are NaN for learners without. Those of an `RPNBClassifier` are computed
+        in one pass, others row by row. "coverage" is the share of rows whose class is
+        in the prediction set for 0.9, where a learner has such sets. "auc" is the mean
+        over the classes, each against all others, of probabilities in narrow bins.
     window : int, default=1000
         Rows in the sliding window.
     fading : float, default=0.999
@@ -121,8 +122,9 @@ def prequential(
     keep_answers : bool, default=False
         Whether the predictions for all rows are kept, as `answers`.
     progress : bool, default=False
-        Whether to show the rows so far at every checkpoint: a bar of tqdm, in notebooks
-        too, where it is installed, and a line on the standard error otherwise.
+        Whether to show the rows so far at every checkpoint: a bar of tqdm in notebooks,
+        of rich in terminals (``pip install 'rpnb[progress]'``), and a line on the
+        standard error where neither is installed.
 
     Returns
     -------

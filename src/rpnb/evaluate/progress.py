@@ -1,10 +1,25 @@
-"""How far an evaluation has come: a bar where tqdm is installed, a line elsewhere."""
+"""How far an evaluation has come: a bar of rich or tqdm, or a line of text.
+
+In a notebook tqdm draws the bar. In a terminal rich does or, where it is not installed,
+tqdm. Without either, and with rich alone where there is no terminal, the rows so far
+are written as a line that overwrites itself.
+"""
 
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import count
-from typing import IO, Any, final
+from typing import IO, Any, Protocol, final
+
+
+class _Bar(Protocol):
+    """Something that shows a number of rows."""
+
+    def show(self, rows: int) -> None:
+        """Show the rows so far."""
+
+    def close(self) -> None:
+        """Leave what was shown as it is."""
 
 
 @final
@@ -15,42 +30,107 @@ class EvaluationProgress:
     ----------
     total
         Rows of the stream; None if not known.
-    stream
-        Where a line is written if there is no tqdm; by default the standard error.
     """
 
-    def __init__(self, total: int | None, stream: IO[str] | None = None) -> None:
-        self._total = total
-        self._stream = stream
-        self._rows = 0
-        self._bar: Any = None
-        if stream is None:
-            try:
-                bars: Any = import_module("tqdm.auto")
-            except ImportError:
-                self._stream = sys.stderr
-            else:
-                self._bar = bars.tqdm(total=total, unit=" rows", unit_scale=True)
+    def __init__(self, total: int | None) -> None:
+        self._bar = _bar(total)
 
     def checkpoints(self, every: int) -> Iterator[int]:
         """Yield every so many rows; a row is reached when the next is asked for."""
         for row in count(every, every):
             yield row
-            self._show(row)
-
-    def _show(self, rows: int) -> None:
-        if self._bar is not None:
-            self._bar.update(rows - self._rows)
-        elif self._stream is not None:
-            share = "" if self._total is None else f" of {self._total:,}"
-            self._stream.write(f"\r{rows:,}{share} rows")
-            self._stream.flush()
-        self._rows = rows
+            self._bar.show(row)
 
     def close(self, rows: int) -> None:
         """Show that all rows are done."""
-        self._show(rows)
-        if self._bar is not None:
-            self._bar.close()
-        elif self._stream is not None:
-            self._stream.write("\n")
+        self._bar.show(rows)
+        self._bar.close()
+
+
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this, to which a browser is connected."""
+    # Whoever has a notebook has IPython imported: otherwise it is not imported here.
+    interactive = sys.modules.get("IPython")
+    shell = None if interactive is None else interactive.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _bar(total: int | None) -> _Bar:
+    """Return the best bar for where this runs."""
+    bars: list[tuple[str, type[_RichBar] | type[_TqdmBar]]] = [("tqdm.auto", _TqdmBar)]
+    if sys.stderr.isatty() and not in_notebook():
+        bars.insert(0, ("rich.progress", _RichBar))
+    for name, bar in bars:
+        try:
+            library: Any = import_module(name)
+        except ImportError:
+            continue
+        return bar(library, total)
+    return _TextLine(total, sys.stderr)
+
+
+@final
+class _TqdmBar:
+    """A bar of tqdm, which knows notebooks and terminals."""
+
+    def __init__(self, tqdm: Any, total: int | None) -> None:
+        self._rows = 0
+        self._bar = tqdm.tqdm(total=total, unit=" rows", unit_scale=True)
+
+    def show(self, rows: int) -> None:
+        """Show the rows so far."""
+        self._bar.update(rows - self._rows)
+        self._rows = rows
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.close()
+
+
+@final
+class _RichBar:
+    """A bar of rich in a terminal, with rows, speed and the time that is left."""
+
+    def __init__(self, rich: Any, total: int | None) -> None:
+        console = import_module("rich.console").Console(stderr=True)
+        known = total is not None
+        rows = "{task.completed:>9,.0f}" + (" of {task.total:,.0f} rows" * known)
+        speed = "{task.fields[speed]}"
+        self._progress = rich.Progress(
+            rich.BarColumn(bar_width=32),
+            rich.TextColumn(rows if known else rows + " rows"),
+            rich.TextColumn(speed, style="progress.data.speed"),
+            rich.TimeRemainingColumn() if known else rich.TimeElapsedColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("", total=total, speed="")
+        self._progress.start()
+
+    def show(self, rows: int) -> None:
+        """Show the rows so far."""
+        (task,) = self._progress.tasks
+        elapsed = task.elapsed or 0.0
+        speed = f"{rows / elapsed:,.0f} rows/s" if elapsed > 0.0 else ""
+        self._progress.update(self._task, completed=rows, speed=speed)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._progress.stop()
+
+
+@final
+class _TextLine:
+    """A line of text that overwrites itself."""
+
+    def __init__(self, total: int | None, stream: IO[str]) -> None:
+        self._stream = stream
+        self._of = "" if total is None else f" of {total:,}"
+
+    def show(self, rows: int) -> None:
+        """Show the rows so far."""
+        self._stream.write(f"\r{rows:,}{self._of} rows")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        self._stream.write("\n")

@@ -9,10 +9,16 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.parameters import check_choice
+from rpnb.estimators.notebook import size_of
+from rpnb.estimators.trust.plots import require_pyplot
 from rpnb.evaluate.confusion import SPANS, Span
-from rpnb.evaluate.drivers.selection import size_of
 from rpnb.evaluate.evaluation import Participant
-from rpnb.evaluate.metrics import Metric, title_of
+from rpnb.evaluate.metrics import (
+    CalibrationCurve,
+    Metric,
+    calibration_curve,
+    title_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +50,9 @@ class LearnerResult:
         Bytes of the learner's pickle at the end, None where there is none.
     answers
         The predictions for all rows, if they were kept; None for a row without one.
+    calibration
+        How often predictions were right, by the probability that they were given, over
+        all rows; None without metrics of probabilities, or without probabilities.
     """
 
     name: str
@@ -53,6 +62,7 @@ class LearnerResult:
     figures: Mapping[Span, Mapping[Metric, FloatArray]] = field(repr=False)
     size: int | None
     answers: tuple[Any, ...] | None = field(default=None, repr=False)
+    calibration: CalibrationCurve | None = field(default=None, repr=False)
 
     def last(self, metric: Metric, span: Span = "cumulative") -> float:
         """Return a metric at the end of the stream."""
@@ -190,7 +200,8 @@ class PrequentialResult:
         check_choice("metric", name, self.metrics)
         check_choice("span", span, SPANS)
         if ax is None:
-            ax = _pyplot().subplots(figsize=(7.0, 3.6), layout="constrained")[1]
+            pyplot = require_pyplot("plot")
+            ax = pyplot.subplots(figsize=(7.0, 3.6), layout="constrained")[1]
         for course in self.courses.values():
             learner = course.name in self.models
             ax.plot(
@@ -210,6 +221,42 @@ class PrequentialResult:
         ax.set_ylabel(f"{title_of(name)}, {where[span]}")
         ax.spines[["top", "right"]].set_visible(False)
         # Beside the axes, where it covers no line.
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return ax
+
+    def plot_calibration(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw a reliability diagram, one line per learner; return the axes.
+
+        Needs a metric of probabilities among those of the evaluation.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; a new figure by default.
+        """
+        curves = {
+            name: each.calibration
+            for name, each in self.courses.items()
+            if each.calibration is not None
+        }
+        if not curves:
+            raise ValueError(
+                "there are no probabilities to draw: metrics must hold one of "
+                "log_loss, brier, calibration_error, coverage or auc"
+            )
+        if ax is None:
+            pyplot = require_pyplot("plot_calibration")
+            ax = pyplot.subplots(figsize=(5.6, 4.2), layout="constrained")[1]
+        ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linestyle="--", linewidth=1.0)
+        for name, curve in curves.items():
+            (line,) = ax.plot(curve.confidence, curve.accuracy, label=name)
+            sizes = 8.0 + 120.0 * curve.rows / curve.rows.sum()
+            colour = line.get_color()
+            ax.scatter(curve.confidence, curve.accuracy, s=sizes, color=colour)
+        ax.set_xlabel("probability of the prediction")
+        ax.set_ylabel("share of predictions that were right")
+        ax.set_aspect("equal")
+        ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         return ax
 
@@ -234,7 +281,7 @@ class PrequentialResult:
         name = check_choice("name", pooled[0] if name is None else name, pooled)
         history = self.models[name].member_history_
         if axes is None:
-            axes = _pyplot().subplots(
+            axes = require_pyplot("plot_members").subplots(
                 2, 1, sharex=True, figsize=(7.0, 6.0), layout="constrained"
             )[1]
         above, below = axes
@@ -278,6 +325,7 @@ def learner_result(participant: Participant) -> LearnerResult:
         },
         size=size_of(participant.model),
         answers=None if kept is None else tuple(kept),
+        calibration=calibration_curve(participant.confusion.totals()["cumulative"]),
     )
 
 
@@ -294,6 +342,8 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+    metrics: tuple[Metric, ...] = ()
+    """metrics that are shown besides the usual ones"""
     scaled: tuple[str, ...] = ()
     """learners whose rows are scaled along the stream"""
     advice: tuple[str, ...] = ()
@@ -306,16 +356,6 @@ class RunFacts:
     """columns left out, and why"""
     notes: tuple[str, ...] = ()
     """what a user should know of how the rows were read"""
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "plot needs matplotlib: pip install 'rpnb[report]'"
-        ) from error
-    return pyplot
 
 
 def _number(value: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from rpnb._version import __version__
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.evaluate.evaluation import Evaluation, Participant
-from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
+from rpnb.evaluate.metrics import class_scores, title_of, true_class_macro_f1
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.charts.balance import MAX_BANDS, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
@@ -16,11 +16,14 @@ from rpnb.report.charts.members import member_panels
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, join, row, section, table, tag
 from rpnb.report.page import frame
+from rpnb.report.sections.calibration import calibration_section, capital
+from rpnb.report.sections.confusion import MOST_CLASSES, confusion_section
+from rpnb.report.sections.reasons import LastRows, reasons_section
 
-#: Parts of the stream in charts, and classes in tables, at most.
-_PARTS, _CLASSES = 40, 25
+#: Parts of the stream in charts, at most.
+_PARTS = 40
 # Width of a chart that fills the page.
-_WIDE = 920.0
+_WIDE, _NARROW = 920.0, 440.0
 # Space for the names of learners, and values of references, at the ends of lines.
 _NAMES = 152.0
 _ABOVE = (
@@ -35,18 +38,37 @@ _CONTENTS = {
     "balance": "Class balance",
     "scores": "Scores by class",
     "confusion": "Confusion",
+    "calibration": "Calibration",
+    "reasons": "Reasons",
     "provenance": "How it was made",
 }
 
 
-def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
-    """Return the report as one self-contained HTML page."""
+def stream_page(
+    evaluation: Evaluation,
+    facts: RunFacts,
+    command: str,
+    rows: LastRows | None = None,
+) -> str:
+    """Return the report as one self-contained HTML page.
+
+    Parameters
+    ----------
+    evaluation
+        What was counted.
+    facts
+        What else is known of the run.
+    command
+        As it was given.
+    rows
+        The last rows of the stream, of which reasons are given; None to give none.
+    """
     learners = [
         participant
         for participant in evaluation.participants
         if not participant.reference
     ]
-    order = evaluation.sorted_labels()
+    names = [each.name for each in evaluation.participants]
     stopped = " The run was stopped; the figures are of the rows so far."
     lead = join(
         (
@@ -60,28 +82,20 @@ def stream_page(evaluation: Evaluation, facts: RunFacts, command: str) -> str:
         )
     )
     pooled = [each for each in learners if hasattr(each.model, "member_history_")]
-    contents = {
-        name: title for name, title in _CONTENTS.items() if name != "members" or pooled
+    sections = {
+        "summary": _summary(evaluation, facts),
+        "curves": _curves(evaluation),
+        "members": _members(pooled) if pooled else None,
+        "balance": _balance(evaluation),
+        "scores": section("scores", "Scores by class", *_scores(evaluation, learners)),
+        "confusion": confusion_section(evaluation, learners),
+        "calibration": calibration_section(learners, names),
+        "reasons": reasons_section(learners, rows, evaluation.rows),
+        "provenance": _provenance(evaluation, facts, command),
     }
-    sections = (
-        _summary(evaluation, facts),
-        _curves(evaluation),
-        *([_members(pooled)] if pooled else []),
-        _balance(evaluation),
-        section("scores", "Scores by class", *_scores(evaluation, learners)),
-        section(
-            "confusion",
-            "Confusion",
-            tag("p", "Rows of each class by predicted class; shaded by their share."),
-            tag(
-                "div",
-                *(_confusion(evaluation, each, order) for each in learners),
-                class_="pair",
-            ),
-        ),
-        _provenance(evaluation, facts, command),
-    )
-    return frame(f"rpnb: {facts.source}", lead, contents, sections)
+    there = {name: each for name, each in sections.items() if each is not None}
+    contents = {name: _CONTENTS[name] for name in there}
+    return frame(f"rpnb: {facts.source}", lead, contents, there.values())
 
 
 def _verdict(evaluation: Evaluation) -> str:
@@ -116,17 +130,20 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
     lines = []
     for participant in evaluation.participants:
         confusion = participant.confusion
+        figures = confusion.measure(facts.metrics)["cumulative"]
         cells = (
             f"{confusion.error:.4f}",
             f"{confusion.window_error:.4f}",
             f"{true_class_macro_f1(confusion.counts):.4f}",
+            *(_figure(figures[name]) for name in facts.metrics),
             f"{participant.model.n_updates_:,}",
             f"{participant.seconds:.2f}",
         )
         lines.append(row(participant.name, (tag("td", cell) for cell in cells)))
     head = (
         *("Learner", "Error", f"Last {facts.window:,} rows"),
-        *("Macro F1", "Updates", "Seconds"),
+        *("Macro F1", *(capital(title_of(name)) for name in facts.metrics)),
+        *("Updates", "Seconds"),
     )
     caption = (
         "Error: share of wrong predictions. Macro F1: mean over the classes. Updates: "
@@ -137,8 +154,23 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
 
 
+def _figure(value: float) -> str:
+    return "\N{EM DASH}" if value != value else f"{value:.4f}"
+
+
 def _curves(evaluation: Evaluation) -> Html:
     names = [participant.name for participant in evaluation.participants]
+    alarms = {
+        each.name: [row + 1 for row in each.model.drifts_]
+        for each in evaluation.participants
+        if getattr(each.model, "drifts_", None)
+    }
+    said = ""
+    if alarms:
+        said = (
+            " A triangle at the axis, and a line in the colour of the learner, is an "
+            "alarm of its drift detector."
+        )
     panels = []
     measures: tuple[tuple[Measure, str], ...] = (
         ("error", "Share of mistakes among all rows so far, one line per learner"),
@@ -149,15 +181,22 @@ def _curves(evaluation: Evaluation) -> Html:
             _curve(participant, measure) for participant in evaluation.participants
         ]
         # One as wide as the page, and one whose letters a narrow screen can show.
-        wide = curve_panel(title, curves, measure, names, right=_NAMES, width=_WIDE)
-        narrow = curve_panel(title, curves, measure, names, right=_NAMES)
+        wide, narrow = (
+            curve_panel(
+                *(title, curves, measure, names),
+                alarms=alarms,
+                right=_NAMES,
+                width=width,
+            )
+            for width in (_WIDE, _NARROW)
+        )
         both = join(
             (
                 tag("div", Html(inline(wide)), class_="wide"),
                 tag("div", Html(inline(narrow)), class_="narrow"),
             )
         )
-        panels.append(figure(both, title + "." + _ABOVE))
+        panels.append(figure(both, title + "." + _ABOVE + said))
     return section("curves", "Learning curves", *panels)
 
 
@@ -244,7 +283,7 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator
     labels, frequent = evaluation.labels.labels, evaluation.frequent_labels()
     scores = [class_scores(each.confusion.counts) for each in learners]
     counts = learners[0].confusion.counts
-    more = len(frequent) - _CLASSES
+    more = len(frequent) - MOST_CLASSES
     rest = f" {more} more classes are left out." if more > 0 else ""
     meanings = {
         "f1": ("F1", "the harmonic mean of precision and recall"),
@@ -253,7 +292,7 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator
     }
     for field, (title, meaning) in meanings.items():
         lines = []
-        for k in frequent[:_CLASSES]:
+        for k in frequent[:MOST_CLASSES]:
             values = [float(getattr(each, field)[k]) for each in scores]
             lines.append(
                 row(
@@ -275,41 +314,6 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator
 def _best(values: Sequence[float]) -> list[bool]:
     """Return which values are the largest, if there are several learners."""
     return [len(values) > 1 and value == max(values) for value in values]
-
-
-def _confusion(
-    evaluation: Evaluation, participant: Participant, order: Sequence[int]
-) -> Html:
-    labels, counts = evaluation.labels.labels, participant.confusion.counts
-    frequent = set(evaluation.frequent_labels()[:_CLASSES])
-    shown = [k for k in order if k in frequent]
-    left = [k for k in order if k not in frequent]
-    columns = [counts[:, k] for k in shown]
-    names = [str(labels[k]) for k in shown]
-    if left:
-        columns.append(counts[:, left].sum(axis=1))
-        names.append("others")
-    if counts[:, -1].any():
-        columns.append(counts[:, -1])
-        names.append("no prediction")
-    lines = [
-        row(str(labels[k]), _heat([int(column[k]) for column in columns]))
-        for k in shown
-    ]
-    caption = (
-        f"{participant.name}: one row per true class, one column per predicted class."
-    )
-    head = ("Class", *names)
-    body = tag("tbody", *lines)
-    return table(caption, head, [body], label=f"Confusion of {participant.name}")
-
-
-def _heat(cells: Sequence[int]) -> Iterator[Html]:
-    total = max(sum(cells), 1)
-    for cell in cells:
-        strength = 0.55 * cell / total
-        style = f"background:rgba(0,114,178,{strength:.2f})" if cell else None
-        yield tag("td", f"{cell:,}", style=style)
 
 
 def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:

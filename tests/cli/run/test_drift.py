@@ -39,7 +39,10 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     shown = capsys.readouterr().out
     assert "of the drift detector, at row 8" in shown
     assert "Each row scaled by the rows before it: RPNB." in shown
-    assert "Drift alarms of RPNB" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "Drift alarms of RPNB" in page
+    # In two curves, each for wide screens and for narrow ones.
+    assert page.count("RPNB: drift alarm at row 8") == 4
     assert learner["error"] < 0.2
 
 

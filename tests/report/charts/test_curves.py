@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from rpnb.report.charts.curves import Curve, curve_panel
-from rpnb.report.charts.drawing import Area, Drawing, Label, Line
+from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
 from rpnb.report.charts.palette import style
 from rpnb.study.analysis import error_curve, updates_curve
 from rpnb.study.records import CurvePoint
@@ -109,3 +109,27 @@ def test_no_two_learners_have_the_same_colour_and_mark() -> None:
     pairs = {(look.role, look.shape, look.dash) for look in looks}
     assert len(pairs) == len(names)
     assert style("majority class", ["majority class"]) == style("majority class", names)
+
+
+def test_alarms_of_drift_detectors_are_marked() -> None:
+    rows = np.arange(100.0, 1100.0, 100.0)
+    curves = [
+        Curve(name, rows, np.full(10, 0.2), np.zeros(10), 1) for name in ("RPNB", "PA")
+    ]
+    alarms = {"RPNB": [500], "PA": [500, 900]}
+    names = ["RPNB", "PA"]
+    panel = curve_panel("title", curves, "error", names, alarms=alarms)
+    dots = [m for m in panel.marks if isinstance(m, Dot) and "alarm" in (m.tip or "")]
+    assert [dot.tip for dot in dots] == [
+        "RPNB: drift alarm at row 500",
+        "PA: drift alarm at row 500",
+        "PA: drift alarm at row 900",
+    ]
+    assert dots[0].x == dots[1].x < dots[2].x
+    assert dots[0].y != dots[1].y  # both are seen
+    lines = [m for m in panel.marks if isinstance(m, Line) and m.dash == (2.0, 3.0)]
+    assert [line.points[0][0] for line in lines] == [dot.x for dot in dots]
+    many = {"PA": list(range(1, 100))}
+    panel = curve_panel("title", curves, "error", names, alarms=many)
+    lines = [m for m in panel.marks if isinstance(m, Line) and m.dash == (2.0, 3.0)]
+    assert not lines

@@ -8,6 +8,11 @@ from rpnb.cli.learners import add_options
 from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
 from rpnb.files import FORMATS
 
+#: The metrics of `rpnb.evaluate`, named here because importing them takes time.
+METRICS = (
+    *("accuracy", "error", "macro_f1", "balanced_accuracy", "kappa", "kappa_temporal"),
+    *("log_loss", "brier", "calibration_error", "coverage", "auc"),
+)
 _ABOUT = """\
 Read a file once, row by row: predict each label with what was known before the row,
 then learn the row. The error of these predictions is that of a model in use.
@@ -238,6 +243,16 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:
 
 def _add_results(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
+        "--metrics",
+        nargs="+",
+        choices=METRICS,
+        default=[],
+        metavar="NAME",
+        help="more columns in the table: accuracy, error, macro_f1, "
+        "balanced_accuracy, kappa, kappa_temporal; and of learners that give "
+        "probabilities log_loss, brier, calibration_error, coverage, auc",
+    )
+    group.add_argument(
         "--predictions",
         type=Path,
         metavar="CSV",
@@ -246,8 +261,8 @@ def _add_results(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--no-probabilities",
         action="store_true",
-        help="leave probabilities out of the predictions: much faster for learners "
-        "that change with every row",
+        help="leave probabilities out of the predictions and of the report: much "
+        "faster for learners that change with every row",
     )
     group.add_argument(
         "--report", type=Path, metavar="HTML", help="write a page with charts"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from rpnb.cli.learners import (
 )
 from rpnb.cli.progress import Display
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
+from rpnb.cli.run.probabilities import (
+    needed_probabilities,
+    of_predictions,
+    wants_probabilities,
+)
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
 from rpnb.core.kernels.readiness import compiling_seconds, say_while_compiling
@@ -42,6 +47,9 @@ from rpnb.files import (
 )
 from rpnb.labels import NO_LABEL
 from rpnb.preprocessing import StreamPipeline
+
+if TYPE_CHECKING:
+    from rpnb.report.sections.reasons import LastRows
 
 #: The entry of a model file that says how labels and categories were read.
 _ENCODER = "encoder"
@@ -113,7 +121,7 @@ def _watched(models: dict[str, Any], arguments: argparse.Namespace) -> dict[str,
         raise CommandError("--save cannot write a learner with a drift detector")
     try:
         from rpnb.drift import DriftAware
-        from rpnb.estimators.detectors import make_detector
+        from rpnb.estimators.drift.detectors import make_detector
 
         make_detector(arguments.drift)
     except ImportError as error:
@@ -278,9 +286,8 @@ class _Run:
         self._seconds = 0.0
         self._predictions: PredictionsFile | None = None
         self._spread: str | None = None
-        self._probabilities = (
-            bool(arguments.predictions) and not arguments.no_probabilities
-        )
+        self._probabilities = needed_probabilities(arguments)
+        self._last_rows: LastRows | None = None
         self._display = Display(sys.stderr, line)
 
     def announce(self) -> None:
@@ -328,10 +335,14 @@ class _Run:
                 f"rows {chunk.rows[0]} to {chunk.rows[-1]}: {error}"
             ) from error
         self._position, self._p = chunk.position, chunk.X.shape[1]
+        if self._last_rows is not None:
+            labelled = np.flatnonzero(chunk.codes != NO_LABEL)
+            last = labelled[-self._last_rows.size :]
+            self._last_rows.add(chunk.X[last], chunk.y[last])
         if self._predictions is not None:
             kept = predictions[: len(self._models)]
             labels = [evaluation.labels.labels_of(each.numbers) for each in kept]
-            probabilities = [each.probability for each in kept]
+            probabilities = [of_predictions(each) for each in kept]
             truth = chunk.y.tolist()
             for i in np.flatnonzero(chunk.codes == NO_LABEL).tolist():
                 truth[i] = ""
@@ -342,12 +353,18 @@ class _Run:
         """Prepare outputs, start to evaluate."""
         if self._arguments.predictions:
             probabilities = [
-                self._probabilities and hasattr(model, "predict_proba")
+                wants_probabilities(self._arguments) and hasattr(model, "predict_proba")
                 for model in self._models.values()
             ]
             file = self._outputs.open(self._arguments.predictions)
             self._predictions = PredictionsFile(file, list(self._models), probabilities)
         self._spread = self._spread_of(first)
+        if self._arguments.report:
+            from rpnb.report.sections.reasons import LastRows
+
+            encoder = self._source.encoder
+            names = None if encoder is None else encoder.feature_names()
+            self._last_rows = LastRows(names)
         return native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
@@ -397,7 +414,7 @@ class _Run:
                     if y[part].shape[0]:
                         trial.predict_then_learn(X[part], y[part], classes)
                 if (
-                    self._probabilities
+                    self._probabilities != "none"
                     and y.shape[0]
                     and hasattr(trial, "predict_proba")
                 ):
@@ -436,7 +453,10 @@ class _Run:
 
             assert self.evaluation is not None  # noqa: S101 - there were rows
             page = stream_page(
-                self.evaluation, self._facts(interrupted), self._arguments.command_line
+                self.evaluation,
+                self._facts(interrupted),
+                self._arguments.command_line,
+                self._last_rows,
             )
             with writing(self._arguments.report):
                 self._outputs.open(self._arguments.report).write(page)
@@ -453,6 +473,7 @@ class _Run:
             interrupted=interrupted,
             loaded=None if arguments.load is None else str(arguments.load),
             window=arguments.window,
+            metrics=tuple(dict.fromkeys(arguments.metrics)),
             written=tuple(str(path) for path in written if path is not None),
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)

@@ -1,6 +1,7 @@
 """The results of a run: as a table, or as JSON."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,12 @@ from rpnb.cli.progress import duration
 from rpnb.cli.run.advice import advice, column_lines
 from rpnb.cli.run.stream_progress import memory
 from rpnb.evaluate.evaluation import Evaluation, Participant
-from rpnb.evaluate.metrics import class_scores, true_class_macro_f1
+from rpnb.evaluate.metrics import (
+    Metric,
+    class_scores,
+    title_of,
+    true_class_macro_f1,
+)
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.tables import TextTable, to_text
 
@@ -35,12 +41,14 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     lines = []
     for participant in evaluation.participants:
         confusion = participant.confusion
+        figures = confusion.measure(facts.metrics)["cumulative"]
         lines.append(
             (
                 participant.name,
                 f"{confusion.error:.4f}",
                 f"{confusion.window_error:.4f}",
                 f"{true_class_macro_f1(confusion.counts):.4f}",
+                *(_figure(figures[name]) for name in facts.metrics),
                 f"{participant.model.n_updates_:,}",
                 f"{confusion.rows / max(participant.seconds, 1e-9):,.0f}",
             )
@@ -88,7 +96,11 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     )
     table = TextTable(
         "\n".join([title, *column_lines(facts)]),
-        ("learner", "error", f"last {facts.window:,}", "macro F1", "updates", "rows/s"),
+        (
+            *("learner", "error", f"last {facts.window:,}", "macro F1"),
+            *(title_of(name) for name in facts.metrics),
+            *("updates", "rows/s"),
+        ),
         tuple(lines),
         tuple(notes),
     )
@@ -124,7 +136,7 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "scaled": list(facts.scaled),
                 "advice": list(facts.advice),
                 "learners": [
-                    _learner(participant, order)
+                    _learner(participant, order, facts.metrics)
                     for participant in evaluation.participants
                 ],
             },
@@ -133,6 +145,10 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
         )
         + "\n"
     )
+
+
+def _figure(value: float) -> str:
+    return "\N{EM DASH}" if value != value else f"{value:.4f}"
 
 
 def _inner(model: Any) -> Any:
@@ -151,8 +167,11 @@ def _alarms(rows: list[int]) -> str:
     return f"{len(rows)} {word} of the drift detector, at row {some}{more}"
 
 
-def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
+def _learner(
+    participant: Participant, order: list[int], metrics: Sequence[Metric]
+) -> dict[str, Any]:
     confusion = participant.confusion
+    figures = confusion.measure(metrics)["cumulative"]
     scores = class_scores(confusion.counts)
     parameters = _inner(participant.model)
     return {
@@ -166,6 +185,9 @@ def _learner(participant: Participant, order: list[int]) -> dict[str, Any]:
         "error": confusion.error,
         "window_error": confusion.window_error,
         "macro_f1": true_class_macro_f1(confusion.counts),
+        "metrics": {
+            name: value if value == value else None for name, value in figures.items()
+        },
         "mistakes": confusion.mistakes,
         "updates": int(participant.model.n_updates_),
         "seconds": round(participant.seconds, 6),

@@ -7,12 +7,13 @@ cell a difference is in. Where its bounds leave two cells possible, it computes 
 scores in double precision, which define the cell. Every pass therefore gives the same
 cells, and calibration does not depend on how rows are cut into calls.
 
-With u the difference in units of sixteen times the smallest temperature, the cells are
-[i, i + 1) for u below 8, and four of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative
-width of at most a quarter.
+With u the difference in units of 32 times the smallest temperature, the cells are
+[i, i + 1) for u below 4, and two of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative
+width of at most a half.
 """
 
 from functools import cache
+from math import frexp
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,14 +25,10 @@ from rpnb.core.kernels.compiled import compiled, compiled_inline
 LOWEST: Final = -9
 N_TEMPERATURES: Final = 20
 
-# Rows that calibration learns from: the first ones, then one stretch in four, since
-# consecutive rows are cheaper than as many single ones. A stretch has 256 rows, far
-# from the beginning 1024.
-FIRST_ROWS: Final = 1024
-_STRETCH = 256
-_FAR = 16384
-_FAR_STRETCH = 1024
-_STRETCHES = 4
+# Rows that calibration learns from: the first ones, then one in `EVERY`, a prime number
+# so that a stream's own period, of hours or days, is not met at the same phase always.
+FIRST_ROWS: Final = 512
+EVERY: Final = 23
 
 # Code of the class with the largest score; a cell's code is its number plus one.
 BEST: Final = 0
@@ -41,39 +38,26 @@ INACTIVE: Final = -1
 UNCERTAIN: Final = -2
 
 # Width of the first cells in units of the smallest temperature.
-_WIDTH = 16.0
-_LINEAR = 8
-_PER_OCTAVE = 4
+_WIDTH = 32.0
+_PER_OCTAVE = 2
+_LINEAR = 2 * _PER_OCTAVE
+# _LINEAR is this power of two.
+_LINEAR_POWER = 2
 # At this difference the largest temperature gives a factor of exp(−512), not yet zero.
 _LIMIT = 512.0 * 2.0 ** (N_TEMPERATURES - 1) / _WIDTH
-_LAST = 91
+_LAST = 45
 
 
 @compiled_inline
 def is_calibration_row(number: int) -> bool:
     """Whether calibration learns from the row of this number, counted from 0."""
-    if number < FIRST_ROWS:
-        return True
-    stretch = _STRETCH if number < _FAR else _FAR_STRETCH
-    return number // stretch % _STRETCHES == 0
-
-
-def rows_of_a_kind(number: int) -> int:
-    """Return how many rows from this one on are all used by calibration, or none is."""
-    stretch = _STRETCH if number < _FAR else _FAR_STRETCH
-    cycle = number // stretch % _STRETCHES
-    rest = stretch - number % stretch
-    if number < FIRST_ROWS:
-        # The first stretch after the first rows is used, too.
-        return FIRST_ROWS + _STRETCH - number
-    return rest if cycle == 0 else rest + (_STRETCHES - 1 - cycle) * stretch
+    return number < FIRST_ROWS or number % EVERY == 0
 
 
 def calibration_rows(seen: int, n: int) -> BoolArray:
     """Return for n rows, of which the first is number `seen`, whether each is used."""
     number = np.arange(seen, seen + n)
-    stretch = np.where(number < _FAR, _STRETCH, _FAR_STRETCH)
-    return (number < FIRST_ROWS) | (number // stretch % _STRETCHES == 0)
+    return (number < FIRST_ROWS) | (number % EVERY == 0)
 
 
 class ScoreCells(NamedTuple):
@@ -129,11 +113,11 @@ def cell_of(u: float) -> int:
     # Written so that NaN is beyond.
     if not u < _LIMIT:
         return _LAST
-    octaves = 0
-    while u >= _LINEAR:
-        u *= 0.5
-        octaves += _PER_OCTAVE
-    return octaves + int(u)
+    if u < _LINEAR:
+        return int(u)
+    # u = mantissa · 2^exponent with a mantissa from ½ to 1.
+    mantissa, exponent = frexp(u)
+    return _PER_OCTAVE * (exponent - _LINEAR_POWER) + int(mantissa * _LINEAR)
 
 
 def _edges() -> FloatArray:

@@ -2,13 +2,15 @@ r"""Probabilities from scores: a Bayesian mixture over temperatures.
 
 Expert (g, b) gives class m, whose score is d below the largest, the probability
 
-$$P_{gb}(m) \propto o_b^{[m = \hat m]} \exp(-d_m / T_g), \qquad
-  T_g = T \cdot 2^g,$$
+$$P_{gb}(m) \propto o_b^{[d_m = 0]} \exp(-d_m / T_g), \qquad
+  T_g = T \cdot 2^g.$$
 
-with $\hat m$ the predicted class. T is K for the sum of K members' log posteriors. The
-odds $o_b \ge 1$ of the predicted class are a second parameter: a model that learns from
-its mistakes is right more often than its scores say, whatever the temperature. They
-move no other class past it, so no label depends on them.
+T is K for the sum of K members' log posteriors. The odds $o_b \ge 1$ of the class with
+the largest score are a second parameter: a model that learns from its mistakes is right
+more often than its scores say, whatever the temperature. They move no other class past
+it, so no label depends on them. Where several classes have the largest score, as before
+the first row, they are equally probable; weights are learnt as if the predicted one of
+them had it alone.
 
 The probability that is predicted is the experts' average, weighted by how well each has
 predicted the rows so far: before a row is learnt, its experts' weights are multiplied
@@ -42,7 +44,7 @@ from rpnb.core.kernels.vectors import (
     sum_doubles,
 )
 
-#: o_b, the odds of the predicted class.
+#: o_b, the odds of the class with the largest score.
 ODDS: Final = np.array([1.0, 2.0, 4.0, 8.0])
 N_ODDS: Final = 4
 #: Share of the total weight that is given to all experts alike after each row.
@@ -169,22 +171,36 @@ def mix(
             best = m
     if best < 0:
         return
+    highest = scores[best]
+    # How many classes have the largest score; factors are those of the others.
+    leaders = 0
     for m in range(M):
-        if m != best and scores[m] > -np.inf:
-            below = (scores[best] - scores[m]) / (_TOP * smallest)
+        if scores[m] == highest:
+            leaders += 1
+        elif scores[m] > -np.inf:
+            below = (highest - scores[m]) / (_TOP * smallest)
             factor[m] = exp(-min(below, _LIMIT))
+    leading = 0.0
     for g in range(N_TEMPERATURES - 1, -1, -1):
         others = 0.0
         for m in range(M):
             others += factor[m]
         share = 0.0
         for b in range(N_ODDS):
-            part = weights[b, g] / (ODDS[b] + others)
+            part = weights[b, g] / (leaders * ODDS[b] + others)
             share += part
-            out[best] += part * ODDS[b]
+            leading += part * ODDS[b]
         for m in range(M):
             out[m] += share * factor[m]
             factor[m] *= factor[m]
+    total = 0.0
+    for m in range(M):
+        if scores[m] == highest:
+            out[m] = leading
+        total += out[m]
+    # The weights add up to 1 up to rounding only.
+    for m in range(M):
+        out[m] /= total
 
 
 @compiled

@@ -10,7 +10,6 @@ import numpy as np
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_ALL
-from rpnb.core.calibration.cells import is_calibration_row, rows_of_a_kind
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import RowTable
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
@@ -170,16 +169,11 @@ class PassChoice:
         """Pass over rows of X; see `rpnb.core.passes.exact.pass_exact`."""
         start = 0
         model = self._model
-        calibrated = bool(learn) and model.calibration is not None
         while start < X.shape[0]:
-            # Calibration needs all scores: the screened pass knows them more precisely.
-            needed = calibrated and is_calibration_row(model.n_seen)
             quadratic = self._path == "quadratic" or (
-                self._path == "auto" and not needed and self._forms_pay()
+                self._path == "auto" and self._forms_pay()
             )
             size = self._rows_until_next_choice() if quadratic else self._block
-            if calibrated and self._path == "auto" and (quadratic or self._gain > 0.0):
-                size = min(size, rows_of_a_kind(model.n_seen))
             rows = slice(start, min(start + size, X.shape[0]))
             t = y[rows] if learn else y[:0]
             before = model.n_updates

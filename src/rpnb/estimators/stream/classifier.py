@@ -24,6 +24,7 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
+from rpnb.estimators.notebook import NotebookView
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
@@ -51,7 +52,12 @@ _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 _NONE_DECLARED = np.zeros(0, np.int64)
 
 
-class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  # type: ignore[misc]
+class StreamClassifier(
+    NotebookView,
+    ClassifierMixin,  # type: ignore[misc]
+    StreamLearner[State],
+    BaseEstimator,  # type: ignore[misc]
+):
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
 
     _state_version = 1
@@ -218,7 +224,12 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         if not first:
             self._check_unchanged()
         labelled = check_labelled_rows(
-            self, X, y, sample_weight, sparse=self._accepts_sparse
+            self,
+            X,
+            y,
+            sample_weight,
+            sparse=self._accepts_sparse,
+            limits=self._weight_limits,
         )
         return self._learn_labelled(
             X, labelled, classes, first=first, predict=predict, learn=learn
@@ -236,7 +247,12 @@ class StreamClassifier(ClassifierMixin, StreamLearner[State], BaseEstimator):  #
         if sample_weight is not None:
             self._check_uses_weights()
         labelled = check_labelled_rows(
-            self, X, y, sample_weight, sparse=self._accepts_sparse
+            self,
+            X,
+            y,
+            sample_weight,
+            sparse=self._accepts_sparse,
+            limits=self._weight_limits,
         )
         order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
         self._learn_labelled(X, reorder(labelled, order), y, first=True)
@@ -514,7 +530,13 @@ def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return whether two values of a parameter are equal, arrays or not."""
+    """Return whether two values of a parameter are equal, arrays or not.
+
+    True and 1 are not: parameters that are numbers are no booleans, and cannot be saved
+    as such.
+    """
+    if isinstance(a, bool) is not isinstance(b, bool):
+        return False
     if isinstance(a, Mapping) or isinstance(b, Mapping):
         return bool(a == b)
     return bool(np.array_equal(a, b))

@@ -1,7 +1,7 @@
 """Reasons of a prediction: Shapley values of one class's score against another's."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,11 @@ from rpnb.estimators.checks.labels import LabelArray, as_labels, encode
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import State
+from rpnb.estimators.trust.contributions import Waterfall, largest, waterfall
+from rpnb.estimators.trust.plots import draw_importance, draw_waterfall
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Rows explained at once.
 _ROWS = 256
@@ -50,6 +55,63 @@ class Explanation(NamedTuple):
     """(n,) the class whose score is subtracted"""
     names: NDArray[Any]
     """(p,) names of the features, or x1, x2, …"""
+
+    def waterfall(self, row: int = 0, *, top: int = 9, X: Any = None) -> Waterfall:
+        """Return what leads from the background's score to a row's, step by step.
+
+        Parameters
+        ----------
+        row : int, default=0
+            Which of the rows.
+        top : int, default=9
+            So many features, the most important ones, have a step of their own; the
+            others are one step together.
+        X : array-like of shape (n, p), optional
+            The rows that were explained: their values are put beside the names.
+        """
+        n = self.base.shape[0]
+        if not -n <= row < n:
+            raise IndexError(f"row must be from 0 to {n - 1}, got {row}")
+        values, places = self.values, np.arange(len(self.names))
+        if issparse(values):
+            part = slice(*values.indptr[[row % n, row % n + 1]])
+            places, own = values.indices[part], values.data[part]
+        else:
+            own = values[row]
+        names = [str(self.names[i]) for i in places]
+        if X is not None:
+            given = _cells(X, row, places)
+            pairs = zip(names, given, strict=True)
+            names = [f"{name} = {cell:.4g}" for name, cell in pairs]
+        return waterfall(own, names, float(self.base[row]), top)
+
+    def importance(self) -> FloatArray:
+        """Return the mean absolute value of each feature, as shares of their sum: (p,).
+
+        All zero where no feature contributes anything.
+        """
+        return _shares(np.asarray(abs(self.values).sum(axis=0)).ravel())
+
+    def plot(
+        self,
+        row: int = 0,
+        *,
+        top: int = 9,
+        X: Any = None,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw a row's steps as a waterfall, by matplotlib; return the axes.
+
+        Parameters are those of `waterfall`, and the axes to draw on, by default those
+        of a new figure. Bars to the right speak for the class, bars to the left
+        for the one it is compared with.
+        """
+        title = f"{self.labels[row]} rather than {self.against[row]}"
+        return draw_waterfall(self.waterfall(row, top=top, X=X), title, ax)
+
+    def plot_importance(self, *, top: int = 15, ax: "Axes | None" = None) -> "Axes":
+        """Draw `importance` as bars, by matplotlib; return the axes."""
+        return draw_importance(largest(self.importance(), self.names, top), ax)
 
 
 class Explained(StreamClassifier[State]):
@@ -134,12 +196,25 @@ class Explained(StreamClassifier[State]):
             weight = np.where(scores.active, scores.weight, 0.0)
             there = np.flatnonzero(weight > 0.0)
             X = self._class_means(scores)[there]
-            values = np.abs(self._explain(X).values)
-            total = weight[there] @ values
-        else:
-            values = abs(self.explain(X).values)
-            total = np.asarray(values.sum(axis=0)).ravel()
-        return total / max(float(total.sum()), np.finfo(np.float64).tiny)
+            return _shares(weight[there] @ np.abs(self._explain(X).values))
+        return self.explain(X).importance()
+
+    def plot_importance(
+        self, X: Any = None, *, top: int = 15, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw `feature_importance` as bars, by matplotlib; return the axes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), optional
+            As for `feature_importance`.
+        top : int, default=15
+            So many features have a bar of their own; the others have one together.
+        ax : axes of matplotlib, optional
+            Where to draw; a new figure by default.
+        """
+        shares = self.feature_importance(X)
+        return draw_importance(largest(shares, self._feature_names(), top), ax)
 
     def _two_classes(
         self, rows: Any, scores: QuadraticScores, label: Any, against: Any
@@ -238,6 +313,21 @@ class Explained(StreamClassifier[State]):
             data[part] = values[0]
         values = csr_array((data, X.indices, X.indptr), shape=X.shape)
         return values, base, score
+
+
+def _shares(total: FloatArray) -> FloatArray:
+    """Return parts of a whole as shares of their sum."""
+    return total / max(float(total.sum()), np.finfo(np.float64).tiny)
+
+
+def _cells(X: Any, row: int, places: IntArray) -> list[float]:
+    """Return the values of some features in a row of X."""
+    if issparse(X):
+        X = csr_array(X)[[row]].toarray()
+        row = 0
+    elif hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    return [float(value) for value in np.asarray(X)[row][places]]
 
 
 def _explain_dense(

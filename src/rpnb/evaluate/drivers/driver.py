@@ -17,6 +17,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, Table, join, join_labels
 from rpnb.evaluate.delays import Event, Events
+from rpnb.evaluate.ranking import BinnedScores, bin_scores, join_scores
 from rpnb.labels import NO_LABEL, LabelIndex
 
 _NOTHING = np.zeros(0, np.int64)
@@ -34,6 +35,15 @@ class ProbabilityDetails(NamedTuple):
     """(n,) probabilities of the predicted classes"""
     covered: FloatArray
     """(n,) 1 where the true class was in the prediction set, NaN without sets"""
+    scores: BinnedScores
+    """bins of the probabilities of all classes"""
+
+    def some(self, rows: BoolArray) -> "ProbabilityDetails":
+        """Return the details of some rows."""
+        brier, confidence, covered, scores = self
+        return ProbabilityDetails(
+            brier[rows], confidence[rows], covered[rows], scores.some(rows)
+        )
 
 
 class Predictions(NamedTuple):
@@ -66,6 +76,8 @@ class Driver(ABC):
         self.model = model
         self.labels = labels
         self.probabilities = probabilities
+        self.columns = LabelIndex()
+        """the columns of labels in the bins of probabilities"""
 
     @abstractmethod
     def predict(self, block: Block) -> Predictions:
@@ -144,7 +156,7 @@ class BatchDriver(Driver):
     def predict(self, block: Block) -> Predictions:
         """Predict rows by `predict`; before the first is learnt there is none."""
         if not self._fitted:
-            return no_predictions(block, self.probabilities)
+            return no_predictions(self, block)
         return predict_labels(self, block)
 
     def learn(self, block: Block) -> None:
@@ -223,9 +235,18 @@ class RiverDriver(Driver):
                 np.array(squares) - 2.0 * probability + 1.0,
                 np.array(sure, dtype=np.float64),
                 np.full(len(labels), np.nan),
+                self._bins(given, asked),
             )
             return Predictions(self.labels.of(labels), probability, details)
         return Predictions(self.labels.of(labels), probability)
+
+    def _bins(
+        self, given: Sequence[dict[Any, float]], truth: Sequence[Any]
+    ) -> BinnedScores:
+        """Return probabilities by class in bins."""
+        classes = list(dict.fromkeys(label for each in given for label in each))
+        P = np.array([[each.get(c, 0.0) for c in classes] for each in given])
+        return bin_scores(P.reshape(len(given), -1), classes, truth, self.columns)
 
     def learn(self, block: Block) -> None:
         """Learn rows by `learn_one`."""
@@ -249,14 +270,16 @@ class RiverDriver(Driver):
         return self._learnt
 
 
-def no_predictions(block: Block, probabilities: Probabilities) -> Predictions:
+def no_predictions(driver: Driver, block: Block) -> Predictions:
     """Return that no row of a block has a prediction."""
     none, zero = np.full(len(block), NO_LABEL), np.zeros(len(block))
-    if probabilities == "none":
+    if driver.probabilities == "none":
         return Predictions(none, None)
+    if driver.probabilities == "prediction":
+        return Predictions(none, zero)
     # No probability for any class: as wrong as a row without them can be.
-    details = ProbabilityDetails(zero + 1.0, zero, zero)
-    return Predictions(none, zero, details if probabilities == "truth" else None)
+    scores = bin_scores(np.zeros((len(block), 0)), (), block.y, driver.columns)
+    return Predictions(none, zero, ProbabilityDetails(zero + 1.0, zero, zero, scores))
 
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
@@ -272,7 +295,7 @@ def predict_labels(driver: Driver, block: Block) -> Predictions:
             return Predictions(
                 driver.labels.of(labels),
                 probability,
-                details_of(P, place, places_of(model, labels)),
+                details_of(driver, P, block, place, places_of(model, labels)),
             )
     return Predictions(driver.labels.of(labels), probability)
 
@@ -291,9 +314,18 @@ def places_of(model: Any, labels: LabelArray) -> IntArray:
 
 
 def details_of(
-    P: FloatArray, truth: IntArray, predicted: IntArray, sets: BoolArray | None = None
+    driver: Driver,
+    P: FloatArray,
+    block: Block,
+    truth: IntArray,
+    predicted: IntArray,
+    sets: BoolArray | None = None,
 ) -> ProbabilityDetails:
-    """Return details of probabilities P (n, M) of rows of these classes, −1 if none."""
+    """Return details of the probabilities P (n, M) that a model gave to a block's rows.
+
+    `truth` and `predicted` are the places of their labels among the model's classes, −1
+    if not known; `sets` (n, M) says which classes are in the prediction sets.
+    """
     rows = np.arange(P.shape[0])
     of_truth = np.where(truth >= 0, P[rows, truth], 0.0)
     confidence = np.where(predicted >= 0, P[rows, predicted], 0.0)
@@ -301,7 +333,8 @@ def details_of(
     covered = np.full(P.shape[0], np.nan)
     if sets is not None:
         covered = (sets[rows, truth] & (truth >= 0)).astype(np.float64)
-    return ProbabilityDetails(brier, confidence, covered)
+    scores = bin_scores(P, driver.model.classes_.tolist(), block.y, driver.columns)
+    return ProbabilityDetails(brier, confidence, covered, scores)
 
 
 def join_predictions(parts: Sequence[Predictions]) -> Predictions:
@@ -315,5 +348,10 @@ def join_predictions(parts: Sequence[Predictions]) -> Predictions:
     details = [part.details for part in parts if part.details is not None]
     if len(details) < len(parts):
         return Predictions(numbers, probability)
-    columns = [np.concatenate(column) for column in zip(*details, strict=True)]
-    return Predictions(numbers, probability, ProbabilityDetails(*columns))
+    joined = ProbabilityDetails(
+        np.concatenate([each.brier for each in details]),
+        np.concatenate([each.confidence for each in details]),
+        np.concatenate([each.covered for each in details]),
+        join_scores([each.scores for each in details]),
+    )
+    return Predictions(numbers, probability, joined)

@@ -92,7 +92,7 @@ class NativeDriver(Driver):
     def predict(self, block: Block) -> Predictions:
         """Predict rows by `predict`; before the first is learnt there is none."""
         if not self._fitted:
-            return no_predictions(block, self.probabilities)
+            return no_predictions(self, block)
         return predict_labels(self, block)
 
     def learn(self, block: Block) -> None:
@@ -101,9 +101,10 @@ class NativeDriver(Driver):
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Predict, then learn, a whole block in one call."""
-        if not self._fitted and (self._late or self.probabilities == "truth"):
+        unknown = self.probabilities == "truth" and self._classes is None
+        if not self._fitted and (self._late or unknown):
             first = block.part(block.start, block.start + 1)
-            none = no_predictions(first, self.probabilities)
+            none = no_predictions(self, first)
             self.learn(first)
             if len(block) == 1:
                 return none
@@ -144,11 +145,11 @@ class NativeDriver(Driver):
         asked = truth if self.probabilities == "truth" else best
         rows = np.arange(len(block))
         probability = np.where(asked >= 0, P[rows, asked], np.nan)
-        if not fitted:
+        if not fitted and self.probabilities == "prediction":
             probability[0] = np.nan
         details = None
         if self.probabilities == "truth":
-            details = details_of(P, truth, best, sets)
+            details = details_of(self, P, block, truth, best, sets)
         return Predictions(self.labels.of(labels), probability, details)
 
     def process(self, block: Block, events: Events) -> Predictions:

@@ -1,6 +1,5 @@
-"""Which driver a learner gets, by the methods it has; and how large a learner is."""
+"""Which driver a learner gets, by the methods it has."""
 
-import pickle
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -165,32 +164,6 @@ def drive_references(
         )
         for name, learner in REFERENCES.items()
     }
-
-
-class _Counter:
-    """A file that counts what is written to it, and keeps nothing."""
-
-    def __init__(self) -> None:
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        self.size += size
-        return size
-
-
-def size_of(model: Any) -> int | None:
-    """Return the bytes of a learner's pickle, or None where it cannot be pickled.
-
-    The pickle is counted and thrown away; nothing is ever read from one. Unlike the
-    process's memory this is the learner's alone, and the same for every library.
-    """
-    counter = _Counter()
-    try:
-        pickle.Pickler(counter, protocol=5).dump(model)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
-    return counter.size
 
 
 def learner_of(driver: Driver) -> Any:

@@ -34,6 +34,8 @@ _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
 # From so many points on, the beginning of a curve may be cut off.
 _MANY_POINTS = 20
+# Alarms of drift detectors that have a line of their own, at most.
+_MOST_LINES = 24
 #: Measures that are shares.
 _SHARES = ("error", "window")
 
@@ -56,6 +58,7 @@ def curve_panel(
     methods: Sequence[str],
     *,
     styles: Mapping[str, Style] | None = None,
+    alarms: Mapping[str, Sequence[int]] | None = None,
     right: float = _RIGHT,
     width: float = _WIDTH,
 ) -> Drawing:
@@ -73,6 +76,8 @@ def curve_panel(
         All methods of the report, which decide the style of each.
     styles
         The style of each method, where it is not that of the report.
+    alarms
+        Rows at which a drift detector gave an alarm, by method.
     right
         Space for the methods' names.
     width
@@ -93,13 +98,38 @@ def curve_panel(
     x = Scale(0.0, last, _LEFT, width - right)
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
     marks: list[Mark] = list(stream_axes(x, y, _UNITS[measure], grid=True))
+    marks.extend(_alarm_lines(alarms or {}, x, y, looks))
     drawn = [c for c in curves if not _is_first(c)]
     drawn += [c for c in curves if _is_first(c)]  # on top of the others
     marks.extend(_band(c, x, y, looks[c.method]) for c in drawn if c.runs > 1)
     for index, each in enumerate(drawn):
         marks.extend(_trace(each, x, y, looks[each.method], index))
+    marks.extend(_alarm_dots(alarms or {}, x, y, looks))
     marks.extend(_names(curves, x, y, looks))
     return Drawing(width, _HEIGHT, title, tuple(marks))
+
+
+def _alarm_lines(
+    alarms: Mapping[str, Sequence[int]], x: Scale, y: Scale, looks: Mapping[str, Style]
+) -> Iterator[Mark]:
+    """Yield a line across the panel at each alarm, unless there are too many to see."""
+    if sum(map(len, alarms.values())) <= _MOST_LINES:
+        for method, rows in alarms.items():
+            for each in rows:
+                place = x(float(each))
+                ends = ((place, y.start), (place, y.end))
+                yield Line(ends, looks[method].role, 0.9, (2.0, 3.0))
+
+
+def _alarm_dots(
+    alarms: Mapping[str, Sequence[int]], x: Scale, y: Scale, looks: Mapping[str, Style]
+) -> Iterator[Mark]:
+    """Yield a triangle at each alarm, on the axis, one line of them per method."""
+    for line, (method, rows) in enumerate(alarms.items()):
+        for each in rows:
+            tip = f"{label(method)}: drift alarm at row {each:,}"
+            place = y.start - 5.0 - 8.0 * line
+            yield Dot(x(float(each)), place, "triangle", looks[method].role, 4.2, tip)
 
 
 def _highest(each: Curve, measure: Measure) -> float:

@@ -202,7 +202,13 @@ def pass_quadratic(
             labels[i] = label
             changed = False
             if learn != LEARN_NOTHING and y[i] >= 0:
-                _record_codes(learner, quadratic.staleness, work, X, i, b, label)
+                to = next_row_of_codes(learner.cells)
+                if to >= 0:
+                    codes = learner.cells.codes[to]
+                    if not _write_codes(
+                        learner, quadratic.staleness, work, b, label, codes
+                    ):
+                        complete_codes(learner, z[at], label, lanes, codes)
                 count_row(classes, keep, y[i], w)
                 if is_learnt(learn, label, y, i):
                     before = learner.moments.weight[y[i]]

@@ -16,6 +16,7 @@ from rpnb.core.calibration.cells import (
     INACTIVE,
     UNCERTAIN,
     certain_code,
+    is_calibration_row,
     next_row_of_codes,
 )
 from rpnb.core.kernels.arrays import (
@@ -121,8 +122,9 @@ def pass_screened(
     to a multiple of four. `projection_error` and `row_norm` (n,) come from
     `centre_rows` or `centre_projected`.
 
-    The rows of a step that are uncertain or look like mistakes are projected in double
-    precision together, which is cheaper than one by one. When a class learns, its
+    The rows of a step that are uncertain, look like mistakes, or have an uncertain cell
+    that calibration needs are projected in double precision together, which is cheaper
+    than one by one. When a class learns, its
     scores of the rows that remain of the step are computed again.
     """
     n = X.shape[0]
@@ -136,7 +138,9 @@ def pass_screened(
     # Classes whose densities are not up to date with their moments.
     outdated = np.zeros(M, np.bool_)
     lanes = np.empty(LANES)
+    expected = np.empty(M, np.int16)
     counts = learn != LEARN_NOTHING
+    calibrated = counts and learner.cells.codes.shape[0] > 0
     updates = 0
     for start in range(0, n, step):
         stop = min(start + step, n)
@@ -148,6 +152,7 @@ def pass_screened(
             z = Z[start : start + fours]
         score_rows(z, densities, scores)
         done = 0
+        number = learner.cells.place[0]
         for i in range(start, stop):
             b = i - start
             label, certain = leading_class(
@@ -155,7 +160,20 @@ def pass_screened(
             )
             labels[i] = label
             slot[b] = -1
-            if not certain or is_learnt(learn, label, y, i):
+            wanted = not certain or is_learnt(learn, label, y, i)
+            if calibrated and y[i] >= 0:
+                if is_calibration_row(number) and not wanted:
+                    wanted = not _write_codes(
+                        scores[b],
+                        learner,
+                        densities,
+                        projection_error[i],
+                        row_norm[i],
+                        label,
+                        expected,
+                    )
+                number += 1
+            if wanted:
                 slot[b] = done
                 rows[done] = i
                 done += 1

@@ -102,11 +102,12 @@ def make_onnx(
     else:
         # One softmax per expert: scores (n, 1, M) over temperatures (e, 1), plus the
         # logarithm of its odds for the class with the largest score.
-        constants |= _experts(temperature, weights, M)
+        constants |= _experts(temperature, weights)
         nodes += [
             helper.make_node("ReduceMax", ["scores"], ["largest"], axes=[1]),
             helper.make_node("Sub", ["scores", "largest"], ["below"]),
-            helper.make_node("Gather", ["identity", "number"], ["leader"], axis=0),
+            helper.make_node("Equal", ["scores", "largest"], ["leads"]),
+            helper.make_node("Cast", ["leads"], ["leader"], to=TensorProto.DOUBLE),
             helper.make_node("Unsqueeze", ["below", "axis"], ["wide"]),
             helper.make_node("Unsqueeze", ["leader", "axis"], ["wide_leader"]),
             helper.make_node("Div", ["wide", "temperatures"], ["tempered"]),
@@ -147,9 +148,7 @@ def make_onnx(
     return model
 
 
-def _experts(
-    temperature: float, weights: FloatArray, M: int
-) -> dict[str, NDArray[Any]]:
+def _experts(temperature: float, weights: FloatArray) -> dict[str, NDArray[Any]]:
     """Return the constants of a mixture of temperatures and odds."""
     powers = 2.0 ** np.arange(LOWEST, LOWEST + N_TEMPERATURES)
     e = weights.size
@@ -157,7 +156,6 @@ def _experts(
         "temperatures": np.tile(temperature * powers, N_ODDS).reshape(e, 1),
         "log_odds": np.repeat(np.log(ODDS), N_TEMPERATURES).reshape(e, 1),
         "weights": weights.reshape(e, 1),
-        "identity": np.eye(M),
         "axis": np.array([1]),
     }
 

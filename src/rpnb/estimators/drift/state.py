@@ -11,7 +11,7 @@ from scipy.sparse import issparse, vstack
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.detectors import Detector, first_alarm
+from rpnb.estimators.drift.detectors import Detector, first_alarm
 from rpnb.estimators.stream.learner import StreamLearner
 
 # Rows learnt before their errors are looked at. What was learnt after an alarm has to

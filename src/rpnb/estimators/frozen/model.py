@@ -20,7 +20,8 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
-from rpnb.estimators.onnx_graph import write_onnx
+from rpnb.estimators.frozen.onnx_graph import write_onnx
+from rpnb.estimators.notebook import NotebookView
 from rpnb.estimators.posteriors import decisions, log_posteriors
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
@@ -46,7 +47,7 @@ from rpnb.estimators.scaling import (
 
 
 @final
-class FrozenRPNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that `RPNBClassifier.compile` made: it predicts and never learns.
 
     Under the rule "log_sum" the score of a class is a polynomial of degree two in the

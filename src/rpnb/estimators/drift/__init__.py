@@ -1,0 +1,1 @@
+"""Learners that notice drift: the wrapper, its state, its detectors."""

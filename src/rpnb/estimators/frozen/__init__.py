@@ -1,0 +1,1 @@
+"""Models that only predict: arrays, and the graph for ONNX."""

@@ -1,0 +1,1 @@
+"""Rows whose features have names: numbered in order of first sight."""

@@ -1,0 +1,93 @@
+"""How models look in notebooks: scikit-learn's diagram, and a line of facts below."""
+
+import pickle
+from html import escape
+from typing import Any
+
+# Classes that are named.
+_NAMED, _LETTERS = 6, 24
+# Colours are those of the notebook, light or dark.
+_STYLE = "margin:0.4em 0 0.2em;font-size:0.92em;line-height:1.4;opacity:0.85"
+
+
+class NotebookView:
+    """Mixin, before `BaseEstimator`: a representation in HTML with a line of facts."""
+
+    def _repr_html_inner(self) -> str:
+        return self._with_facts(super()._repr_html_inner())  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle:  # scikit-learn may be told to show text only
+            bundle["text/html"] = self._with_facts(bundle["text/html"])
+        return bundle
+
+    def _with_facts(self, diagram: str) -> str:
+        facts = " · ".join(escape(each) for each in facts_of(self))
+        return f'{diagram}<div class="rpnb-facts" style="{_STYLE}">{facts}</div>'
+
+
+def facts_of(model: Any) -> list[str]:
+    """Return what is known of a model: classes, features, rows, updates, size."""
+    if not hasattr(model, "classes_"):
+        return [f"{type(model).__name__} that has seen no rows yet"]
+    names = [_short(str(label)) for label in model.classes_[:_NAMED]]
+    more = len(model.classes_) - len(names)
+    if more > 0:
+        names.append(f"{more:,} more")
+    facts = [
+        f"{_counted(len(model.classes_), 'class', 'classes')}: {', '.join(names)}",
+        _counted(model.n_features_in_, "feature", "features"),
+    ]
+    if hasattr(model, "n_seen_"):
+        facts.append(f"{_counted(model.n_seen_, 'row', 'rows')} seen")
+        facts.append(_counted(model.n_updates_, "update", "updates"))
+    else:
+        facts.append("does not learn")
+    size = size_of(model)
+    return facts if size is None else [*facts, _bytes(size)]
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+
+
+def _bytes(size: int) -> str:
+    """Return a size in words.
+
+    >>> _bytes(980), _bytes(20_480), _bytes(3_500_000)
+    ('980 bytes', '20 kB', '3.5 MB')
+    """
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1e3:,.0f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"
+
+
+class _Counter:
+    """A file that counts what is written to it, and keeps nothing."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self.size += size
+        return size
+
+
+def size_of(model: Any) -> int | None:
+    """Return the bytes of a learner's pickle, or None where it cannot be pickled.
+
+    The pickle is counted and thrown away; nothing is ever read from one. Unlike the
+    process's memory this is the learner's alone, and the same for every library.
+    """
+    counter = _Counter()
+    try:
+        pickle.Pickler(counter, protocol=5).dump(model)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    return counter.size

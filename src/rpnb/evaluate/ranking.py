@@ -1,0 +1,150 @@
+r"""The area under the ROC curve (AUC) along a stream, in bounded memory.
+
+The AUC of a class is the probability that a row of it is given a higher probability of
+the class than a row of another class, a tie counting as a half (Hanley & McNeil, 1982).
+Exactly it needs all probabilities. Here each is replaced by the number of its bin, and
+two in one bin tie. Let s = min(p, 1 − p): each range of s from 2⁻ᵏ⁻¹ to 2⁻ᵏ has 16 bins
+of equal width, k = 1 … 32, so a bin is at most 1/16 of s wide, and probabilities near 0
+and 1 are told apart as well as those near ½. Those below 2⁻³³ share a bin, and so do
+those above 1 − 2⁻³³.
+
+Bins are counted for each class: all rows, and the rows of the class. The counts, and so
+the AUC, depend on the rows alone, not on how they are cut into calls. A class that a
+learner does not know yet has the probability 0. The AUC of several classes is the mean
+over the classes, each against all others (one against the rest).
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from math import fsum, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.labels import LabelIndex
+
+# Bins of each halving of s, and how many halvings are told apart.
+_PER_HALVING, _HALVINGS = 16, 32
+_HALF = 1 + _PER_HALVING * _HALVINGS
+#: Number of bins: as many below ½ as above, and that of ½ itself.
+N_SCORE_BINS = 2 * _HALF + 1
+
+
+def bins_of(P: FloatArray) -> NDArray[np.uint16]:
+    """Return the bins of probabilities: the larger, the higher; NaN counts as 0.
+
+    >>> bins_of(np.array([0.0, 0.5, 1.0]))
+    array([   0,  513, 1026], dtype=uint16)
+    """
+    p = np.clip(np.nan_to_num(P), 0.0, 1.0)
+    # s = mantissa · 2^exponent, the mantissa from ½ to 1: exact, unlike a logarithm.
+    mantissa, exponent = np.frexp(np.minimum(p, 1.0 - p))
+    place = ((mantissa - 0.5) * (2 * _PER_HALVING)).astype(np.int64)
+    low = 1 + (exponent + _HALVINGS) * _PER_HALVING + place
+    low = np.where(mantissa > 0.0, np.maximum(low, 0), 0)
+    return np.where(p > 0.5, N_SCORE_BINS - 1 - low, low).astype(np.uint16)
+
+
+class BinnedScores(NamedTuple):
+    """Probabilities of rows as bins, one column for each class."""
+
+    bins: NDArray[np.uint16]
+    """(n, S) the bin of each class's probability"""
+    truth: IntArray
+    """(n,) the column of the true class"""
+
+    def last(self, n: int) -> "BinnedScores":
+        """Return the last n rows, or all if there are fewer."""
+        return BinnedScores(self.bins[-n:], self.truth[-n:])
+
+    def some(self, rows: Any) -> "BinnedScores":
+        """Return the rows that a mask or an index chooses."""
+        return BinnedScores(self.bins[rows], self.truth[rows])
+
+    def counts(self, weight: FloatArray | None = None) -> "BinCounts":
+        """Return the number, or the weight, of rows by class and bin."""
+        n, S = self.bins.shape
+        cell = self.bins + np.arange(S) * N_SCORE_BINS
+        each = None if weight is None else np.repeat(weight, S)
+        of_truth = cell[np.arange(n), self.truth]
+        size = S * N_SCORE_BINS
+        return BinCounts(
+            np.bincount(cell.ravel(), each, size).reshape(S, -1),
+            np.bincount(of_truth, weight, size).reshape(S, -1),
+        )
+
+
+def bin_scores(
+    P: FloatArray,
+    classes: Iterable[Hashable],
+    truth: Iterable[Hashable] | NDArray[Any],
+    columns: LabelIndex,
+) -> BinnedScores:
+    """Return the bins of probabilities P (n, M) of classes, for rows of true labels.
+
+    `columns` has the column of each label, and gets one for each that is new.
+    """
+    places = columns.of(list(classes))
+    of_truth = columns.of(truth)
+    bins = np.zeros((P.shape[0], len(columns)), np.uint16)
+    bins[:, places] = bins_of(P)
+    return BinnedScores(bins, of_truth)
+
+
+def join_scores(parts: Sequence[BinnedScores]) -> BinnedScores:
+    """Return rows one after the other; a class that came later has bin 0 before."""
+    S = max(part.bins.shape[1] for part in parts)
+    return BinnedScores(
+        np.concatenate([_widened(part.bins, S) for part in parts]),
+        np.concatenate([part.truth for part in parts]),
+    )
+
+
+def _widened(bins: NDArray[np.uint16], S: int) -> NDArray[np.uint16]:
+    missing = S - bins.shape[1]
+    return bins if missing == 0 else np.pad(bins, ((0, 0), (0, missing)))
+
+
+class BinCounts(NamedTuple):
+    """Rows, or weights of rows, by class and bin: (S, bins) each."""
+
+    rows: NDArray[Any]
+    """all rows"""
+    positive: NDArray[Any]
+    """the rows of the class itself"""
+
+    def add(self, new: "BinCounts", before: float, keep: float = 1) -> "BinCounts":
+        """Return the counts with more rows; those before weigh `keep` times as much.
+
+        `before` is the weight of the rows before: to classes that are new here they
+        gave the probability 0. Whole numbers stay whole numbers.
+        """
+        known = self.rows.shape[0]
+        added = BinCounts(new.rows.copy(), new.positive.copy())
+        added.rows[:known] += keep * self.rows
+        added.positive[:known] += keep * self.positive
+        added.rows[known:, 0] += keep * before
+        return added
+
+    def auc(self) -> float:
+        """Return the mean AUC of the classes, each against all others.
+
+        NaN where no class has rows of its own and rows of others.
+        """
+        negative = self.rows - self.positive
+        own, others = self.positive.sum(axis=1), negative.sum(axis=1)
+        below = np.cumsum(negative, axis=1) - 0.5 * negative
+        wins = (self.positive * below).sum(axis=1)
+        there = (own > 0) & (others > 0)
+        if not there.any():
+            return nan
+        # Summed exactly: the order of the classes makes no difference.
+        each = wins[there] / (1.0 * own[there] * others[there])
+        return fsum(each.tolist()) / int(there.sum())
+
+
+#: No rows.
+NO_BINS = BinCounts(
+    np.zeros((0, N_SCORE_BINS), np.int64), np.zeros((0, N_SCORE_BINS), np.int64)
+)

@@ -1,0 +1,207 @@
+"""Do probabilities come true? Reliability diagrams, and metrics of probabilities."""
+
+from collections.abc import Iterator, Sequence
+
+from rpnb.evaluate.evaluation import Participant
+from rpnb.evaluate.metrics import (
+    OF_PROBABILITIES,
+    CalibrationCurve,
+    Metric,
+    calibration_curve,
+    title_of,
+)
+from rpnb.report.charts.drawing import (
+    Area,
+    Dot,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    Scale,
+    box,
+    number,
+    ticks,
+)
+from rpnb.report.charts.palette import Style, label, style
+from rpnb.report.charts.svg import inline
+from rpnb.report.html import Html, row, section, table, tag
+
+_WIDTH, _LEFT, _RIGHT = 330.0, 44.0, 14.0
+# Above the diagram the name, below it the bars of how many rows have a probability.
+_TOP, _SIDE, _BARS, _BOTTOM = 40.0, 236.0, 34.0, 46.0
+# A point is so large if all rows belong to it, and at least so large.
+_LARGEST, _SMALLEST = 11.0, 2.6
+# Points with a smaller share of the rows are not joined to the others.
+_FEW = 0.01
+_METRICS: tuple[Metric, ...] = (
+    "log_loss",
+    "brier",
+    "calibration_error",
+    "auc",
+    "coverage",
+)
+
+
+def calibration_section(
+    participants: Sequence[Participant], methods: Sequence[str]
+) -> Html | None:
+    """Return diagrams side by side and a table, or None without probabilities."""
+    curves = {
+        each.name: calibration_curve(each.confusion.totals()["cumulative"])
+        for each in participants
+    }
+    given = {name: curve for name, curve in curves.items() if curve is not None}
+    if not given:
+        return None
+    errors = {
+        each.name: figures_of(each)["calibration_error"]
+        for each in participants
+        if each.name in given
+    }
+    panels = [
+        tag(
+            "figure",
+            Html(inline(reliability_panel(name, curve, errors[name], methods))),
+        )
+        for name, curve in given.items()
+    ]
+    silent = [name for name, curve in curves.items() if curve is None]
+    said = (
+        "Of predictions that were given a probability of 0.8, 80 % should be right: "
+        "then the points are on the diagonal. Below it a learner is too sure, above it "
+        "not sure enough. A point is as large as its share of the rows, which the bars "
+        "show too."
+    )
+    if silent:
+        verb = "gives" if len(silent) == 1 else "give"
+        said += f" {_listed(silent)} {verb} no probabilities."
+    return section(
+        "calibration",
+        "Calibration",
+        tag("p", said),
+        tag("div", *panels, class_="trio"),
+        _table([each for each in participants if each.name in given]),
+    )
+
+
+def figures_of(participant: Participant) -> dict[Metric, float]:
+    """Return the metrics of a learner's probabilities, over all rows."""
+    measured = participant.confusion.measure(sorted(OF_PROBABILITIES))
+    return dict(measured["cumulative"])
+
+
+def _table(participants: Sequence[Participant]) -> Html:
+    lines = []
+    for each in participants:
+        figures = figures_of(each)
+        cells = (
+            "\N{EM DASH}" if figures[name] != figures[name] else f"{figures[name]:.4f}"
+            for name in _METRICS
+        )
+        lines.append(row(each.name, (tag("td", cell) for cell in cells)))
+    head = ("Learner", *(capital(title_of(name)) for name in _METRICS))
+    caption = (
+        "Of the probabilities given before each row was learnt. Log-loss, Brier score "
+        "and calibration error: the lower the better. AUC: the mean over the classes, "
+        "each against all others; 0.5 is chance. Coverage: share of rows whose class "
+        "was in the prediction set for 0.9, where a learner has such sets."
+    )
+    body = tag("tbody", *lines)
+    return table(caption, head, [body], label="Metrics of probabilities")
+
+
+def reliability_panel(
+    name: str,
+    curve: CalibrationCurve,
+    error: float,
+    methods: Sequence[str],
+    title: str | None = None,
+) -> Drawing:
+    """Draw how often predictions were right against the probability they were given.
+
+    Parameters
+    ----------
+    name
+        The learner's.
+    curve
+        Its points.
+    error
+        Its calibration error.
+    methods
+        All learners of the report, from which the styles follow.
+    title
+        Shown instead of the learner's name.
+    """
+    look = style(name, methods)
+    x = Scale(0.0, 1.0, _LEFT, _WIDTH - _RIGHT)
+    y = Scale(0.0, 1.0, _TOP + _SIDE, _TOP)
+    shown = label(name) if title is None else title
+    marks: list[Mark] = [
+        Label(_LEFT, 12.0, shown, bold=True, size=13.0),
+        Label(_LEFT, 30.0, "share that was right", "muted", size=12.0),
+        Label(x.end, 12.0, f"calibration error {error:.3f}", "muted", "end", size=12.0),
+    ]
+    marks.extend(_axes(x, y))
+    marks.append(Line(((x(0.0), y(0.0)), (x(1.0), y(1.0))), "muted", 1.2, (4.0, 3.0)))
+    marks.extend(_points(curve, x, y, look))
+    marks.extend(_bars(curve, x, look))
+    height = _TOP + _SIDE + 8.0 + _BARS + _BOTTOM
+    alternative = f"Reliability diagram of {shown}: share of right predictions"
+    return Drawing(_WIDTH, height, alternative, tuple(marks))
+
+
+def _axes(x: Scale, y: Scale) -> Iterator[Mark]:
+    for value in ticks(0.0, 1.0, 5):
+        yield Line(((x.start, y(value)), (x.end, y(value))), "grid")
+        yield Line(((x(value), y.start), (x(value), y.end)), "grid")
+        yield Label(x.start - 7.0, y(value) + 4.0, number(value), "muted", "end", 12.0)
+        place = y.start + 8.0 + _BARS + 16.0
+        yield Label(x(value), place, number(value), "muted", "middle", 12.0)
+    middle = (x.start + x.end) / 2
+    text = "probability of the prediction"
+    yield Label(middle, y.start + _BARS + 42.0, text, "muted", "middle", 12.0)
+
+
+def _points(curve: CalibrationCurve, x: Scale, y: Scale, look: Style) -> Iterator[Mark]:
+    places = [
+        (x(float(a)), y(float(b)))
+        for a, b in zip(curve.confidence, curve.accuracy, strict=True)
+    ]
+    for place, confidence in zip(places, curve.confidence, strict=True):
+        # How far a point is from the diagonal.
+        yield Line((place, (place[0], y(float(confidence)))), look.role, 1.0)
+    shares = curve.rows / curve.rows.sum()
+    solid = [
+        place for place, share in zip(places, shares, strict=True) if share >= _FEW
+    ]
+    if len(solid) > 1:
+        yield Line(tuple(solid), look.role, 1.8)
+    for place, share, (confidence, accuracy, rows) in zip(
+        places, shares, zip(*curve, strict=True), strict=True
+    ):
+        tip = f"{rows:,.0f} rows: probability {confidence:.3f}, right {accuracy:.3f}"
+        size = _SMALLEST + (_LARGEST - _SMALLEST) * float(share) ** 0.5
+        yield Dot(*place, "circle", look.role, size, tip=tip)
+
+
+def _bars(curve: CalibrationCurve, x: Scale, look: Style) -> Iterator[Mark]:
+    """Yield a bar for each tenth of probabilities, as high as its share of the rows."""
+    bottom = _TOP + _SIDE + 8.0 + _BARS
+    shares = curve.rows / curve.rows.sum()
+    highest = float(shares.max())
+    width = (x.end - x.start) / 10
+    for confidence, share in zip(curve.confidence, shares, strict=True):
+        place = x(min(int(confidence * 10 + 1e-9), 9) / 10)
+        height = _BARS * float(share) / highest
+        corners = box(place + 1.5, bottom - height, width - 3.0, height)
+        yield Area(corners, look.role, 0.45, f"{share:.1%} of the rows")
+    yield Line(((x.start, bottom), (x.end, bottom)), "muted")
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1]) if names[1:] else names)

@@ -1,0 +1,175 @@
+"""Which classes are taken for which: one matrix per learner, side by side."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.evaluate.evaluation import Evaluation, Participant
+from rpnb.report.charts.drawing import (
+    Area,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    box,
+    text_width,
+)
+from rpnb.report.charts.palette import label
+from rpnb.report.charts.svg import inline
+from rpnb.report.html import Html, row, section, table, tag
+
+#: Classes in a matrix, at most: the most frequent ones.
+MOST_CLASSES = 25
+_WIDTH = 330.0
+# Longest names, and from how many columns on cells have no room for numbers.
+_LETTERS, _NO_ROOM = 11, 13
+_SIZE, _SMALL = 12.0, 11.0
+# Rows without a prediction have a column if they are more than this share.
+_FEW = 0.005
+# How dark a cell is that has all rows of its class: text on it stays readable.
+_DARKEST = 0.6
+
+
+class Matrix(NamedTuple):
+    """Counts of rows by true class and prediction, of the classes that are shown."""
+
+    classes: tuple[str, ...]
+    """the true classes, one line each"""
+    predicted: tuple[str, ...]
+    """the columns: the same classes, and then others and no prediction, if any"""
+    counts: IntArray
+    """(lines, columns)"""
+
+
+def confusion_section(
+    evaluation: Evaluation, participants: Sequence[Participant]
+) -> Html:
+    """Return the matrices side by side, with their counts as tables to unfold."""
+    shown = {each.name: matrix_of(evaluation, each) for each in participants}
+    panels = [
+        tag("figure", Html(inline(matrix_panel(name, matrix))))
+        for name, matrix in shown.items()
+    ]
+    hidden = len(evaluation.frequent_labels()) - MOST_CLASSES
+    rest = f" {hidden} more classes are left out." if hidden > 0 else ""
+    said = (
+        "One line per true class, one column per predicted class: percentages of the "
+        f"class's rows. What is right is on the diagonal, in blue.{rest}"
+    )
+    tables = [_counts(name, matrix) for name, matrix in shown.items()]
+    return section(
+        "confusion",
+        "Confusion",
+        tag("p", said),
+        tag("div", *panels, class_="trio"),
+        tag("details", tag("summary", "Numbers of rows"), *tables),
+    )
+
+
+def matrix_of(evaluation: Evaluation, participant: Participant) -> Matrix:
+    """Return the counts of a learner in the order of the labels."""
+    labels, counts = evaluation.labels.labels, participant.confusion.counts
+    order = evaluation.sorted_labels()
+    frequent = set(evaluation.frequent_labels()[:MOST_CLASSES])
+    shown = [k for k in order if k in frequent]
+    left = [k for k in order if k not in frequent]
+    columns = [counts[shown, k] for k in shown]
+    names = [str(labels[k]) for k in shown]
+    if left and counts[shown][:, left].any():
+        columns.append(counts[shown][:, left].sum(axis=1))
+        names.append("others")
+    if counts[:, -1].sum() > _FEW * counts.sum():
+        columns.append(counts[shown, -1])
+        names.append("no prediction")
+    lines = tuple(names[: len(shown)])
+    return Matrix(lines, tuple(names), np.stack(columns, axis=1))
+
+
+def _counts(name: str, matrix: Matrix) -> Html:
+    lines = [
+        row(line, (tag("td", f"{int(cell):,}") for cell in cells))
+        for line, cells in zip(matrix.classes, matrix.counts, strict=True)
+    ]
+    caption = f"{name}: one line per true class, one column per predicted class."
+    head = ("Class", *matrix.predicted)
+    return table(caption, head, [tag("tbody", *lines)], label=f"Confusion of {name}")
+
+
+def matrix_panel(name: str, matrix: Matrix) -> Drawing:
+    """Draw a matrix: cells as dark as their share of the line's rows."""
+    lines, columns = matrix.counts.shape
+    names = [_short(each) for each in matrix.predicted]
+    longest = max(text_width(each, _SIZE) for each in names)
+    widest = max(text_width(_short(each), _SIZE) for each in matrix.classes)
+    left = 1.15 * widest + 12.0
+    side = min((_WIDTH - left - 2.0) / columns, 52.0)
+    text_fits = all(text_width(each, _SIZE) < side + 2.0 for each in names)
+    top = 46.0 if text_fits else 30.0 + 1.15 * longest
+    small = _SIZE if side > 15.0 else side * 0.8
+    marks: list[Mark] = [Label(0.0, 12.0, label(name), bold=True, size=13.0)]
+    end = left + side * columns
+    marks.append(Label(end, 12.0, "predicted", "muted", "end", _SIZE))
+    for j, text in enumerate(names):
+        x = left + side * (j + 0.5)
+        if text_fits:
+            marks.append(Label(x, top - 8.0, text, "muted", "middle", small))
+        else:
+            marks.append(
+                Label(
+                    x + 0.35 * small,
+                    top - 6.0,
+                    text,
+                    "muted",
+                    "start",
+                    small,
+                    turn=-90.0,
+                )
+            )
+    for i in range(lines):
+        y = top + side * i
+        baseline = y + side / 2 + 0.36 * small
+        text = _short(matrix.classes[i])
+        marks.append(Label(left - 7.0, baseline, text, "muted", "end", small))
+        marks.extend(_cells(matrix, i, left, y, side))
+    marks.extend(_frame(left, top, side, lines, columns))
+    return Drawing(
+        _WIDTH, top + side * lines + 4.0, f"Confusion of {name}", tuple(marks)
+    )
+
+
+def _cells(
+    matrix: Matrix, i: int, left: float, y: float, side: float
+) -> Iterator[Mark]:
+    cells = matrix.counts[i].tolist()
+    total = max(sum(cells), 1)
+    for j, cell in enumerate(cells):
+        if not cell:
+            continue
+        share, x = cell / total, left + side * j
+        tip = (
+            f"{matrix.classes[i]}, predicted {matrix.predicted[j]}: {cell:,} of "
+            f"{total:,} rows, {share:.1%}"
+        )
+        right = j < len(matrix.classes) and j == i
+        role = "win" if right else "loss"
+        # Mistakes are rarer, and shown darker, so that they are seen.
+        opacity = _DARKEST * (share if right else share**0.5)
+        yield Area(box(x, y, side, side), role, opacity, tip)
+        if len(matrix.predicted) < _NO_ROOM:
+            text = f"{100 * share:.0f}" if share >= 0.005 else "<1"
+            place = y + side / 2 + 0.36 * _SMALL
+            yield Label(x + side / 2, place, text, "ink", "middle", _SMALL)
+
+
+def _frame(
+    left: float, top: float, side: float, lines: int, columns: int
+) -> Iterator[Mark]:
+    right, bottom = left + side * columns, top + side * lines
+    corners = (*box(left, top, right - left, bottom - top), (left, top))
+    yield Line(corners, "muted", 0.8)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"

@@ -1,0 +1,240 @@
+"""What predictions rest on: importance of the features, and one row explained."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
+
+from rpnb.estimators.trust.contributions import Contributions, Waterfall, largest
+from rpnb.estimators.trust.reasons import Explained, Explanation
+from rpnb.evaluate.evaluation import Participant
+from rpnb.preprocessing import StreamPipeline
+from rpnb.report.charts.axes import x_axis
+from rpnb.report.charts.drawing import (
+    Area,
+    Drawing,
+    Label,
+    Line,
+    Mark,
+    Scale,
+    box,
+    ceiling,
+    hatch,
+    text_width,
+    ticks,
+)
+from rpnb.report.charts.svg import inline
+from rpnb.report.html import Html, figure, section, tag
+
+_WIDTH, _LEFT, _RIGHT = 440.0, 156.0, 54.0
+_BAR, _GAP = 18.0, 8.0
+_LETTERS = 22
+# Features with a bar of their own.
+_BARS, _STEPS = 12, 9
+
+
+class LastRows:
+    """The last labelled rows of a stream, copied.
+
+    Parameters
+    ----------
+    names
+        Of the features; None if they have none.
+    size
+        How many rows are kept, at most.
+    """
+
+    def __init__(self, names: Sequence[str] | None = None, size: int = 100) -> None:
+        self.names, self.size = names, size
+        self.label: Any = None
+        """the label of the last row"""
+        self._X: Any = None
+
+    @property
+    def X(self) -> Any:
+        """(k, p) the rows, None before the first."""
+        return self._X
+
+    def add(self, X: Any, y: Any) -> None:
+        """Keep the last of these rows, and of those before as many as there is room."""
+        if X.shape[0] == 0:
+            return
+        self.label = y[-1]
+        new = X[-self.size :].copy()
+        missing = self.size - new.shape[0]
+        if self._X is None or missing == 0:
+            self._X = new
+        elif issparse(new):
+            self._X = csr_array(vstack([self._X[-missing:], new]))
+        else:
+            self._X = np.concatenate([self._X[-missing:], new])
+
+
+def reasons_section(
+    participants: Sequence[Participant], rows: LastRows | None, number: int
+) -> Html | None:
+    """Return the charts of each learner that can be explained, None if none can.
+
+    `number` is how many rows the stream had.
+    """
+    if rows is None or rows.X is None:
+        return None
+    parts = []
+    for each in participants:
+        found = _explain(each.model, rows)
+        if found is not None:
+            parts.append(_charts(each.name, found, rows, number))
+    if not parts:
+        return None
+    said = (
+        "Exact Shapley values: what each feature adds to the score of the predicted "
+        "class over that of the second best, compared with a row of mean values or, "
+        "where rows are sparse, of zeros."
+    )
+    return section("reasons", "Reasons", tag("p", said), *parts)
+
+
+def _explain(model: Any, rows: LastRows) -> Explanation | None:
+    """Return the last rows explained, None where a learner cannot be explained."""
+    X = rows.X
+    if hasattr(model, "drifts_"):
+        model = model.learner_
+    if isinstance(model, StreamPipeline):
+        X, model = model.scaler_.transform(X), model.learner_
+    if not isinstance(model, Explained):
+        return None
+    try:
+        found = model.explain(X)
+    except ValueError:  # one class only, or scores that are no polynomials
+        return None
+    if rows.names is not None:
+        found = found._replace(names=np.array(rows.names, dtype=object))
+    return found
+
+
+def _charts(name: str, explanation: Explanation, rows: LastRows, number: int) -> Html:
+    shares = largest(explanation.importance(), explanation.names, _BARS)
+    steps = explanation.waterfall(-1, top=_STEPS, X=rows.X)
+    label, against = explanation.labels[-1], explanation.against[-1]
+    right = "rightly" if label == rows.label else f"wrongly, it is {rows.label},"
+    k = explanation.base.shape[0]
+    over = f"the last {k} rows" if k > 1 else "the last row"
+    importance = importance_panel(f"Importance of the features for {name}", shares)
+    bars = figure(
+        Html(inline(importance)),
+        f"{name}: importance of each feature, its share of the absolute contributions "
+        f"over {over}.",
+    )
+    background = "row of zeros" if issparse(rows.X) else "mean row"
+    row = waterfall_panel(f"A row explained by {name}", steps, background)
+    falls = figure(
+        Html(inline(row)),
+        f"{name}: row {number:,}, the last, is {right} taken for {label} rather than "
+        f"{against}. Blue bars speak for {label}, hatched ones for {against}.",
+    )
+    return tag("div", bars, falls, class_="pair")
+
+
+def importance_panel(title: str, shares: Contributions) -> Drawing:
+    """Draw one bar per feature, the most important at the top.
+
+    All others, if there are any, have a number only: a bar would be the longest.
+    """
+    top = 6.0
+    percent = 100.0 * shares.values
+    others = shares.names[-1:] if shares.rest else ()
+    bars = len(shares.names) - len(others)
+    longest = ceiling(float(percent[:bars].max(initial=0.0)))
+    scale = Scale(0.0, longest, _LEFT, _WIDTH - _RIGHT)
+    bottom = top + len(shares.names) * (_BAR + _GAP)
+    marks: list[Mark] = list(x_axis(scale, top, bottom, "% of the contributions"))
+    for i, (name, value) in enumerate(zip(shares.names, percent, strict=True)):
+        y = top + _GAP / 2 + i * (_BAR + _GAP)
+        tip = f"{name}: {value:.1f} %"
+        marks.append(_name(name, y))
+        end = scale(float(value)) if i < bars else _LEFT
+        if i < bars:
+            marks.append(Area(box(_LEFT, y, end - _LEFT, _BAR), "win", tip=tip))
+        text = f"{value:.1f}"
+        marks.append(Label(end + 5.0, y + 13.5, text, "muted", size=12.0))
+    return Drawing(_WIDTH, bottom + 38.0, title, tuple(marks))
+
+
+def waterfall_panel(
+    title: str, steps: Waterfall, background: str = "mean row"
+) -> Drawing:
+    """Draw the steps from the background's score, above, to the row's, below."""
+    top = 8.0
+    ends = steps.before + steps.values
+    low = min(steps.base, float(ends.min(initial=steps.base)))
+    high = max(steps.base, float(ends.max(initial=steps.base)))
+    if not high > low:
+        low, high = low - 1.0, high + 1.0
+    room = 0.02 * (high - low)
+    scale = Scale(low - room, high + room, _LEFT, _WIDTH - _RIGHT)
+    line = _BAR + _GAP
+    bottom = top + (len(steps.names) + 2) * line
+    marks: list[Mark] = list(_score_axis(scale, top, bottom))
+    marks.extend(_total(background, steps.base, top + _GAP / 2, scale))
+    for i, name in enumerate(steps.names):
+        y = top + _GAP / 2 + (i + 1) * line
+        before, value = float(steps.before[i]), float(steps.values[i])
+        marks.extend(_step(name, before, value, y, scale))
+    last = top + _GAP / 2 + (len(steps.names) + 1) * line
+    marks.extend(_total("this row", steps.score, last, scale))
+    return Drawing(_WIDTH, bottom + 38.0, title, tuple(marks))
+
+
+def _step(
+    name: str, before: float, value: float, y: float, scale: Scale
+) -> Iterator[Mark]:
+    start, end = scale(before), scale(before + value)
+    x, width = min(start, end), max(abs(end - start), 0.8)
+    # From the step before, and to the next one.
+    yield Line(((start, y - _GAP), (start, y)), "muted", 0.8)
+    tip = f"{name}: {_signed(value)}"
+    yield _name(name, y)
+    yield Area(box(x, y, width, _BAR), "win" if value >= 0.0 else "loss", tip=tip)
+    if value < 0.0:
+        yield from hatch(x, y, width, _BAR, "loss-line")
+    yield from _beside(_signed(value), x, x + width, y)
+
+
+def _beside(text: str, left: float, right: float, y: float) -> Iterator[Mark]:
+    """Yield a text to the right of a bar or, where there is no room, to the left."""
+    if right + 4.0 + text_width(text, 12.0) <= _WIDTH:
+        yield Label(right + 4.0, y + 13.5, text, "muted", size=12.0)
+    else:
+        yield Label(left - 4.0, y + 13.5, text, "muted", "end", size=12.0)
+
+
+def _total(name: str, value: float, y: float, scale: Scale) -> Iterator[Mark]:
+    x = scale(value)
+    yield Label(_LEFT - 10.0, y + 13.5, name, "muted", "end", size=12.0)
+    yield Line(((x, y - 2.0), (x, y + _BAR + 2.0)), "ink", 2.0)
+    yield from _beside(f"{value:.3g}".replace("-", "\N{MINUS SIGN}"), x, x, y)
+
+
+def _score_axis(scale: Scale, top: float, bottom: float) -> Iterator[Mark]:
+    for value in ticks(scale.low, scale.high, 4):
+        x = scale(value)
+        yield Line(((x, top), (x, bottom)), "grid")
+        text = f"{value:g}".replace("-", "\N{MINUS SIGN}")
+        yield Label(x, bottom + 15.0, text, "muted", "middle", 12.0)
+    yield Line(((scale.start, bottom), (scale.end, bottom)), "muted")
+    middle = (scale.start + scale.end) / 2
+    yield Label(middle, bottom + 32.0, "score", "muted", "middle", 12.0)
+
+
+def _name(text: str, y: float) -> Label:
+    # Of a name with a value the value is shown in any case.
+    name, sign, value = text.replace("= -", "= \N{MINUS SIGN}").partition(" = ")
+    room = _LETTERS - len(sign + value)
+    shown = name if len(name) <= room else name[: room - 1] + "…"
+    shown += sign + value
+    return Label(_LEFT - 10.0, y + 13.5, shown, "ink", "end", size=12.0)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}")
