@@ -169,6 +169,19 @@ def test_the_keyboard_is_enough(page: Any, shared: ServerProcess, model: str) ->
     page.keyboard.press("Enter")
     page.locator("#error-chart canvas").wait_for()
     assert page.evaluate("document.activeElement.id") == "model-title"
+    # From there on, in the order of the page: the tables that may be wider than it.
+    page.locator("#recent tr").first.wait_for()
+    for name in ("Confusion matrix", "Last predictions"):
+        page.keyboard.press("Tab")
+        region = page.get_by_role("region", name=name).last
+        assert region.evaluate("e => e === document.activeElement")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.textContent") == "← All models"
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="garden").wait_for()
+    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_a_screen_reader_finds_names_for_everything(page: Any, model: str) -> None:
