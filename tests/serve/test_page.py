@@ -177,7 +177,6 @@ def test_the_keyboard_is_enough(page: Any, shared: ServerProcess, model: str) ->
         assert region.evaluate("e => e === document.activeElement")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Shift+Tab")
     assert page.evaluate("document.activeElement.textContent") == "← All models"
     page.keyboard.press("Enter")
     page.get_by_role("link", name="garden").wait_for()
