@@ -77,16 +77,16 @@ cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
 test-bounds: $(STAMP) ## the core once more, each index checked to be inside its array
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/bounds $(BIN)/pytest --numprocesses=auto --dist=worksteal tests/core
 
-# make fuzz SECONDS=1200
+# make fuzz SECONDS=1200, and SEED=7 for the cases of a seed
 .PHONY: fuzz
 fuzz: $(STAMP) ## random and hostile input for everything; failing cases are kept
-	cd tools && ../$(BIN)/python -m fuzzer --seconds $(or $(SECONDS),120)
+	cd tools && $(abspath $(BIN))/python -m fuzzer --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
 
 # make faults KILLS=1000
 .PHONY: faults
 faults: $(STAMP) ## kills while files are written, and full disks
-	$(BIN)/python tools/faults.py kills $(or $(KILLS),1000)
-	$(BIN)/python tools/faults.py full
+	cd tools && $(abspath $(BIN))/python -m faults kills $(or $(KILLS),1000) $(if $(SEED),--seed $(SEED))
+	cd tools && $(abspath $(BIN))/python -m faults full
 
 .PHONY: fix
 fix: $(STAMP) ## format, and mend what can be mended

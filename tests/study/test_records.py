@@ -46,7 +46,9 @@ records = st.builds(
     error=numbers,
     f1=numbers,
     seconds=st.floats(0.0, 1e9),
-    curve=st.lists(st.builds(CurvePoint, *[st.integers(0, 10**6)] * 3)).map(tuple),
+    curve=st.lists(st.builds(CurvePoint, *[st.integers(0, 10**6)] * 3), min_size=1).map(
+        tuple
+    ),
 )
 
 
@@ -55,6 +57,36 @@ def test_a_record_survives_its_line_to_the_bit(record: RunRecord) -> None:
     line = to_json(record)
     assert "\n" not in line
     assert from_json(line) == record
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dataset", 3),
+        ("permutation", True),
+        ("n", 0),
+        ("M", -1),
+        ("updates", 1.5),
+        ("seed", 2**63),
+        ("error", "x"),
+        ("f1", float("inf")),
+        ("error", 1.5),
+        ("seconds", None),
+        ("seconds", -1.0),
+        ("curve", [[1, 2]]),
+        ("curve", [[1, 2, -3]]),
+        ("curve", "abc"),
+        ("curve", []),
+        ("parameters", []),
+    ],
+)
+def test_a_line_with_a_value_that_no_run_has_is_skipped(
+    name: str, value: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "results.jsonl"
+    values = json.loads(to_json(RECORD)) | {name: value}
+    path.write_text(f"{json.dumps(values)}\n{'[' * 20_000}\n{to_json(RECORD)}\n")
+    assert list(read(path)) == [RECORD]
 
 
 @pytest.mark.parametrize("name", RunKey._fields)

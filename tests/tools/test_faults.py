@@ -5,9 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "faults.py"
+from faults.kills import _kill_many
+from faults.scenarios import OLD, Scenario
+
+TOOLS = Path(__file__).parents[2] / "tools"
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -17,8 +21,9 @@ pytestmark = pytest.mark.skipif(
 
 def run(*words: str) -> str:
     done = subprocess.run(  # noqa: S603 - our own words
-        [sys.executable, str(TOOL), *words],
+        [sys.executable, "-m", "faults", *words],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=TOOLS,
         capture_output=True,
         text=True,
         timeout=300,
@@ -29,10 +34,42 @@ def run(*words: str) -> str:
 
 
 def test_a_few_kills_lose_nothing() -> None:
-    out = run("kills", "24", "--only", "save", "--seed", "1")
-    assert out.splitlines()[-1] == "24 kills, 0 lost or torn, seed 1"
+    out = run("kills", "12", "--seed", "1")
+    lines = out.splitlines()
+    assert lines[0] == "12 kills, seed 1"
+    assert lines[-1] == "12 kills, 0 lost or torn, seed 1"
+    for name in ("save", "rpnb run", "rpnb paper", "rpnb paper, report"):
+        assert any(line.startswith(name) for line in lines)
 
 
 def test_a_full_disk_changes_nothing_and_leaves_nothing() -> None:
-    out = run("full", "--steps", "6")
-    assert out.count("6 times nothing changed and nothing left") == 2
+    out = run("full", "--steps", "3")
+    users = 2 if os.getuid() == 0 else 1
+    assert out.count("3 times nothing changed and nothing left") == 4 * users
+    assert (users == 1) == ("as this user only" in out)
+
+
+def test_a_file_that_is_written_in_place_is_noticed() -> None:
+    """The tool itself: a writer that is not atomic is found torn."""
+
+    def prepare(place: Path) -> None:
+        (place / "file").write_text(OLD)
+
+    def write(place: Path) -> int:
+        with (place / "file").open("wb", buffering=0) as file:
+            for _ in range(2000):
+                file.write(b"x" * 10)
+        return 0
+
+    scenario = Scenario(
+        "in place",
+        prepare,
+        write,
+        lambda _name, content: content == b"x" * 20_000,
+        ("file",),
+        0.01,
+        again=True,
+    )
+    tally = _kill_many(scenario, 20, None, np.random.default_rng(0))
+    assert tally.kills == 20
+    assert any("file is torn" in line for line in tally.torn)

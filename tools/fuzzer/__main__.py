@@ -30,14 +30,15 @@ def main() -> int:
     taken = time.monotonic() - start
     for target, count in tally.cases.items():
         found = sum(name == target for name, _, _ in tally.findings)
-        print(f"{target:20} {count:9,} cases {found:6} findings")
+        mean = 1000.0 * tally.seconds[target] / max(count, 1)
+        print(f"{target:20} {count:9,} cases {found:6} findings, {mean:.0f} ms a case")
     total = sum(tally.cases.values())
     print(
         f"{'all':20} {total:9,} cases {len(tally.findings):6} findings; seed {seed}, "
         f"{total / given.seconds:.0f} per second, {taken:.0f} s with warming up, "
         f"{tally.restarts} restarts of workers"
     )
-    return 1 if tally.findings else 0
+    return 1 if tally.findings or min(tally.cases.values()) == 0 else 0
 
 
 def _replay(paths: list[Path]) -> int:

@@ -3,12 +3,17 @@
 import argparse
 import contextlib
 import io
+import re
+import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
+import rpnb.study.run as study_run
 from fuzzer.target import (
     Case,
     Target,
@@ -18,11 +23,14 @@ from fuzzer.target import (
     require_no_temporary,
 )
 from rpnb.cli import _parser, main
+from rpnb.study.workers import Workers
 
 _ROWS = "a,b,colour,kind\n" + "".join(
     f"{i % 7},{i % 3}.5,{'red' if i % 2 else 'blue'},{'p' if i % 5 < 2 else 'q'}\n"
     for i in range(40)
 )
+_OTHER_LABELS = ("RPNB", "Pooled", "PA", "OnlineBagging")
+_DETECTORS = ("adwin", "ddm", "eddm", "page_hinkley")
 # They compile everything, or wait for requests.
 _LONG = ("warmup", "serve")
 _OUTPUTS = ("model.rpnb", "predictions.csv", "page.html")
@@ -39,7 +47,17 @@ _VALUES = (
         "PA.C=x",
         "{file}",
     ),
-    *("{folder}", "{out}", "/dev/null", "csv", "parquet", "codes", "log", "all"),
+    *(
+        "{folder}",
+        "{out}",
+        "{model}",
+        "/dev/null",
+        "csv",
+        "parquet",
+        "codes",
+        "log",
+        "all",
+    ),
 )
 
 
@@ -56,7 +74,11 @@ def run_command(words: list[str], folder: Path) -> None:
         (folder / name).write_text("as it was")
     before = contents_of(folder)
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        runs_in_this_process(),
+    ):
         code = main(words)
     message = err.getvalue()
     if "Traceback" in message or "Traceback" in out.getvalue():
@@ -66,13 +88,35 @@ def run_command(words: list[str], folder: Path) -> None:
     if code == 2:
         if not message.strip():
             report("exit code 2 without a message")
-        if message.strip().rpartition(": ")[2] == "None":
+        if re.search("rpnb[a-z ]*: None$", message.strip()):
             report(f"a message that says nothing: {message}")
         after = contents_of(folder)
         changed = [name for name in before if after.get(name) != before[name]]
         if changed:
             report(f"a command that failed has changed {changed}")
     require_no_temporary(folder)
+
+
+@contextlib.contextmanager
+def runs_in_this_process() -> Iterator[None]:
+    """Let `rpnb paper` start no other processes, which takes long."""
+    with patch.object(study_run, "Workers", lambda _jobs: Workers(0)):
+        yield
+
+
+@cache
+def model_file(learner: str, *options: str) -> bytes:
+    """Return what `rpnb run --save` writes of a learner."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "rows.csv").write_text(_ROWS)
+        words = ["run", str(folder / "rows.csv"), "--target", "kind", "--quiet"]
+        words += ["--model", learner, "--save", str(folder / "m.rpnb"), *options]
+        with contextlib.redirect_stdout(io.StringIO()):
+            code = main(words)
+        if code != 0:
+            report(f"{words} ended with {code}")
+        return (folder / "m.rpnb").read_bytes()
 
 
 @cache
@@ -92,11 +136,17 @@ def make(rng: np.random.Generator) -> Case:
     command = choose(rng, ("run", "run", "run", *others))
     words = [command]
     if command == "predict":
-        words += ["{file}", "--load", choose(rng, ("{out}", "{file}", "nothing"))]
+        models = ("{model}",) * 8 + ("{out}", "{file}", "nothing")
+        words += ["{file}", "--load", choose(rng, models)]
+    if command in ("learners", "datasets", "completion") and rng.random() < 0.5:
+        words.append(choose(rng, (*_OTHER_LABELS, "bash", "zsh", "Iris", *_VALUES)))
     if command in ("run", "compare"):
         words.append(choose(rng, ("{file}",) * 8 + _VALUES))
         words += ["--target", choose(rng, ("kind",) * 8 + _VALUES)]
         words += ["--quiet"] if rng.random() < 0.9 else []
+        # What has most behind it, more often than chance would.
+        words += ["--scale"] if rng.random() < 0.2 else []
+        words += ["--drift", choose(rng, _DETECTORS)] if rng.random() < 0.1 else []
     if command == "compare":
         words += ["--learners", "PA", choose(rng, ("AROW", "OGD", "nothing", "PA"))]
     if command == "paper":
@@ -116,7 +166,7 @@ def make(rng: np.random.Generator) -> Case:
         values = _VALUES if action.choices is None else (*action.choices, *_VALUES)
         for _ in range(1 if action.nargs is None else int(rng.integers(0, 3))):
             words.append(choose(rng, values))
-    return {"words": words}
+    return {"words": words, "learner": choose(rng, _OTHER_LABELS)}
 
 
 def run(case: Case, folder: Path) -> None:
@@ -124,6 +174,9 @@ def run(case: Case, folder: Path) -> None:
     file = folder / "rows.csv"
     file.write_text(_ROWS)
     places = {"{file}": file, "{folder}": folder, "{out}": folder / _OUTPUTS[0]}
+    if any("{model}" in word for word in case["words"]):
+        places["{model}"] = folder / "saved.rpnb"
+        places["{model}"].write_bytes(model_file(case["learner"]))
     words = []
     for word in case["words"]:
         for key, place in places.items():
@@ -133,4 +186,10 @@ def run(case: Case, folder: Path) -> None:
         run_command(words, folder)
 
 
-TARGET = Target(make, run)
+def warm_up() -> None:
+    """Run what takes long the first time."""
+    for learner in _OTHER_LABELS:
+        model_file(learner)
+
+
+TARGET = Target(make, run, warm_up)

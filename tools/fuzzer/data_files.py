@@ -1,16 +1,20 @@
 """Target: files of labelled rows in every format, whole or damaged."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fuzzer.commands import run_command, small_run
+from fuzzer.commands import model_file, run_command, small_run
 from fuzzer.target import Case, Target, choose, from_text, to_text
 
 _WORDS = (
@@ -21,6 +25,13 @@ _WORDS = (
 )
 
 
+#: A study that takes a few milliseconds.
+PAPER = (
+    *("--offline", "--jobs", "1", "--datasets", "Iris", "--methods", "PA"),
+    *("--permutations", "2"),
+)
+
+
 def make(rng: np.random.Generator) -> Case:
     """Return a file of some format, and options to read it with."""
     kind = choose(rng, _MAKERS)
@@ -28,14 +39,28 @@ def make(rng: np.random.Generator) -> Case:
     if rng.random() < 0.5:
         content = _damaged(rng, content)
     name = f"rows.{kind}"
-    if kind not in ("parquet", "arrow") and rng.random() < 0.1:
-        content, name = gzip.compress(content, mtime=0), f"{name}.gz"
+    if kind not in ("parquet", "arrow", "feather") and rng.random() < 0.15:
+        ending = choose(rng, _COMPRESSED)
+        content, name = _COMPRESSED[ending](content), f"{name}.{ending}"
         if rng.random() < 0.5:
             content = _damaged(rng, content)
     for more in _OPTIONS:
         if rng.random() < 0.1:
             options += choose(rng, [more])
-    return {"name": name, "content": to_text(content), "options": options}
+    case = {"name": name, "content": to_text(content), "options": options}
+    if kind == "results":
+        case["command"] = "paper"
+    elif rng.random() < 0.2:
+        case["command"] = choose(rng, ("predict", "compare"))
+        case["learner"] = choose(rng, ("RPNB", "PA"))
+    return case
+
+
+_COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
+    "gz": lambda content: gzip.compress(content, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
 
 
 _OPTIONS: tuple[list[str], ...] = (
@@ -164,6 +189,31 @@ def _arrow(rng: np.random.Generator) -> tuple[bytes, list[str]]:
     return stream.getvalue(), ["--target", "kind"]
 
 
+@cache
+def _sound_results() -> bytes:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "sound.jsonl")
+        run_command(["paper", "--results", str(path), *PAPER], Path(name))
+        return path.read_bytes()
+
+
+def _results(rng: np.random.Generator) -> tuple[bytes, list[str]]:
+    """Return the results of a study, of which values were changed."""
+    lines = []
+    for line in _sound_results().decode().splitlines():
+        record = json.loads(line)
+        if rng.random() < 0.3:
+            key = choose(rng, list(record))
+            record[key] = choose(rng, (None, True, -1, 0.5, 1e400, "x", [], {}, [[1]]))
+        if rng.random() < 0.1:
+            del record[choose(rng, list(record))]
+        text = json.dumps(record)
+        if rng.random() < 0.05:
+            text = choose(rng, ("[" * 20_000, '{"a":' * 3000, "[]", "1", "nul", ""))
+        lines.append(text)
+    return _encode("\n".join(lines) + "\n"), []
+
+
 def _damaged(rng: np.random.Generator, content: bytes) -> bytes:
     damaged = bytearray(content)
     for _ in range(int(rng.integers(1, 4))):
@@ -188,14 +238,29 @@ _MAKERS = {
     "jsonl": _jsonl,
     "parquet": _parquet,
     "arrow": _arrow,
+    "feather": _arrow,
+    "results": _results,
 }
 
 
 def run(case: Case, folder: Path) -> None:
-    """Read the file by `rpnb run`."""
+    """Read the file by `rpnb run`, or by another command."""
     path = folder / case["name"]
     path.write_bytes(from_text(case["content"]))
-    run_command(["run", str(path), *case["options"], *small_run(folder)], folder)
+    command, options = case.get("command", "run"), case["options"]
+    if command == "paper":
+        words = ["--results", str(path), *PAPER]
+    elif command == "predict":
+        model = folder / "saved.rpnb"
+        model.write_bytes(model_file(case["learner"]))
+        reading = [word for word in options if word not in ("--target", "kind")]
+        words = [str(path), "--load", str(model), "--quiet", *reading]
+        words += ["--output", str(folder / "labels.csv")]
+    elif command == "compare":
+        words = [str(path), *options, "--quiet", "--learners", "PA", case["learner"]]
+    else:
+        words = [str(path), *options, *small_run(folder)]
+    run_command([command, *words], folder)
 
 
 def warm_up() -> None:
@@ -207,6 +272,8 @@ def warm_up() -> None:
             path = folder / f"rows.{kind}"
             path.write_bytes(content)
             run_command(["run", str(path), *options, *small_run(folder)], folder)
+        for learner in ("RPNB", "PA"):
+            model_file(learner)
 
 
 TARGET = Target(make, run, warm_up)

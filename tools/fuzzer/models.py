@@ -1,18 +1,27 @@
-"""One small fitted model of each estimator: as an object, and as a file's bytes."""
+"""Small fitted models of each estimator: as objects, and as the bytes of files."""
 
+import pickle
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fuzzer.target import REFUSALS
 from rpnb import FrozenRPNB, PooledClassifier, RPNBClassifier
+from rpnb.baselines import PA
+from rpnb.drift import DriftAware
 from rpnb.estimators.registry import learners
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.preprocessing import RunningScaler, StreamPipeline, make_stream_pipeline
 
 _rng = np.random.default_rng(7)
 X = _rng.normal(size=(320, 4))
+#: More features, for what is only there where there are many.
+WIDE = np.hstack([X, _rng.normal(size=(320, 36))])
 NUMBERS = (X[:, 0] * X[:, 1] > 0) + 1 * (X[:, 2] > 0.8)
 #: Three classes, or two for those that know no more.
 LABELS = {3: np.array(["a", "b", "c"])[NUMBERS], 2: np.array(["a", "b"])[NUMBERS % 2]}
@@ -25,21 +34,64 @@ _PARAMETERS: Mapping[str, dict[str, Any]] = {
 }
 
 
+def _rpnb(**more: Any) -> Any:
+    return RPNBClassifier(**_PARAMETERS["RPNB"], **more)
+
+
+def _pooled(**more: Any) -> Any:
+    return PooledClassifier(**_PARAMETERS["Pooled"], **more)
+
+
+#: Beside the learners: other parameters, and what goes around a learner.
+_OTHERS: Mapping[str, Callable[[], Any]] = {
+    # With sets of classes, reasons, and rows that can be unlearnt.
+    "RPNB-calibrated": lambda: _rpnb(
+        temperature="auto", scale="running", update="all", combiner="log_sum"
+    ),
+    "Pooled-late": lambda: _pooled(delay=5),
+    "Pooled-wide": _pooled,
+    "Pipeline-PA": lambda: make_stream_pipeline(RunningScaler(), PA()),
+    "Pipeline-RPNB": lambda: make_stream_pipeline(RunningScaler(), _rpnb()),
+    "RunningScaler": RunningScaler,
+}
+#: They learn and predict, and cannot be saved.
+_UNSAVED: Mapping[str, Callable[[], Any]] = {
+    "DriftAware-RPNB": lambda: DriftAware(_rpnb(update="all")),
+    "DriftAware-PA": lambda: DriftAware(PA(), detector="ddm", on_drift="reset"),
+}
+
+
 @cache
 def class_of(name: str) -> Any:
-    """Return an estimator by its name among the learners, or FrozenRPNB."""
-    return FrozenRPNB if name == "FrozenRPNB" else learners()[name].estimator
+    """Return the class of a model by its name here."""
+    if name == "FrozenRPNB":
+        return FrozenRPNB
+    return type(new(name))
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the names of all estimators that can be saved."""
-    return (*learners(), "FrozenRPNB")
+    """Return the names of all models that can be saved."""
+    return (*learners(), "FrozenRPNB", *_OTHERS)
+
+
+@cache
+def learning_names() -> tuple[str, ...]:
+    """Return the names of all models that learn."""
+    return (*learners(), *_OTHERS, *_UNSAVED)
 
 
 def new(name: str) -> Any:
     """Return an estimator that has seen nothing."""
-    return class_of(name)(**_PARAMETERS.get(name, {}))
+    maker = _OTHERS.get(name) or _UNSAVED.get(name)
+    if maker is not None:
+        return maker()
+    return learners()[name].estimator(**_PARAMETERS.get(name, {}))
+
+
+def rows_for(name: str) -> Any:
+    """Return the rows that a model has learnt."""
+    return WIDE if name == "Pooled-wide" else X
 
 
 @cache
@@ -53,15 +105,22 @@ def fitted(name: str) -> Any:
     """Return a fitted model."""
     if name == "FrozenRPNB":
         return fitted("RPNB").compile()
+    if name == "RunningScaler":
+        return new(name).partial_fit(X)
     labels = LABELS[classes_known(name)]
     # Not `fit`, which may draw the order of the rows.
-    return new(name).partial_fit(X, labels, classes=np.unique(labels))
+    return new(name).partial_fit(rows_for(name), labels, classes=np.unique(labels))
 
 
 @cache
 def file_of(name: str) -> bytes:
     """Return the model file of a fitted model."""
     return saved(fitted(name))
+
+
+@cache
+def _pickled(name: str) -> bytes:
+    return pickle.dumps(fitted(name))
 
 
 def saved(model: Any) -> bytes:
@@ -82,12 +141,37 @@ def load(name: str, content: bytes) -> Any:
 
 def copy_of(name: str) -> Any:
     """Return a fitted model that may be changed."""
+    if name in _UNSAVED:
+        return pickle.loads(_pickled(name))  # noqa: S301 - our own bytes
     return load(name, file_of(name))
+
+
+def state_of(model: Any) -> Any:
+    """Return what a model holds, to the bit, its parameters aside."""
+    if not model.__sklearn_is_fitted__():
+        return sorted(set(vars(model)) - set(model.get_params(deep=False)))
+    names = getattr(model, "feature_names_in_", None)
+    names = None if names is None else list(names)
+    if isinstance(model, RunningScaler):
+        held: Any = [array.tobytes() for array in model._state]
+        return held, model.n_features_in_, names
+    if isinstance(model, DriftAware):
+        inner = model._state
+        exported = inner.learner._export_state(inner.inner)
+        held = _bits(exported), model.drifts_
+    else:
+        held = _bits(model._export_state(model._state))
+    return held, model.classes_.tolist(), model.n_features_in_, names
+
+
+def _bits(exported: tuple[Any, Any]) -> Any:
+    metadata, arrays = exported
+    return metadata, {name: array.tobytes() for name, array in arrays.items()}
 
 
 def warm_up() -> None:
     """Use each estimator once, as cases do."""
-    for name in names():
+    for name in (*names(), *_UNSAVED):
         use(copy_of(name))
 
 
@@ -96,14 +180,33 @@ def use(model: Any) -> None:
     # A file may say that there are fewer features, where no array depends on it.
     rows = np.resize(X, (60, model.n_features_in_))
     with np.errstate(all="ignore"):
+        if isinstance(model, RunningScaler):
+            model.transform(rows[:5])
+            model.transform_then_learn(rows[:40])
+            return
         model.predict(rows[:5])
         for method in ("predict_proba", "decision_function", "predict_log_proba"):
             if hasattr(model, method):
                 getattr(model, method)(rows[:5])
-        if isinstance(model, RPNBClassifier | PooledClassifier):
-            model.predict_one(rows[0])
-            model.learn_one(rows[0], model.classes_[0])
         if hasattr(model, "partial_fit"):
-            labels = model.classes_[NUMBERS[:40] % model.classes_.shape[0]]
-            model.predict_then_learn(rows[:40], labels)
-            model.partial_fit(rows[40:60], labels[:20])
+            labels = model.classes_[NUMBERS[:60] % model.classes_.shape[0]]
+            _use_the_rest(model, rows, labels)
+            model.predict_then_learn(rows[:40], labels[:40])
+            model.partial_fit(rows[40:60], labels[40:60])
+
+
+def _use_the_rest(model: StreamClassifier[Any], rows: Any, labels: Any) -> None:
+    if isinstance(model, RPNBClassifier | PooledClassifier | StreamPipeline):
+        model.predict_one(rows[0])
+        model.learn_one(rows[0], labels[0])
+    if isinstance(model, RPNBClassifier):
+        # They are refused where the model has no calibration, or no quadratic scores,
+        # or has not learnt these rows.
+        with suppress(*REFUSALS):
+            model.predict_set(rows[:5])
+            model.predict_set_then_learn(rows[:5], labels[:5])
+        with suppress(*REFUSALS):
+            model.explain(rows[:2])
+            model.feature_importance()
+        with suppress(*REFUSALS):
+            model.unlearn(rows[:1], labels[:1])

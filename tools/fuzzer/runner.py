@@ -3,11 +3,13 @@
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -21,12 +23,18 @@ TARGETS = ("fuzzer.model_files", "fuzzer.calls", "fuzzer.data_files", "fuzzer.co
 CASES = Path(__file__).parents[2] / "tests" / "fuzz" / "cases"
 #: Seconds that a case may take.
 LONGEST = 5.0
-# Compiling, on a machine that has other things to do, may take as long.
+# Processor time of compiling.
 _PATIENCE = 300.0
+# How many times as long as it may compute may something take by the clock?
+_WAITING = 6
 
 
 class WorkerDiedError(Exception):
     """A worker has ended, or was ended because it gave no answer."""
+
+
+class CaseDiedError(WorkerDiedError):
+    """The fork that ran a case has ended; its worker makes another one."""
 
 
 class Worker:
@@ -47,6 +55,7 @@ class Worker:
             text=True,
             encoding="utf-8",
             env=os.environ | variables,
+            start_new_session=True,
         )
         self._answers: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -58,22 +67,48 @@ class Worker:
         self._answers.put("")
 
     def ask(self, seconds: float, **request: Any) -> dict[str, Any]:
-        """Return the answer to a request, or raise WorkerDiedError."""
+        """Return the answer to a request, or raise WorkerDiedError.
+
+        `seconds` are those of processor time that it may take, so that a busy machine
+        makes nothing a hang; of the clock it may take `_WAITING` times as many, which
+        what waits for ever takes as well.
+        """
         assert self._process.stdin is not None
-        try:
+        line = ""
+        with suppress(OSError):
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
-            line = self._answers.get(timeout=seconds)
-        except queue.Empty:
-            self.close()
-            raise WorkerDiedError(f"no answer for {seconds:.0f} s") from None
-        except OSError:
-            line = ""
+            line = self._answer(seconds)
         if not line:
             code = self._process.wait()
             raise WorkerDiedError(f"the process died: exit code {code}{self.printed()}")
         answer: dict[str, Any] = json.loads(line)
+        if "died" in answer:
+            code = answer["died"]
+            raise CaseDiedError(f"the process died: exit code {code}{self.printed()}")
         return answer
+
+    def _answer(self, seconds: float) -> str:
+        start, before = time.monotonic(), self._cpu()
+        while True:
+            with suppress(queue.Empty):
+                return self._answers.get(timeout=min(1.0, seconds))
+            used, taken = self._cpu() - before, time.monotonic() - start
+            if used > seconds or taken > _WAITING * seconds:
+                self.close()
+                raise WorkerDiedError(
+                    f"no answer for {taken:.0f} s, of which it computed {used:.0f} s"
+                )
+
+    def _cpu(self) -> float:
+        """Return the seconds that the process and its fork have computed so far."""
+        total, place = 0, Path("/proc", str(self._process.pid))
+        with suppress(OSError):
+            children = (place / f"task/{place.name}/children").read_text().split()
+            for number in (place.name, *children):
+                fields = Path("/proc", number, "stat").read_text().rpartition(")")[2]
+                total += sum(map(int, fields.split()[11:13]))
+        return total / os.sysconf("SC_CLK_TCK")
 
     def printed(self) -> str:
         """Return the end of what was printed beside the answers."""
@@ -82,14 +117,13 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # the fork as well
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with suppress(OSError):
                     pipe.close()
-                except OSError:
-                    continue
         self.log.unlink(missing_ok=True)
 
 
@@ -102,13 +136,13 @@ def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
     worker = Worker()
     try:
         for attempt in range(2):
-            seconds = _PATIENCE if attempt == 0 else 6 * longest
+            seconds = 12 * LONGEST if attempt == 0 else 2 * longest
             answer = worker.ask(seconds, do="run", target=target, case=case)
             if answer["finding"] is not None:
                 return str(answer["finding"])
             if attempt == 1 and answer["cpu"] > longest:
                 return f"it took {answer['cpu']:.1f} s"
-            if answer["seconds"] < longest:
+            if answer["cpu"] < longest:
                 break
     except WorkerDiedError as error:
         return str(error)
@@ -133,6 +167,7 @@ class Tally:
     """What was run, and found."""
 
     cases: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     findings: list[tuple[str, int, str]] = field(default_factory=list)
     restarts: int = 0
 
@@ -145,7 +180,7 @@ def fuzz(
     folder: Path = CASES,
 ) -> Tally:
     """Run cases of all targets in turn for some time, after everything is warm."""
-    tally = Tally(dict.fromkeys(targets, 0))
+    tally = Tally(dict.fromkeys(targets, 0), dict.fromkeys(targets, 0.0))
     turn = iter(range(1 << 62))
     lock = threading.Lock()
     until: list[float] = []
@@ -158,30 +193,36 @@ def fuzz(
         return worker
 
     def work() -> None:
-        worker = start()
+        try:
+            worker = start()
+        except WorkerDiedError:
+            ready.abort()  # or the others would wait for it
+            raise
         ready.wait()
         while time.monotonic() < until[0]:
             with lock:
                 number = next(turn)
             target = targets[number % len(targets)]
             case_seed = (seed << 32) + number
-            finding: str | None
+            began = time.monotonic()
+            case: Case | None = None
             try:
-                finding = _run(worker, target, case_seed)
+                finding, case = _run(worker, target, case_seed)
             except WorkerDiedError as error:
-                finding = _confirm(target, case_seed, str(error))
-                worker.close()
-                worker = start()
+                finding, case = _confirm(target, case_seed, str(error))
+                if not isinstance(error, CaseDiedError):
+                    worker.close()
+                    worker = start()
                 tally.restarts += 1
             with lock:
                 tally.cases[target] += 1
+                tally.seconds[target] += time.monotonic() - began
                 if finding is not None:
-                    case = _made(target, case_seed)
+                    assert case is not None
                     path = write_case(target, case_seed, case, finding, folder)
                     tally.findings.append((target, case_seed, finding))
-                    print(
-                        f"{path.name}: {finding.strip().splitlines()[-1]}", flush=True
-                    )
+                    last = finding.strip().splitlines()[-1]
+                    print(f"{path.name}: {last}", flush=True)
         worker.close()
 
     threads = [threading.Thread(target=work) for _ in range(workers)]
@@ -192,15 +233,18 @@ def fuzz(
     return tally
 
 
-def _run(worker: Worker, target: str, seed: int) -> str | None:
-    """Run a case; return what is wrong. One that took long may have been compiling."""
-    for _ in range(2):
-        answer = worker.ask(12 * LONGEST, do="run", target=target, seed=seed)
-        if answer["finding"] is not None:
-            return str(answer["finding"])
-        if answer["cpu"] <= LONGEST:
-            return None
-    return f"it took {answer['cpu']:.1f} s"
+def _run(worker: Worker, target: str, seed: int) -> tuple[str | None, Case | None]:
+    """Run a case; return what is wrong, and the case.
+
+    One that takes long is run again alone: it may have been compiling.
+    """
+    answer = worker.ask(6 * LONGEST, do="run", target=target, seed=seed)
+    if answer["finding"] is not None:
+        return str(answer["finding"]), answer["case"]
+    if answer["cpu"] <= LONGEST:
+        return None, None
+    case = _made(target, seed)
+    return run_alone(target, case), case
 
 
 def _made(target: str, seed: int) -> Case:
@@ -212,12 +256,13 @@ def _made(target: str, seed: int) -> Case:
         worker.close()
 
 
-def _confirm(target: str, seed: int, error: str) -> str | None:
-    """Return what is wrong with a case that ended a worker.
+def _confirm(target: str, seed: int, error: str) -> tuple[str | None, Case]:
+    """Return what is wrong with a case that ended a worker, and the case.
 
     A case that only took long to compile is none; a death always counts.
     """
-    again = run_alone(target, _made(target, seed))
+    case = _made(target, seed)
+    again = run_alone(target, case)
     if again is not None or "no answer" in error:
-        return again
-    return f"{error}\nnot again, when run alone"
+        return again, case
+    return f"{error}\nnot again, when run alone", case

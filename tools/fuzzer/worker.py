@@ -1,4 +1,8 @@
-"""A child process that runs cases: one line of JSON in, one line of JSON out."""
+"""A child process that runs cases: one line of JSON in, one line of JSON out.
+
+It warms up, and runs the cases in a fork of itself, which is as warm: when a case ends
+the fork, the next one is there at once.
+"""
 
 import importlib
 import json
@@ -12,7 +16,7 @@ import traceback
 import warnings
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -58,6 +62,10 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (now + MOST_MEMORY, hard))
 
 
+#: Cases after which a fork is replaced, so that what one case leaves has an end.
+MOST_CASES = 2000
+
+
 def serve(log: Path) -> None:
     """Answer requests until the input ends; what else is printed goes to a file."""
     requests = os.fdopen(os.dup(0), encoding="utf-8")
@@ -67,26 +75,66 @@ def serve(log: Path) -> None:
     os.dup2(printed, 1)
     os.dup2(printed, 2)
     warnings.simplefilter("ignore")
-    limited = False
-    for line in requests:
+    while line := requests.readline():
         request: dict[str, Any] = json.loads(line)
-        answer: dict[str, Any] = {}
         name = request["target"]
+        answer: dict[str, Any] = {}
+        if request["do"] == "run":
+            _in_a_fork(request, requests, answers)
+            continue
         if request["do"] == "warm up":
             target_of(name).warm_up()
-        elif request["do"] == "make":
-            answer["case"] = case_of(name, request["seed"])
         else:
-            if not limited:
-                limit_memory()
-                limited = True
-            case = request.get("case") or case_of(name, request["seed"])
-            start, cpu = time.monotonic(), time.process_time()
-            answer["finding"] = run_case(name, case)
-            answer["seconds"] = time.monotonic() - start
-            answer["cpu"] = time.process_time() - cpu
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+            answer["case"] = case_of(name, request["seed"])
+        _write(answers, answer)
+
+
+def _write(answers: IO[str], answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+def _in_a_fork(request: dict[str, Any], requests: IO[str], answers: IO[str]) -> None:
+    """Let a fork run this case and those that follow; say so if a case ends it.
+
+    One request is asked at a time, so that none waits in a buffer of either process.
+    """
+    number = os.fork()
+    if number == 0:
+        code = _FAILED
+        try:
+            limit_memory()
+            code = _run_cases(request, requests, answers)
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    if code not in (_ENDED, _REPLACED):
+        _write(answers, {"died": code})
+
+
+# Exit codes of a fork: at the end of the input, after many cases, by our mistake.
+_ENDED, _REPLACED, _FAILED = 0, 90, 91
+
+
+def _run_cases(request: dict[str, Any], requests: IO[str], answers: IO[str]) -> int:
+    for number in range(MOST_CASES):
+        name = request["target"]
+        case = request.get("case") or case_of(name, request["seed"])
+        start, cpu = time.monotonic(), time.process_time()
+        answer: dict[str, Any] = {"finding": run_case(name, case)}
+        if answer["finding"] is not None:
+            answer["case"] = case
+        answer["seconds"] = time.monotonic() - start
+        answer["cpu"] = time.process_time() - cpu
+        _write(answers, answer)
+        if number == MOST_CASES - 1:
+            break
+        line = requests.readline()
+        if not line:
+            return _ENDED
+        request = json.loads(line)
+        assert request["do"] == "run", "a worker that runs cases does nothing else"
+    return _REPLACED
 
 
 if __name__ == "__main__":

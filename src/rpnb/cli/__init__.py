@@ -111,6 +111,9 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     except SystemExit as end:  # argparse has printed the error, or the help
         return int(end.code or 0)
     words = sys.argv[1:] if argv is None else argv
+    for word in words:
+        if "\0" in word:  # no system lets it in; callers from Python may
+            return _failed(f"{parser.prog}: an argument has a null character: {word!r}")
     arguments.command_line = shlex.join([*shlex.split(parser.prog), *words])
     name = " ".join(filter(None, [parser.prog, getattr(arguments, "command", None)]))
     try:

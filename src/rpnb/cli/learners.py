@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rpnb.cli import CommandError
+from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.registry import ALIASES, POOLED, RPNB, find_learner, learners
 from rpnb.preprocessing import RunningScaler, StreamPipeline, make_stream_pipeline
@@ -145,6 +146,10 @@ def make_learners(
                 "--batch-size must be a number here: a file has no calls that could "
                 "be mini-batches"
             )
+        try:
+            check_integer("batch_size", parameters[RPNB].get("batch_size", 1), 1)
+        except (TypeError, ValueError) as error:
+            raise CommandError(str(error)) from error
     if scale and RPNB in parameters:
         parameters[RPNB].setdefault("scale", "running")
     made = {name: _make(name, values) for name, values in parameters.items()}

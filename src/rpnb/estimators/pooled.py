@@ -133,7 +133,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     from, are in `rpnb.core.pooled`, one file a member.
 
     A row of weight w counts as w equal rows in all sums and counts, and as one row
-    where rows are picked: as a neighbour, and where trees choose splits.
+    where rows are picked: as a neighbour, and where trees choose splits. Weights are 0
+    or from 1e-12 to 1e12.
 
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
     the number of threads. Memory does not grow with the rows.
@@ -167,6 +168,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     """
 
     _accepts_sparse = True
+    # Sums of weights further apart would be rounding errors and nothing else.
+    _weight_limits = (1e-12, 1e12)
     _accepts_unlabelled = True
     _changeable_parameters = ("n_jobs",)
 
@@ -358,10 +361,18 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             # To a dictionary True is 1; the long way knows better.
             isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
         ):
-            given = None if sample_weight == 1.0 else one_weight(sample_weight)
+            given = (
+                None
+                if sample_weight == 1.0
+                else one_weight(sample_weight, self._weight_limits)
+            )
             self.partial_fit(as_table_of_one(x), [y], sample_weight=given)
             return
-        weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
+        weight = (
+            _ONE
+            if sample_weight == 1.0
+            else one_weight(sample_weight, self._weight_limits)
+        )
         self._check_unchanged()
         row = check_row(self, x)
         label = np.empty(1, np.int64)

@@ -17,7 +17,7 @@ from rpnb.core.kernels.running_scale import (
 )
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.checks.weights import one_weight, weight_of
+from rpnb.estimators.checks.weights import ANY_WEIGHT, one_weight, weight_of
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema
 from rpnb.estimators.scaling import (
@@ -120,6 +120,10 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return getattr(self.learner, "_accepts_sparse", False)
+
+    @property
+    def _weight_limits(self) -> tuple[float, float]:  # type: ignore[override]
+        return getattr(self.learner, "_weight_limits", ANY_WEIGHT)
 
     @property
     def _requires_seen_classes(self) -> bool:  # type: ignore[override]

@@ -272,7 +272,8 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         write_estimator(path, saved, key=key)
 
     def parameters_to_json(self) -> dict[str, Any]:
-        """Return the parameters as JSON has them."""
+        """Return the parameters as JSON has them, or say what is wrong with them."""
+        self._clip()
         clip = None if self.clip is None else float(self.clip)
         return {"center": bool(self.center), "clip": clip}
 

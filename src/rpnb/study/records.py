@@ -109,13 +109,40 @@ def from_json(line: str) -> RunRecord:
 
     Raises
     ------
-    json.JSONDecodeError, KeyError, TypeError
-        If the line does not hold a whole record.
+    ValueError, KeyError, TypeError, RecursionError
+        If the line does not hold a whole record, of which each value can be one.
     """
     values: dict[str, Any] = json.loads(line)
     values["curve"] = tuple(CurvePoint(*point) for point in values["curve"])
     known = {field.name for field in fields(RunRecord)}
-    return RunRecord(**{name: value for name, value in values.items() if name in known})
+    record = RunRecord(**{k: value for k, value in values.items() if k in known})
+    _check(record)
+    return record
+
+
+def _check(record: RunRecord) -> None:
+    """Refuse values that no run has."""
+    for field in fields(RunRecord):
+        value = getattr(record, field.name)
+        if field.type is str:
+            valid = isinstance(value, str)
+        elif field.type is int:
+            valid = _is_count(value) and (
+                value > 0 or field.name not in ("n", "p", "M")
+            )
+        elif field.type is float:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            highest = 1e12 if field.name == "seconds" else 1.0
+            valid = number and 0.0 <= value <= highest
+        else:
+            numbers = [number for point in value for number in point]
+            valid = len(numbers) > 0 and all(map(_is_count, numbers))
+        if not valid:
+            raise ValueError(f"{field.name} must not be {value!r}")
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def append(path: Path, records: Iterable[RunRecord]) -> None:
@@ -146,7 +173,7 @@ def _ends_with_newline(path: Path) -> bool:
 
 
 def read(path: Path) -> Iterator[RunRecord]:
-    """Yield the records of a file; lines that are cut off are skipped.
+    """Yield the records of a file; lines that are cut off or damaged are skipped.
 
     A line with a whole record counts even if its newline is missing.
     """
@@ -156,5 +183,5 @@ def read(path: Path) -> Iterator[RunRecord]:
         for line in file:
             try:
                 yield from_json(line)
-            except (json.JSONDecodeError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue

@@ -13,10 +13,8 @@ from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.rows import as_rows
 from rpnb.core.pooled import features, pool, scale
 from rpnb.core.pooled.blocks import (
-    add_products,
     blank_matrix,
     cholesky,
-    pack_row,
     padded,
     place,
     solve,
@@ -24,6 +22,7 @@ from rpnb.core.pooled.blocks import (
 )
 from rpnb.core.pooled.discriminant import add_group, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+from rpnb.core.pooled.outer_products import add_exact_products, add_products, pack_row
 from rpnb.core.pooled.row_products import (
     combine_rows,
     inner_products,
@@ -75,22 +74,35 @@ def test_a_matrix_that_is_not_positive_has_no_factor() -> None:
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_products_of_rows_are_added(equal: bool) -> None:
+@pytest.mark.parametrize("last", [8, 9])
+def test_products_of_rows_are_added(equal: bool, last: int) -> None:
     rng = np.random.default_rng(3)
-    rows = rng.normal(size=(9, 32)).astype(np.float32)
+    rows = (rng.integers(-2047, 2048, size=(9, 32)) / 128).astype(np.float32)
     weight = np.ones(9) if equal else rng.choice([0.5, 2.0], 9)
     kept = np.zeros(32 * 12, np.float32)
     for r in range(9):
         pack_row(rows[r], kept, r, 12)
     A = packed(np.eye(32))
-    add_group(A, kept, weight, 12, 2, 9)
-    wide = rows[2:].astype(np.float64)
-    assert_allclose(
-        unpacked(A, 32), np.eye(32) + (wide.T * weight[2:]) @ wide, atol=1e-4
-    )
+    add_group(A, kept, weight, 12, 2, last)
+    wide = rows[2:last].astype(np.float64)
+    expected = np.eye(32) + (wide.T * weight[2:last]) @ wide
+    assert_allclose(unpacked(A, 32), expected, rtol=0 if equal else 1e-5)
     before = A.copy()
     add_products(A, kept, kept, 12, 5, 5)
+    add_exact_products(A, kept, 12, 5, 5)
     assert_array_equal(A, before)
+
+
+def test_products_of_a_group_of_the_largest_entries_do_not_overflow() -> None:
+    rows = np.full((128, 16), 2047 / 128, np.float32)
+    rows[:, 1::2] = -2047 / 128
+    kept = np.zeros(16 * 128, np.float32)
+    for r in range(128):
+        pack_row(rows[r], kept, r, 128)
+    A = packed(np.zeros((16, 16)))
+    add_exact_products(A, kept, 128, 0, 128)
+    wide = rows.astype(np.float64)
+    assert_array_equal(unpacked(A, 16), wide.T @ wide)
 
 
 def test_outer_products_are_subtracted() -> None:
@@ -183,6 +195,19 @@ def test_forms_products_and_inverses_of_triangles(d: int) -> None:
     assert not inverse[:, [0, 2, 3]].any()
 
 
+def test_the_inverse_of_a_matrix_that_rounding_made_singular_is_finite() -> None:
+    lower = np.tril_indices(3)
+    prior = np.ascontiguousarray(np.eye(3)[lower])
+    for size in (1e17, 1e100):
+        scatter = np.full(6, size)  # one row of huge weight: of the prior nothing stays
+        assert np.linalg.matrix_rank(np.eye(3) + size) == 1
+        inverse = np.zeros(6)
+        volume = invert(prior, scatter, inverse, 0, 1, np.empty((2, 3, 3)))
+        assert np.isfinite(volume)
+        assert np.isfinite(inverse).all()
+        assert (inverse[[0, 2, 5]] >= 0.0).all()
+
+
 def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     count, B = np.array([4.0]), np.zeros((1, 16))
     A = packed(-3.0 * np.eye(16))
@@ -209,7 +234,8 @@ def test_features_are_rectified_projections(p: int) -> None:
     features.fill_features(drawn, z, phi, low)
     raw = features.raw_columns(p)
     assert raw == (p if p <= 64 else 0)
-    assert_array_equal(phi[:, :raw], z[:, :raw])
+    assert_array_equal(phi * 128, np.round(phi * 128))
+    assert_allclose(phi[:, :raw], z[:, :raw], atol=1 / 256)
     W = np.zeros((p, D))
     C = drawn.dense.shape[1]
     W[:, :C] = drawn.dense
@@ -218,9 +244,13 @@ def test_features_are_rectified_projections(p: int) -> None:
     bias = np.concatenate([drawn.dense_bias, drawn.sparse_bias])
     assert (np.abs(bias) < 1).all()
     assert_allclose(
-        phi[:, raw : raw + D], np.maximum(0, z @ W + bias), rtol=1e-4, atol=1e-5
+        phi[:, raw : raw + D], np.maximum(0, z @ W + bias), atol=1 / 256 + 1e-5
     )
     assert (phi[:, raw + D :] == 0).all()
+    features.fill_features(
+        drawn, np.full((1, p), 1e3, np.float32), phi[:1], low[:1].copy()
+    )
+    assert phi[0].max() == 2047 / 128
     read = (W[:, D // 2 :] != 0).sum(axis=0)
     assert read.min() >= 1
     assert read.max() <= min(4, p)

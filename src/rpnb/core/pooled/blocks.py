@@ -1,4 +1,4 @@
-r"""Symmetric matrices in blocks: products, Cholesky factors and triangular solves.
+r"""Symmetric matrices in blocks: Cholesky factors and triangular solves.
 
 A symmetric E × E matrix, E a multiple of 16, is kept as its lower triangle of 16 × 16
 blocks in one flat array. Block (H, J), J ≤ H, has the number H(H + 1)/2 + J; entry
@@ -13,18 +13,13 @@ from math import sqrt
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
     load_doubles,
-    load_singles,
-    load_widened,
-    multiply_add,
-    singles,
     store_doubles,
-    store_singles,
 )
 
 SIDE = 16
@@ -46,117 +41,6 @@ def place(i: int, j: int) -> int:
     """Return where entry (i, j) is, j not in a later block than i."""
     H, J = i // 16, j // 16
     return 256 * (H * (H + 1) // 2 + J) + 16 * (j % 16) + i % 16
-
-
-@compiled
-def pack_row(row: SingleArray, packed: SingleArray, r: int, capacity: int) -> None:
-    """Write a row (E,) as row r of packed rows: [block of columns][row][16]."""
-    for b in range(row.shape[0] // 16):
-        at = (b * capacity + r) * 16
-        store_singles(packed, at, load_singles(row, 16 * b))
-        store_singles(packed, at + 8, load_singles(row, 16 * b + 8))
-
-
-@compiled
-def add_products(
-    matrix: FloatArray,
-    packed: SingleArray,
-    weighted: SingleArray,
-    capacity: int,
-    first: int,
-    last: int,
-) -> None:
-    """Add Σ_r w_r φ_r φ_rᵀ of packed rows first … last − 1 to the matrix.
-
-    `weighted` holds w_r φ_r, packed alike. Products of one call are summed in single
-    precision, in the order of the rows, and the sums added in double precision.
-    """
-    blocks = packed.shape[0] // (16 * capacity)
-    sums = np.empty(256, np.float32)
-    at = 0
-    for H in range(blocks):
-        p = 16 * H * capacity
-        for J in range(H + 1):
-            q = 16 * J * capacity
-            _eight_columns(packed, p, weighted, q, first, last, sums, 0)
-            _eight_columns(packed, p, weighted, q + 8, first, last, sums, 128)
-            for k in range(0, 256, 4):
-                old = load_doubles(matrix, at + k)
-                store_doubles(matrix, at + k, old + load_widened(sums, k))
-            at += 256
-
-
-@compiled
-def _eight_columns(
-    packed: SingleArray,
-    p: int,
-    weighted: SingleArray,
-    q: int,
-    first: int,
-    last: int,
-    sums: SingleArray,
-    at: int,
-) -> None:
-    """Set 128 sums, from `at` on, to products of 16 columns at p and 8 at q."""
-    a0 = singles(0.0)
-    a1 = singles(0.0)
-    b0 = singles(0.0)
-    b1 = singles(0.0)
-    c0 = singles(0.0)
-    c1 = singles(0.0)
-    d0 = singles(0.0)
-    d1 = singles(0.0)
-    e0 = singles(0.0)
-    e1 = singles(0.0)
-    f0 = singles(0.0)
-    f1 = singles(0.0)
-    g0 = singles(0.0)
-    g1 = singles(0.0)
-    h0 = singles(0.0)
-    h1 = singles(0.0)
-    for r in range(16 * first, 16 * last, 16):
-        x0 = load_singles(packed, p + r)
-        x1 = load_singles(packed, p + r + 8)
-        w = singles(weighted[q + r])
-        a0 = multiply_add(x0, w, a0)
-        a1 = multiply_add(x1, w, a1)
-        w = singles(weighted[q + r + 1])
-        b0 = multiply_add(x0, w, b0)
-        b1 = multiply_add(x1, w, b1)
-        w = singles(weighted[q + r + 2])
-        c0 = multiply_add(x0, w, c0)
-        c1 = multiply_add(x1, w, c1)
-        w = singles(weighted[q + r + 3])
-        d0 = multiply_add(x0, w, d0)
-        d1 = multiply_add(x1, w, d1)
-        w = singles(weighted[q + r + 4])
-        e0 = multiply_add(x0, w, e0)
-        e1 = multiply_add(x1, w, e1)
-        w = singles(weighted[q + r + 5])
-        f0 = multiply_add(x0, w, f0)
-        f1 = multiply_add(x1, w, f1)
-        w = singles(weighted[q + r + 6])
-        g0 = multiply_add(x0, w, g0)
-        g1 = multiply_add(x1, w, g1)
-        w = singles(weighted[q + r + 7])
-        h0 = multiply_add(x0, w, h0)
-        h1 = multiply_add(x1, w, h1)
-    store_singles(sums, at, a0)
-    store_singles(sums, at + 8, a1)
-    store_singles(sums, at + 16, b0)
-    store_singles(sums, at + 24, b1)
-    store_singles(sums, at + 32, c0)
-    store_singles(sums, at + 40, c1)
-    store_singles(sums, at + 48, d0)
-    store_singles(sums, at + 56, d1)
-    store_singles(sums, at + 64, e0)
-    store_singles(sums, at + 72, e1)
-    store_singles(sums, at + 80, f0)
-    store_singles(sums, at + 88, f1)
-    store_singles(sums, at + 96, g0)
-    store_singles(sums, at + 104, g1)
-    store_singles(sums, at + 112, h0)
-    store_singles(sums, at + 120, h1)
 
 
 @compiled

@@ -32,12 +32,12 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import (
-    add_products,
     cholesky,
     place,
     solve,
     subtract_outer,
 )
+from rpnb.core.pooled.outer_products import add_exact_products, add_products
 from rpnb.core.pooled.row_products import multiply_rows
 
 #: Weight of the common mean in the mean of each class.
@@ -219,7 +219,7 @@ def add_group(
     for r in range(first, last):
         equal = equal and weight[r] == 1.0
     if equal:
-        add_products(A, packed, packed, capacity, first, last)
+        add_exact_products(A, packed, capacity, first, last)
         return
     weighted = np.empty_like(packed)
     for b in range(packed.shape[0] // (16 * capacity)):

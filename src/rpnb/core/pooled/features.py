@@ -9,6 +9,9 @@ features. Random rectified features go back to Cho & Saul, "Kernel methods for d
 learning" (2009), of whose arc-cosine kernel they are samples, and to random-weight
 networks (Huang, Zhu & Siew, "Extreme learning machine", 2006).
 
+All of φ is rounded to multiples of 1/128 and is at most 2,047/128: an integer of 12
+bits, so that sums of products are exact, in any order.
+
 Columns of φ, in this order: z, the dense half, the sparse half, zeros up to a multiple
 of 16. `low` is z itself where p ≤ 32 and z·P else, with P (p, 32) of random orthonormal
 columns.
@@ -25,10 +28,13 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArra
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.pooled.blocks import padded
+from rpnb.core.pooled.outer_products import STEPS
 from rpnb.core.pooled.row_products import multiply_rows
 
 #: Features up to which φ holds z itself.
 MOST_RAW: Final = 64
+#: φ is at most so many times 1/128.
+MOST_STEPS: Final = np.float32(2047.0)
 #: Features up to which `low` is z itself, and its dimension beyond.
 MOST_LOW: Final = 32
 #: Features that a column of the sparse half reads at most.
@@ -197,11 +203,23 @@ def fill_features(
         if half > 0:
             _fill_sparse(features, z[r], row[raw + C : raw + C + half])
         row[raw + C + half :] = zero
+        _round(row)
     if features.low.shape[1] == 0:
         low[:] = z
     else:
         nothing = np.zeros(features.low.shape[1], np.float32)
         multiply_rows(z, features.low, nothing, low)
+
+
+@compiled
+def _round(row: SingleArray) -> None:
+    """Round φ to multiples of 1/128, halves up; what is too large is as far as it goes.
+
+    z is within ±6, so only rectified columns can be too large.
+    """
+    for f in range(row.shape[0]):
+        steps = np.floor(row[f] * STEPS + np.float32(0.5))
+        row[f] = min(steps, MOST_STEPS) / STEPS
 
 
 @compiled

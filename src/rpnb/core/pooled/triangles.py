@@ -5,6 +5,7 @@ matrices of four classes lie side by side, entry by entry, as the lanes of a vec
 """
 
 from math import log, sqrt
+from typing import Final
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
@@ -15,6 +16,10 @@ from rpnb.core.kernels.vectors import (
     load_doubles,
     store_doubles,
 )
+
+#: A pivot is at least this part of its diagonal entry. Less is rounding error, which a
+#: row of huge weight makes larger than what all others have added.
+LEAST_PIVOT: Final = 2.0**-52
 
 
 @compiled
@@ -151,8 +156,10 @@ def invert(
 ) -> float:
     """Invert Λ = prior + scatter, by Cholesky's factor; return log |Λ|.
 
-    The triangle of the inverse goes to entries[at], entries[at + step], … `space` is
-    working space of (2, d, d).
+    Where Λ is singular but for rounding errors, pivots are raised to `LEAST_PIVOT` of
+    the diagonal: the result is finite, whatever the weights were. The triangle of the
+    inverse goes to entries[at], entries[at + step], … `space` is working space of
+    (2, d, d).
     """
     work, inverse = space[0], space[1]
     d = work.shape[0]
@@ -164,6 +171,10 @@ def invert(
             number += 1
     volume = 0.0
     for k in range(d):
+        number = k * (k + 3) // 2
+        least = LEAST_PIVOT * (prior[number] + scatter[number])
+        if not work[k, k] >= least:
+            work[k, k] = least
         root = sqrt(work[k, k])
         volume += 2.0 * log(root)
         for i in range(k, d):

@@ -1,6 +1,6 @@
 """How much each row counts."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -8,11 +8,13 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.parameters import check_real
 
-# Sums of heavier weights might overflow.
-_HEAVIEST = 1e100
+#: The least and the largest weight above 0: sums of heavier ones might overflow.
+ANY_WEIGHT: Final = (0.0, 1e100)
 
 
-def check_weight(sample_weight: Any, n: int) -> FloatArray:
+def check_weight(
+    sample_weight: Any, n: int, limits: tuple[float, float] = ANY_WEIGHT
+) -> FloatArray:
     """Return the weights of n rows as an array of their own, or say what is wrong."""
     refuse_masked(sample_weight, "sample_weight")
     try:
@@ -27,12 +29,14 @@ def check_weight(sample_weight: Any, n: int) -> FloatArray:
             f"sample_weight must have one weight for each of the {n} rows, got shape "
             f"{weight.shape}"
         )
-    bad = ~((weight >= 0.0) & (weight <= _HEAVIEST))
+    low, high = limits
+    bad = ~((weight >= low) & (weight <= high) | (weight == 0.0))
     if bad.any():
         row = int(np.argmax(bad))
+        rule = "finite, not negative" if low == 0.0 else f"0, or at least {low:.0e}"
         raise ValueError(
-            "sample_weight must be finite, not negative and at most "
-            f"{_HEAVIEST:.0e}, got {weight[row]!r} in row {row}"
+            f"sample_weight must be {rule} and at most {high:.0e}, got "
+            f"{float(weight[row])!r} in row {row}"
         )
     if not weight.any():
         raise ValueError("sample_weight must not be zero for every row")
@@ -44,9 +48,12 @@ def weight_of(weight: FloatArray, rows: slice) -> FloatArray:
     return weight if weight.shape[0] == 1 else weight[rows]
 
 
-def one_weight(sample_weight: Any) -> FloatArray:
+def one_weight(
+    sample_weight: Any, limits: tuple[float, float] = ANY_WEIGHT
+) -> FloatArray:
     """Return the weight of a single row as an array, or say what is wrong with it."""
-    if type(sample_weight) is float and 0.0 < sample_weight <= _HEAVIEST:
+    low, high = limits
+    if type(sample_weight) is float and max(low, 1e-320) <= sample_weight <= high:
         return np.array([sample_weight])
-    value = check_real("sample_weight", sample_weight, 0.0, above=True, high=_HEAVIEST)
+    value = check_real("sample_weight", sample_weight, low, above=low == 0.0, high=high)
     return np.array([value])

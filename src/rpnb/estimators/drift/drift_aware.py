@@ -13,6 +13,7 @@ from rpnb.core.bayes.model import fade_all
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
+from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.drift.detectors import make_detector
 from rpnb.estimators.drift.state import (
@@ -152,6 +153,10 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
         return getattr(self.model, "_accepts_sparse", False)
+
+    @property
+    def _weight_limits(self) -> tuple[float, float]:  # type: ignore[override]
+        return getattr(self.model, "_weight_limits", ANY_WEIGHT)
 
     @property
     def _requires_seen_classes(self) -> bool:  # type: ignore[override]

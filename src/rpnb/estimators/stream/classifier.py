@@ -233,7 +233,12 @@ class StreamClassifier(
         if not first:
             self._check_unchanged()
         labelled = check_labelled_rows(
-            self, X, y, sample_weight, sparse=self._accepts_sparse
+            self,
+            X,
+            y,
+            sample_weight,
+            sparse=self._accepts_sparse,
+            limits=self._weight_limits,
         )
         return self._learn_labelled(
             X, labelled, classes, first=first, predict=predict, learn=learn
@@ -251,7 +256,12 @@ class StreamClassifier(
         if sample_weight is not None:
             self._check_uses_weights()
         labelled = check_labelled_rows(
-            self, X, y, sample_weight, sparse=self._accepts_sparse
+            self,
+            X,
+            y,
+            sample_weight,
+            sparse=self._accepts_sparse,
+            limits=self._weight_limits,
         )
         order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
         self._learn_labelled(X, reorder(labelled, order), y, first=True)
@@ -535,7 +545,13 @@ def _parameter_names(estimator: type[BaseEstimator]) -> tuple[str, ...]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return whether two values of a parameter are equal, arrays or not."""
+    """Return whether two values of a parameter are equal, arrays or not.
+
+    True and 1 are not: parameters that are numbers are no booleans, and cannot be saved
+    as such.
+    """
+    if isinstance(a, bool) is not isinstance(b, bool):
+        return False
     if isinstance(a, Mapping) or isinstance(b, Mapping):
         return bool(a == b)
     return bool(np.array_equal(a, b))

@@ -9,7 +9,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import draw_seed
 from rpnb.estimators.checks.rows import check_rows
-from rpnb.estimators.checks.weights import check_weight
+from rpnb.estimators.checks.weights import ANY_WEIGHT, check_weight
 
 _EQUAL_WEIGHTS = np.ones(1)
 
@@ -26,7 +26,13 @@ class LabelledRows(NamedTuple):
 
 
 def check_labelled_rows(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, sparse: bool
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    sparse: bool,
+    limits: tuple[float, float] = ANY_WEIGHT,
 ) -> LabelledRows:
     """Return the rows of positive weight, or say what is wrong with the arguments.
 
@@ -41,7 +47,7 @@ def check_labelled_rows(
         )
     if sample_weight is None:
         return LabelledRows(rows, labels, _EQUAL_WEIGHTS)
-    weight = check_weight(sample_weight, labels.shape[0])
+    weight = check_weight(sample_weight, labels.shape[0], limits)
     if weight.all():
         return LabelledRows(rows, labels, weight)
     kept = weight > 0.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.labels import LabelIndex
 
@@ -42,6 +43,8 @@ class StreamLearner(ABC, Generic[State]):
     """Whether `_learn` accepts the class −1, of a row that is only predicted."""
     _sensitive_to_scale = False
     """Whether features that differ much in spread are worth a warning."""
+    _weight_limits = ANY_WEIGHT
+    """The least and the largest weight that a row may have, if it is not 0."""
     _requires_seen_classes = False
     """Whether a class may be added to the state only when its first row is learnt."""
 

@@ -148,7 +148,8 @@ class WeightedStreamClassifier(StreamClassifier[State]):
             return self._predict_proba_then_learn(X, y, classes)
         if sample_weight is None:
             return super().predict_then_learn(X, y, classes)
-        weight = check_weight(sample_weight, as_labels(y).shape[0])
+        n = as_labels(y).shape[0]
+        weight = check_weight(sample_weight, n, self._weight_limits)
         if not weight.all():
             row = int(np.argmin(weight))
             raise ValueError(

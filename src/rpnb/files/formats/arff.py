@@ -122,7 +122,9 @@ class Arff(TextFile):
                 hidden = pa.scalar(listed.index("?"), indices.type)
                 none = pa.scalar(None, indices.type)
                 indices = compute.if_else(compute.equal(indices, hidden), none, indices)
-            trimmed = pa.DictionaryArray.from_arrays(indices, pa.array(listed))
+            # Text, even where all values of a batch are missing.
+            texts = pa.array(listed, pa.string())
+            trimmed = pa.DictionaryArray.from_arrays(indices, texts)
             # Values that differ by blanks only are one.
             trimmed = trimmed.dictionary_decode().dictionary_encode()
             batch = batch.set_column(j, field.name, trimmed)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import BinnedBayes, Neighbours, Transitions
@@ -121,6 +123,37 @@ def test_the_class_covariance_is_its_twin(p: int) -> None:
         twin.learn(wide, label, w)
     scores = scores_along(class_covariance, rows, y, weight, 3)
     assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_an_inverse_that_is_no_longer_positive_is_made_anew() -> None:
+    rows, y, weight = stream(25)
+    state = class_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    nothing = np.zeros((0, 1, 3))
+    class_covariance.learn_rows(
+        state, part(rows, slice(24)), y[:24], weight[:24], nothing
+    )
+    spoilt = copy_state(state)
+    spoilt.inverse[:] *= -1e3
+    for each in (state, spoilt):
+        class_covariance.learn_rows(
+            each, part(rows, slice(24, 25)), y[24:], weight[24:], np.zeros((1, 1, 3))
+        )
+    assert_allclose(spoilt.inverse, state.inverse, rtol=0.3, atol=0.1)
+    assert np.isfinite(spoilt.log_volume).all()
+
+
+@pytest.mark.parametrize("name", NO_FOREST)
+def test_weights_far_apart_leave_finite_sums(name: str) -> None:
+    """From 1e-12 to 1e12, which the estimator holds weights to."""
+    member = MEMBERS[name]
+    rows, y, _ = stream(N, 40 if name == "selected_neighbours" else 4)
+    weight = 10.0 ** np.random.default_rng(3).uniform(-12.0, 12.0, N)
+    state = member.begin(shape_of(rows.raw.shape[1]), np.ones(3, np.bool_), 5)
+    scores = np.zeros((N, len(member.OUTPUTS), 3))
+    member.learn_rows(state, rows, y, weight, scores)
+    assert np.isfinite(scores).all()
+    for array in state:
+        assert np.isfinite(array).all()
 
 
 def test_binned_bayes_is_its_twin() -> None:
@@ -443,3 +476,17 @@ def test_memory_is_what_the_documentation_says(p: int, M: int, D: int) -> None:
         taken = size_of(MEMBERS[name].begin(shape, np.ones(M, np.bool_), 5))
         # Numbers of classes and columns are rounded up, and there are small arrays.
         assert 0.8 * size < taken < 1.6 * size + 6000 + 100 * M, (name, taken, size)
+
+
+@given(st.integers(0, 128), st.integers(1, 60), st.integers(0, 99))
+def test_the_nearest_are_found_and_the_earlier_slot_comes_first(
+    filled: int, values: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    distance = rng.integers(values, size=128).astype(np.float32)
+    before = distance[:filled].copy()
+    near, slots = np.empty(11, np.float32), np.empty(11, np.int64)
+    found = neighbours.nearest(distance, filled, near, slots)
+    expected = np.argsort(before, kind="stable")[:10]
+    assert_array_equal(slots[:found], expected)
+    assert_array_equal(near[:found], before[expected])

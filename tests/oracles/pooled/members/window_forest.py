@@ -13,8 +13,8 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
-from rpnb.core.pooled.members.forest.leaves import fill_exponentials
 
 MASK = 0xFFFFFFFF
 THRESHOLDS = 32
@@ -23,15 +23,22 @@ LEAST_REFINED = 4
 
 
 @cache
-def philox(seed: int, tree: int, node: int, block: int) -> tuple[int, ...]:
+def philox(seed: int, tree: int, node: int) -> tuple[int, ...]:
     """Return four words of 32 bits: Philox-4x32, ten rounds (Salmon et al., 2011)."""
-    c = (block, node, tree & MASK, tree >> 32)
+    c = (0, node, tree & MASK, tree >> 32)
     k0, k1 = seed & MASK, seed >> 32
     for _ in range(10):
         one, two = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
         c = ((two >> 32) ^ c[1] ^ k0, two & MASK, (one >> 32) ^ c[3] ^ k1, one & MASK)
         k0, k1 = (k0 + 0x9E3779B9) & MASK, (k1 + 0xBB67AE85) & MASK
     return c
+
+
+def finalised(x: int) -> int:
+    """Return the finaliser of MurmurHash3, of 32 bits (Appleby, 2011)."""
+    x = (x ^ x >> 16) * 0x85EBCA6B & MASK
+    x = (x ^ x >> 13) * 0xC2B2AE35 & MASK
+    return x ^ x >> 16
 
 
 @dataclass
@@ -264,8 +271,8 @@ class WindowForest:
         words = count()
 
         def draw() -> int:
-            block, word = divmod(next(words), 4)
-            return philox(self.seed, tree.number, node.number, block)[word]
+            key, other, _, _ = philox(self.seed, tree.number, node.number)
+            return finalised((key + next(words) * 0x9E3779B9) & MASK) ^ other
 
         sample = rows
         if len(rows) > 64:

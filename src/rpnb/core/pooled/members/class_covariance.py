@@ -366,7 +366,10 @@ def _observe(state: ClassCovariance, c: int, weight: float, space: _Space) -> No
                 scatter[at + k] += a * delta[k]
                 entries[first + 4 * (at + k)] -= b * v[k]
             at += j + 1
-        state.log_volume[c] += log(grown)
+        if grown >= 1.0:
+            state.log_volume[c] += log(grown)
+        else:  # weights so far apart that rounding has made the inverse indefinite
+            _refresh(state)
     _set_spread(state, c, delta, v)
     _set_constant(state, c)
 

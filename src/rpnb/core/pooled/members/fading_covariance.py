@@ -12,7 +12,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiled import compiled
-from rpnb.core.pooled.blocks import blank_matrix, pack_row, padded
+from rpnb.core.pooled.blocks import blank_matrix, padded
 from rpnb.core.pooled.discriminant import (
     add_group,
     discriminants,
@@ -21,6 +21,7 @@ from rpnb.core.pooled.discriminant import (
 from rpnb.core.pooled.features import raw_columns
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.members.shared_covariance import next_refresh
+from rpnb.core.pooled.outer_products import pack_row
 
 OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False

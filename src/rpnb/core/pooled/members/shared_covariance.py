@@ -23,7 +23,6 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.blocks import (
     blank_matrix,
     cholesky,
-    pack_row,
     padded,
     place,
     solve,
@@ -40,6 +39,7 @@ from rpnb.core.pooled.discriminant import (
     write_scores,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.outer_products import pack_row
 from rpnb.core.pooled.row_products import combine_rows, inner_products
 
 OUTPUTS: Final = ("shared_covariance",)

@@ -22,9 +22,8 @@ from rpnb.core.kernels.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.members.forest.leaves import (
     find_leaves,
-    learn_at_leaves,
     learn_in_tree,
-    score_leaves,
+    visit_leaves,
 )
 from rpnb.core.pooled.members.forest.state import (
     DUE,
@@ -40,7 +39,6 @@ from rpnb.core.pooled.members.forest.state import (
     new_workspace,
     tried_features,
     units_per_row,
-    words_per_node,
 )
 from rpnb.core.pooled.members.forest.trees import grow, refine_leaves
 
@@ -103,9 +101,7 @@ def learn_rows(
     X = _read(state, rows)
     p = X.shape[1]
     units = units_per_row(p, state.order.shape[0])
-    _learn_rows(
-        state, X, y, weight, scores, units, tried_features(p), words_per_node(p)
-    )
+    _learn_rows(state, X, y, weight, scores, units, tried_features(p))
 
 
 def merge(states: list[ForestState]) -> ForestState:
@@ -193,7 +189,7 @@ def _score_rows(state: ForestState, X: FloatArray, scores: FloatArray) -> None:
     n_active = int(np.count_nonzero(state.active))
     for i in range(X.shape[0]):
         find_leaves(state, X[i], space)
-        score_leaves(state, n_active, space, scores[i])
+        visit_leaves(state, n_active, -1, 1.0, -1, space, scores[i])
 
 
 @compiled
@@ -205,12 +201,12 @@ def _learn_rows(
     scores: FloatArray,
     units: int,
     n_features: int,
-    n_words: int,
 ) -> None:
     space = new_workspace(TREES, scores.shape[2])
-    split_space = new_split_space(scores.shape[2], X.shape[1], n_features, n_words)
+    split_space = new_split_space(scores.shape[2], X.shape[1], n_features)
     moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
     wanted = scores.shape[0] > 0
+    unwanted = np.empty((2, scores.shape[2]))
     window = state.window
     window_class = state.window_class
     window_weight = state.window_weight
@@ -224,19 +220,18 @@ def _learn_rows(
         c = y[i]
         if not wanted and c < 0:
             continue
+        number = clock[LEARNT]
+        out = scores[i] if wanted else unwanted
         find_leaves(state, X[i], space)
-        if wanted:
-            score_leaves(state, n_active, space, scores[i])
+        visit_leaves(state, n_active, c, weight[i], number, space, out)
         if c < 0:
             continue
-        number = clock[LEARNT]
         clock[LEARNT] += 1
         window[number % R] = X[i]
         window_class[number % R] = c
         window_weight[number % R] = weight[i]
         n_active += not active[c]
         active[c] = True
-        learn_at_leaves(state, n_active, c, weight[i], number, space)
         class_weight[c] += weight[i]
         total_weight[0] += weight[i]
         if np.any(space.surprised):

@@ -14,10 +14,13 @@ log loss, with older losses fading, follows Herbster & Warmuth, "Tracking the be
 expert" (1998); the fading is ours.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.members.forest.state import ForestState, Workspace
 
@@ -27,28 +30,6 @@ RATE = 0.1
 HALF = 0.5
 FORGOTTEN = 1e-30
 """A fast count below this is 0: no arithmetic with subnormal numbers"""
-
-_LOG2_E = 1.4426950408889634
-# log 2 in two parts; the first has 32 bits, so its multiples by integers are exact.
-_LOG_TWO_HIGH = 6.93147180369123816490e-01
-_LOG_TWO_LOW = 1.90821492927058770002e-10
-_LEAST_EXPONENT = -700.0
-_INVERSE_FACTORIALS = (
-    1.0 / 6227020800.0,
-    1.0 / 479001600.0,
-    1.0 / 39916800.0,
-    1.0 / 3628800.0,
-    1.0 / 362880.0,
-    1.0 / 40320.0,
-    1.0 / 5040.0,
-    1.0 / 720.0,
-    1.0 / 120.0,
-    1.0 / 24.0,
-    1.0 / 6.0,
-    0.5,
-    1.0,
-    1.0,
-)
 
 
 @compiled_inline
@@ -132,25 +113,6 @@ def remember(recent: IntArray, k: int, leaf: int, row: int) -> None:
 
 
 @compiled
-def fill_exponentials(values: FloatArray, power: IntArray) -> None:
-    """Replace each value, which is ≤ 0, by its exponential.
-
-    A library's `exp` may differ in its last bit between machines, hence a series: with
-    x = k·log 2 + r and |r| ≤ ½ log 2, exp x = 2ᵏ·exp r. `power` is working space.
-    """
-    scale = power.view(np.float64)
-    for i in range(values.shape[0]):
-        x = max(values[i], _LEAST_EXPONENT)
-        k = np.floor(x * _LOG2_E + 0.5)
-        r = (x - k * _LOG_TWO_HIGH) - k * _LOG_TWO_LOW
-        total = 0.0
-        for coefficient in _INVERSE_FACTORIALS:
-            total = total * r + coefficient
-        power[i] = (np.int64(k) + 1023) << 52
-        values[i] = total * scale[i]
-
-
-@compiled
 def fill_softmax(logs: FloatArray, weights: FloatArray, power: IntArray) -> None:
     """Fill `weights` (T,) with exp(logs) scaled to sum to 1."""
     T = logs.shape[0]
@@ -227,97 +189,71 @@ def find_leaves(state: ForestState, x: FloatArray, space: Workspace) -> None:
         leaves[j + 3] = -1 - step3
 
 
+class Listed(NamedTuple):
+    """What a leaf's list of classes says about a class y."""
+
+    end: int
+    """classes listed"""
+    at: int
+    """where y is, −1 if it is not listed"""
+    counted: float
+    """its count, 0 if it is not listed"""
+    top: int
+    """where the largest count is, the first of several"""
+    least: int
+    """where the least count is, the first of several"""
+
+
 @compiled_inline
-def _mix(
+def _read_list(
     classes: WordArray,
     counts: FloatArray,
     k: int,
     leaf: int,
+    y: int,
     share: float,
     scores: FloatArray,
-) -> None:
+) -> Listed:
     """Add the counts at a leaf, times `share`, to the scores (M,) of their classes."""
-    for entry in range(classes.shape[2]):
-        c = classes[k, leaf, entry]
+    end = 0
+    at = -1
+    count = 0.0
+    top = 0
+    least = 0
+    most_count = -1.0
+    least_count = np.inf
+    while end < classes.shape[2]:
+        c = classes[k, leaf, end]
         if c < 0:
             break
-        scores[c] += share * counts[k, leaf, entry]
+        n = counts[k, leaf, end]
+        scores[c] += share * n
+        at = end if c == y else at
+        count = n if c == y else count
+        top = end if n > most_count else top
+        most_count = max(n, most_count)
+        least = end if n < least_count else least
+        least_count = min(n, least_count)
+        end += 1
+    return Listed(end, at, count, top, least)
 
 
 @compiled
-def score_leaves(
-    state: ForestState, n_active: int, space: Workspace, scores: FloatArray
+def visit_leaves(
+    state: ForestState,
+    n_active: int,
+    y: int,
+    weight: float,
+    row: int,
+    space: Workspace,
+    scores: FloatArray,
 ) -> None:
-    """Write both scores of each class into `scores` (2, M), for a row at its leaves."""
-    classes = state.slow_class
-    counts = state.slow_count
-    totals = state.slow_total
-    fast_classes = state.fast_class
-    fast_counts = state.fast_count
-    fast_totals = state.fast_total
-    origin = state.origin
-    place = state.place
-    leaves = space.leaves
-    weights = space.weights
-    class_weight = state.class_weight
-    evidence = state.total_weight[0] + 0.5 * max(n_active, 1)
-    for kind in range(2):
-        fill_softmax(state.log_weight[kind], weights, space.weight_bits)
-        out = scores[kind]
-        out[:] = 0.0
-        prior = 0.0
-        for j in range(leaves.shape[0]):
-            k = place[j]
-            leaf = leaves[j]
-            if kind == 0:
-                share = weights[j] / (totals[k, leaf] + 1.0)
-                _mix(classes, counts, k, leaf, share, out)
-            else:
-                leaf = origin[k, leaf]
-                share = weights[j] / (fast_totals[k, leaf] + 1.0)
-                _mix(fast_classes, fast_counts, k, leaf, share, out)
-            prior += share
-        prior /= evidence
-        for c in range(out.shape[0]):
-            out[c] = out[c] + prior * (class_weight[c] + 0.5) + SMOOTHING
-        fill_logs(out, space.score_bits)
+    """Score a row at its leaves, then learn it there unless its class y is −1.
 
-
-@compiled_inline
-def _count_of(
-    classes: WordArray, counts: FloatArray, k: int, leaf: int, y: int
-) -> float:
-    """Return the count of class y at a leaf, 0 if it is not listed."""
-    count = 0.0
-    for entry in range(classes.shape[2]):
-        if classes[k, leaf, entry] < 0:
-            break
-        if classes[k, leaf, entry] == y:
-            count = counts[k, leaf, entry]
-    return count
-
-
-@compiled_inline
-def _is_surprised(
-    classes: WordArray, counts: FloatArray, k: int, leaf: int, y: int
-) -> bool:
-    """Say whether a class other than y has the largest slow count at a leaf."""
-    top = 0
-    for entry in range(1, classes.shape[2]):
-        if classes[k, leaf, entry] < 0:
-            break
-        if counts[k, leaf, entry] > counts[k, leaf, top]:
-            top = entry
-    return bool(classes[k, leaf, top] >= 0 and classes[k, leaf, top] != y)
-
-
-@compiled
-def learn_at_leaves(
-    state: ForestState, n_active: int, y: int, weight: float, row: int, space: Workspace
-) -> None:
-    """Let each tree learn a row of class y at its leaf, and note who was surprised.
-
-    Before it does, it gains or loses weight by the probability that it gave to y.
+    Both scores of each class are written into `scores` (2, M). A tree that learns gains
+    or loses weight by the probability that it gave to y, and `space.surprised` says
+    whether another class was more frequent at its leaf. One visit does it all: most
+    of its time goes into bringing a leaf's counts from memory.
     """
     classes = state.slow_class
     counts = state.slow_count
@@ -328,28 +264,68 @@ def learn_at_leaves(
     fast_counts = state.fast_count
     fast_totals = state.fast_total
     place = state.place
-    logs = space.logs
     leaves = space.leaves
     surprised = space.surprised
+    logs = space.logs
+    weights = space.weights
+    log_weight = state.log_weight
+    class_weight = state.class_weight
     T = leaves.shape[0]
-    prior = (state.class_weight[y] + 0.5) / (state.total_weight[0] + 0.5 * n_active)
+    S = classes.shape[2]
+    n_learnt = n_active + (1 if y >= 0 and not state.active[y] else 0)
+    total_weight = state.total_weight[0]
+    prior = (class_weight[y] + 0.5) / (total_weight + 0.5 * max(n_learnt, 1))
+    for kind in range(2):
+        fill_softmax(log_weight[kind], weights[kind], space.weight_bits)
+    scores[:] = 0.0
+    slow_scores = scores[0]
+    fast_scores = scores[1]
+    slow_shares = 0.0
+    fast_shares = 0.0
     for j in range(T):
         k = place[j]
         leaf = leaves[j]
-        count = _count_of(classes, counts, k, leaf, y)
-        logs[j] = (count + prior) / (totals[k, leaf] + 1.0)
-        surprised[j] = _is_surprised(classes, counts, k, leaf, y)
-        add_slow(classes, counts, totals, k, leaf, y, weight)
+        grown = origin[k, leaf]
+        total = totals[k, leaf]
+        share = weights[0, j] / (total + 1.0)
+        slow_shares += share
+        slow = _read_list(classes, counts, k, leaf, y, share, slow_scores)
+        fast_total = fast_totals[k, grown]
+        share = weights[1, j] / (fast_total + 1.0)
+        fast_shares += share
+        fast = _read_list(fast_classes, fast_counts, k, grown, y, share, fast_scores)
+        if y < 0:
+            continue
+        logs[j] = (slow.counted + prior) / (total + 1.0)
+        logs[T + j] = (fast.counted + prior) / (fast_total + 1.0)
+        surprised[j] = slow.end > 0 and slow.at != slow.top
+        at = slow.at
+        if at < 0:
+            at = slow.end if slow.end < S else slow.least
+            classes[k, leaf, at] = y
+            counts[k, leaf, at] = 0.0
+        counts[k, leaf, at] += weight
+        totals[k, leaf] = total + weight
         remember(recent, k, leaf, row)
-        leaf = origin[k, leaf]
-        count = _count_of(fast_classes, fast_counts, k, leaf, y)
-        logs[T + j] = (count + prior) / (fast_totals[k, leaf] + 1.0)
-        add_fast(fast_classes, fast_counts, fast_totals, k, leaf, y)
-    fill_logs(logs, space.log_bits)
-    log_weight = state.log_weight
-    for j in range(T):
-        log_weight[0, j] = MEMORY * log_weight[0, j] + RATE * logs[j]
-        log_weight[1, j] = MEMORY * log_weight[1, j] + RATE * logs[T + j]
+        add_fast(fast_classes, fast_counts, fast_totals, k, grown, y)
+    evidence = total_weight + 0.5 * max(n_active, 1)
+    _finish_scores(slow_scores, slow_shares / evidence, class_weight, space.score_bits)
+    _finish_scores(fast_scores, fast_shares / evidence, class_weight, space.score_bits)
+    if y >= 0:
+        fill_logs(logs, space.log_bits)
+        for j in range(T):
+            log_weight[0, j] = MEMORY * log_weight[0, j] + RATE * logs[j]
+            log_weight[1, j] = MEMORY * log_weight[1, j] + RATE * logs[T + j]
+
+
+@compiled_inline
+def _finish_scores(
+    scores: FloatArray, prior: float, class_weight: FloatArray, bits: WordArray
+) -> None:
+    """Add the classes' frequencies to the mixtures (M,), and take logarithms."""
+    for c in range(scores.shape[0]):
+        scores[c] = scores[c] + prior * (class_weight[c] + 0.5) + SMOOTHING
+    fill_logs(scores, bits)
 
 
 @compiled

@@ -10,103 +10,47 @@ whatever their weight.
 Of 64 sampled rows a word of 64 bits holds which go left and another which are of a
 class: counting bits gives the class counts of a split.
 
-Draws are functions of (seed, tree, node, draw), by Philox.
+Draws are functions of (seed, tree, node, draw): Philox gives each node a key of 64
+bits, and draw i is the finaliser of MurmurHash3 (Appleby, 2011) of the key plus i steps
+of 2³² divided by the golden ratio.
 """
 
-from typing import Any, Final
-
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic, overload
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.bits import count_bits, eight_below
+from rpnb.core.kernels.compiled import compiled_inline
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.members.forest.state import SAMPLED_ROWS, SplitSpace
 
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-# Counters, of four words each, that are drawn at once.
-_DRAWN_AT_ONCE: Final = 4
+_STEP = np.uint64(0x9E3779B9)
+_FIRST_FACTOR = np.uint64(0x85EBCA6B)
+_SECOND_FACTOR = np.uint64(0xC2B2AE35)
+_SIXTEEN = np.uint64(16)
+_THIRTEEN = np.uint64(13)
 
 
-def count_bits(word: np.uint64) -> int:
-    """Return the number of bits that are set."""
-    return int(word).bit_count()
-
-
-def eight_below(values: FloatArray, at: int, threshold: float) -> np.uint64:
-    """Return, as bits, which of eight values from `at` on are ≤ the threshold."""
-    below = values[at : at + 8] <= threshold
-    return np.uint64(sum(1 << r for r in range(8) if below[r]))
-
-
-# What follows runs inside the compiler, where no coverage tool can follow.
-def _type_count_bits(_context: Any, word: Any) -> Any:  # pragma: no cover
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), emit
-
-
-_count_bits: Any = intrinsic(_type_count_bits)
-
-
-@overload(count_bits)
-def _overload_count_bits(word: Any) -> Any:  # pragma: no cover
-    def implementation(word: Any) -> Any:
-        return _count_bits(word)
-
-    return implementation
-
-
-def _type_eight_below(
-    _context: Any, values: Any, at: Any, threshold: Any
-) -> Any:  # pragma: no cover
-    code = ir.VectorType(ir.DoubleType(), 8)
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        eight = builder.load(builder.bitcast(place, code.as_pointer()), align=8)
-        lane = ir.IntType(32)
-        nothing = ir.Constant(code, ir.Undefined)
-        one = builder.insert_element(nothing, arguments[2], ir.Constant(lane, 0))
-        first = ir.Constant(ir.VectorType(lane, 8), [0] * 8)
-        bound = builder.shuffle_vector(one, nothing, first)
-        below = builder.fcmp_ordered("<=", eight, bound)
-        return builder.zext(builder.bitcast(below, ir.IntType(8)), ir.IntType(64))
-
-    return types.uint64(values, types.intp, types.float64), emit
-
-
-_eight_below: Any = intrinsic(_type_eight_below)
-
-
-@overload(eight_below)
-def _overload_eight_below(
-    values: Any, at: Any, threshold: Any
-) -> Any:  # pragma: no cover
-    def implementation(values: Any, at: Any, threshold: Any) -> Any:
-        return _eight_below(values, at, threshold)
-
-    return implementation
-
-
-@compiled
-def draw_words(
-    seed: np.uint64, tree: int, node: int, first: int, end: int, words: UIntArray
-) -> None:
-    """Draw counters first … end − 1: word i of 32 bits is words[i mod 4, i div 4]."""
+@compiled_inline
+def set_key(seed: np.uint64, tree: int, node: int, key: UIntArray) -> None:
+    """Set the key (4, 1) of a node's draws; two words of 32 bits of it are used."""
     number = np.uint64(tree)
-    for i in range(first, end):
-        words[0, i] = i
-        words[1, i] = node
-        words[2, i] = number & _LOW
-        words[3, i] = number >> _HALF
-    philox(words[:, first:end], seed)
+    key[0, 0] = 0
+    key[1, 0] = node
+    key[2, 0] = number & _LOW
+    key[3, 0] = number >> _HALF
+    philox(key, seed)
+
+
+@compiled_inline
+def draw(key: UIntArray, i: int) -> np.int64:
+    """Return draw i, of 32 bits."""
+    x = (key[0, 0] + np.uint64(i) * _STEP) & _LOW
+    x = ((x ^ (x >> _SIXTEEN)) * _FIRST_FACTOR) & _LOW
+    x = ((x ^ (x >> _THIRTEEN)) * _SECOND_FACTOR) & _LOW
+    return np.int64(x ^ (x >> _SIXTEEN) ^ key[1, 0])
 
 
 @compiled_inline
@@ -129,12 +73,10 @@ def choose_split(
     size = min(m, SAMPLED_ROWS)
     features = space.features
     p = features.shape[0]
-    words = space.words
+    key = space.key
     n_thresholds = min(size - 1, (most_thresholds + n_features - 1) // n_features)
-    # Words are drawn when they are needed: few nodes try all of their features.
-    drawn = (size + 3) // 4 if m > size else 0
-    draw_words(seed, tree, node, 0, drawn, words)
-    word = 0
+    set_key(seed, tree, node, key)
+    drawn = 0
 
     sample = space.sample
     members = space.members
@@ -145,8 +87,8 @@ def choose_split(
     for r in range(size):
         at = r
         if m > size:
-            at = (np.int64(words[word & 3, word >> 2]) * m) >> 32
-            word += 1
+            at = (draw(key, drawn) * m) >> 32
+            drawn += 1
         row = rows[at]
         sample[r] = row
         y = window_class[row]
@@ -171,12 +113,8 @@ def choose_split(
     tried = 0
     # Two pure parts have purity `size`, and nothing better comes.
     while tried < n_features and best < size:
-        while 4 * drawn <= word + n_thresholds:
-            end = min(drawn + _DRAWN_AT_ONCE, words.shape[1])
-            draw_words(seed, tree, node, drawn, end, words)
-            drawn = end
-        at = tried + ((np.int64(words[word & 3, word >> 2]) * (p - tried)) >> 32)
-        word += 1
+        at = tried + ((draw(key, drawn) * (p - tried)) >> 32)
+        drawn += 1
         chosen[tried] = at
         feature = features[at]
         features[at] = features[tried]
@@ -185,8 +123,8 @@ def choose_split(
         for r in range(size):
             values[r] = window[sample[r], feature]
         for _ in range(n_thresholds):
-            bits = np.int64(words[word & 3, word >> 2])
-            word += 1
+            bits = draw(key, drawn)
+            drawn += 1
             one = values[((bits & 255) * size) >> 8]
             other = values[(((bits >> 8) & 255) * size) >> 8]
             threshold = one + (other - one) * ((bits >> 16) * 2.0**-16)

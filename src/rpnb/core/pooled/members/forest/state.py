@@ -144,12 +144,6 @@ def tried_features(p: int) -> int:
     return min(p, max(LEAST_FEATURES, root))
 
 
-def words_per_node(p: int) -> int:
-    """Return the most random words that a node draws."""
-    features = tried_features(p)
-    return SAMPLED_ROWS + features + THRESHOLDS + features
-
-
 def units_per_row(p: int, W: int) -> int:
     """Return how much a tree grows with each row: so much that W/32 + 1 rows suffice.
 
@@ -230,8 +224,8 @@ class SplitSpace(NamedTuple):
     """(p,) 0 … p − 1 whenever no split is being chosen"""
     chosen: IntArray
     """(tried features,)"""
-    words: UIntArray
-    """(4, any) random words: word i is at [i mod 4, i div 4]"""
+    key: UIntArray
+    """(4, 1) what the draws of a node begin with"""
     local: IntArray
     """(M,) −1 whenever no split is being chosen"""
     sample: IntArray
@@ -245,12 +239,12 @@ class SplitSpace(NamedTuple):
 
 
 @compiled
-def new_split_space(M: int, p: int, n_features: int, n_words: int) -> SplitSpace:
+def new_split_space(M: int, p: int, n_features: int) -> SplitSpace:
     """Return working space for splits of nodes."""
     return SplitSpace(
         np.arange(p),
         np.empty(n_features, np.int64),
-        np.empty((4, (n_words + 3) // 4), np.uint64),
+        np.empty((4, 1), np.uint64),
         np.full(M, -1, np.int64),
         np.empty(SAMPLED_ROWS, np.int64),
         np.empty(SAMPLED_ROWS),
@@ -271,7 +265,7 @@ class Workspace(NamedTuple):
     surprised: BoolArray
     """(T,) whether the class was not the most frequent one at the leaf"""
     weights: FloatArray
-    """(T,)"""
+    """(2, T) of the trees, for slow counts and for fast ones"""
     weight_bits: IntArray
     """(T,)"""
     score_bits: WordArray
@@ -290,7 +284,7 @@ def new_workspace(T: int, M: int) -> Workspace:
         np.empty(T, np.int64),
         np.empty(T, np.int64),
         np.empty(T, np.bool_),
-        np.empty(T),
+        np.empty((2, T)),
         np.empty(T, np.int64),
         np.empty(M, np.int32),
         np.empty(2 * T),
