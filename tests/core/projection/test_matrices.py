@@ -1,13 +1,18 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from rpnb.core.kernels.budget import CompilingBudget
+from rpnb.core.projection import matrices
 from rpnb.core.projection.matrices import (
     MATRIX_DISTRIBUTIONS,
     Distribution,
+    MatrixDistribution,
     down_space_dimension,
+    draw_by_numpy,
     draw_matrix,
     project,
     project_singles,
@@ -185,3 +190,35 @@ def test_distances_survive_on_average() -> None:
         Z = np.empty((1, 200 * q))
         project(x, np.zeros(1, np.int64), 1 / np.sqrt(q), R, Z)
         assert_allclose((Z**2).sum() / 200, (x**2).sum(), rtol=0.15)
+
+
+@pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
+@given(
+    st.integers(0, 2**64 - 1),
+    st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5),
+    st.integers(1, 9),
+    st.integers(1, 9),
+)
+def test_numpy_draws_the_same_numbers_to_the_bit(
+    distribution: MatrixDistribution, seed: int, features: list[int], K: int, q: int
+) -> None:
+    numbers = np.array(features, np.uint64)
+    expected = np.empty((numbers.shape[0], K * q), np.float32)
+    number = MATRIX_DISTRIBUTIONS.index(distribution)
+    matrices._fill_matrix(number, np.uint64(seed), numbers, q, expected)
+    drawn = draw_by_numpy(distribution, seed, numbers, K, q)
+    assert drawn.dtype == np.float32
+    assert_array_equal(drawn, expected)
+
+
+def test_small_matrices_are_drawn_by_numpy_while_nothing_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matrices, "_ENTRIES", 64)  # several blocks of features
+    features = np.arange(9, dtype=np.uint64)
+    expected = draw_matrix("gaussian", 5, features, 10, 3)
+    budget = CompilingBudget(None, compiling=np.inf)
+    monkeypatch.setattr(budget, "pays", lambda _: False)
+    monkeypatch.setattr(matrices, "_compiled_drawing", budget)
+    monkeypatch.setattr(matrices, "_fill_matrix", None)
+    assert_array_equal(draw_matrix("gaussian", 5, features, 10, 3), expected)

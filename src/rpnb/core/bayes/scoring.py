@@ -25,7 +25,7 @@ LANES = 32
 # Columns between two checks of whether a class can still win.
 _STRIDE = 8 * LANES
 # Largest contribution of one column: keeps every score finite.
-_LARGEST = 1e300
+LARGEST = 1e300
 # The unit roundoff of double precision.
 _DOUBLE = 2.0**-53
 
@@ -101,14 +101,14 @@ def _add_terms(
     store_doubles(lanes, 28, s7)
     for f in range(whole, F):
         delta = z[f] - mean[f]
-        lanes[f - whole] += min(delta * delta * precision[f], _LARGEST)
+        lanes[f - whole] += min(delta * delta * precision[f], LARGEST)
 
 
 @compiled_inline
 def _terms(z: FloatArray, mean: FloatArray, precision: FloatArray, f: int) -> Doubles:
     """Return ((z − μ)/σ)² of four columns."""
     delta = load_doubles(z, f) - load_doubles(mean, f)
-    return lesser(delta * delta * load_doubles(precision, f), doubles(_LARGEST))
+    return lesser(delta * delta * load_doubles(precision, f), doubles(LARGEST))
 
 
 @compiled

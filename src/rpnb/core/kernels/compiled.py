@@ -5,19 +5,47 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 from numba.core import types
-from numba.extending import intrinsic, is_jitted, overload
+from numba.core.registry import CPUDispatcher
 
 from rpnb.core.kernels.disk_cache import keep_on_disk
+from rpnb.core.kernels.operations import emit_instead
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Kernel(CPUDispatcher):
+    """A function that is compiled when it is first called.
+
+    What Numba adds so that Python, or C, can call a function takes as long to compile
+    as a short function itself, again for each array of a record that it is given. Most
+    kernels are called by kernels only. They have a twin without these parts, which is
+    part of its callers' code and not kept on the disk by itself.
+    """
+
+    _twin: Any = None
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return what a kernel that calls this one must know about it."""
+        if self._twin is None:
+            options = {**self.targetoptions, "no_cpython_wrapper": True}
+            self._twin = CPUDispatcher(self.py_func, targetoptions=options)
+        return self._twin.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the code for a kernel that calls this one with these types."""
+        return self._twin.get_overload(sig)
+
+
 def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if is_jitted(dispatcher):  # else NUMBA_DISABLE_JIT is set
-        keep_on_disk(dispatcher)
-    return cast(Callable[P, R], dispatcher)
+    settings: Any = numba.config
+    if settings.DISABLE_JIT:
+        return function
+    fixed = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    fixed |= {"boundscheck": None, "no_cfunc_wrapper": True}
+    kernel: Any = Kernel(function, targetoptions=fixed | options)
+    keep_on_disk(kernel)
+    return cast(Callable[P, R], kernel)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
@@ -53,20 +81,11 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     return a * b + c
 
 
-# The rest runs inside the compiler, where coverage cannot be measured.
-def _type_fma(_context: Any, a: Any, b: Any, c: Any) -> Any:  # pragma: no cover
+def _type_fma(a: Any, b: Any, c: Any) -> Any:  # pragma: no cover - in the compiler
     def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), emit
 
 
-_fma: Any = intrinsic(_type_fma)
-
-
-@overload(fused_multiply_add)
-def _overload_fma(a: Any, b: Any, c: Any) -> Any:  # pragma: no cover
-    def implementation(a: Any, b: Any, c: Any) -> Any:
-        return _fma(a, b, c)
-
-    return implementation
+emit_instead(fused_multiply_add, _type_fma)

@@ -6,16 +6,15 @@ AVX-512 VNNI and two with SSE2. Uncompiled, operations are those of NumPy below;
 compiled code calls the instructions that the second half of this file emits.
 """
 
-from collections.abc import Callable
-from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import models, register_model
 
 from rpnb.core.kernels.arrays import CodeArray, WordArray
+from rpnb.core.kernels.operations import emit_instead
 
 PAIRS = 8
 """pairs of a vector, and sums"""
@@ -84,14 +83,14 @@ def _place(  # pragma: no cover
     return builder.bitcast(builder.gep(array.data, [values[1]]), code.as_pointer())
 
 
-def _type_zero_sums(_context: Any, like: Any) -> Any:  # pragma: no cover
+def _type_zero_sums(like: Any) -> Any:  # pragma: no cover
     def emit(_context: Any, builder: Any, shape: Any, values: Any) -> Any:
         return ir.Constant(_SUMS.code, [0] * PAIRS)
 
     return _SUMS(like), emit
 
 
-def _type_load_pairs(_context: Any, array: Any, start: Any) -> Any:  # pragma: no cover
+def _type_load_pairs(array: Any, start: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         place = _place(context, builder, shape.args[0], values, _PAIRS.code)
         return builder.load(place, align=2)
@@ -99,7 +98,7 @@ def _type_load_pairs(_context: Any, array: Any, start: Any) -> Any:  # pragma: n
     return _PAIRS(array, types.intp), emit
 
 
-def _type_repeat_pair(_context: Any, array: Any, start: Any) -> Any:  # pragma: no cover
+def _type_repeat_pair(array: Any, start: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         # Two values of 16 bits are one of 32.
         place = _place(context, builder, shape.args[0], values, _INTEGER)
@@ -113,7 +112,7 @@ def _type_repeat_pair(_context: Any, array: Any, start: Any) -> Any:  # pragma: 
 
 
 def _type_add_pair_products(  # pragma: no cover
-    _context: Any, a: Any, b: Any, sums: Any
+    a: Any, b: Any, sums: Any
 ) -> Any:
     def emit(_context: Any, builder: Any, shape: Any, values: Any) -> Any:
         wide = ir.VectorType(_INTEGER, 2 * PAIRS)
@@ -129,7 +128,7 @@ def _type_add_pair_products(  # pragma: no cover
 
 
 def _type_store_sums(  # pragma: no cover
-    _context: Any, array: Any, start: Any, sums: Any
+    array: Any, start: Any, sums: Any
 ) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         place = _place(context, builder, shape.args[0], values, _SUMS.code)
@@ -139,20 +138,8 @@ def _type_store_sums(  # pragma: no cover
     return types.void(array, types.intp, _SUMS), emit
 
 
-def _replace(function: Callable[..., Any], typed: Callable[..., Any]) -> None:
-    """Let compiled code that calls `function` call the operation instead."""
-    operation: Any = intrinsic(typed)
-    replacements: tuple[Callable[..., Any], ...] = (
-        lambda a: operation(a),
-        lambda a, b: operation(a, b),
-        lambda a, b, c: operation(a, b, c),
-    )
-    replacement = replacements[len(signature(function).parameters) - 1]
-    overload(function, strict=False)(lambda *_: replacement)
-
-
-_replace(zero_sums, _type_zero_sums)
-_replace(load_pairs, _type_load_pairs)
-_replace(repeat_pair, _type_repeat_pair)
-_replace(add_pair_products, _type_add_pair_products)
-_replace(store_sums, _type_store_sums)
+emit_instead(zero_sums, _type_zero_sums)
+emit_instead(load_pairs, _type_load_pairs)
+emit_instead(repeat_pair, _type_repeat_pair)
+emit_instead(add_pair_products, _type_add_pair_products)
+emit_instead(store_sums, _type_store_sums)

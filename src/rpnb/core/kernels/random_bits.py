@@ -16,13 +16,13 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, UIntArray, WordArray
 from rpnb.core.kernels.compiled import compiled
 
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
 # The multipliers and key increments of Philox-4x32.
-_M0 = np.uint64(0xD2511F53)
-_M1 = np.uint64(0xCD9E8D57)
-_W0 = np.uint64(0x9E3779B9)
-_W1 = np.uint64(0xBB67AE85)
+MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+KEY_STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_M0, _M1 = MULTIPLIERS
+_W0, _W1 = KEY_STEPS
 
 
 @compiled
@@ -36,17 +36,17 @@ def philox(counters: UIntArray, seed: np.uint64) -> None:
         c1 = counters[1, t]
         c2 = counters[2, t]
         c3 = counters[3, t]
-        k0 = seed & _LOW
-        k1 = seed >> _HALF
+        k0 = seed & LOW
+        k1 = seed >> HALF
         for _ in range(10):
             product0 = _M0 * c0
             product1 = _M1 * c2
-            c0 = (product1 >> _HALF) ^ c1 ^ k0
-            c2 = (product0 >> _HALF) ^ c3 ^ k1
-            c1 = product1 & _LOW
-            c3 = product0 & _LOW
-            k0 = (k0 + _W0) & _LOW
-            k1 = (k1 + _W1) & _LOW
+            c0 = (product1 >> HALF) ^ c1 ^ k0
+            c2 = (product0 >> HALF) ^ c3 ^ k1
+            c1 = product1 & LOW
+            c3 = product0 & LOW
+            k0 = (k0 + _W0) & LOW
+            k1 = (k1 + _W1) & LOW
         counters[0, t] = c0
         counters[1, t] = c1
         counters[2, t] = c2
@@ -69,8 +69,8 @@ def fill_feature_words(
         for block in range(per_member):
             counters[0, k * per_member + block] = block
             counters[1, k * per_member + block] = k
-    counters[2] = feature & _LOW
-    counters[3] = feature >> _HALF
+    counters[2] = feature & LOW
+    counters[3] = feature >> HALF
     philox(counters, seed)
     for k in range(K):
         for j in range(q):
@@ -83,14 +83,14 @@ def fill_feature_words(
 # coefficients from the highest power down, accurate to about 1e-7 relative, which is
 # what a single-precision entry can hold. The third ratio of the algorithm serves
 # probabilities below 1e-11, which 32 bits cannot name.
-_CENTRE = (5.9109374720e1, 1.5929113202e2, 5.0434271938e1, 3.3871327179e0)
-_CENTRE_BELOW = (6.7187563600e1, 7.8757757664e1, 1.7895169469e1, 1.0)
-_SHOULDER = (1.7023821103e-1, 1.3067284816e0, 2.7568153900e0, 1.4234372777e0)
-_SHOULDER_BELOW = (1.2021132975e-1, 7.3700164250e-1, 1.0)
-_ARTANH = tuple(1.0 / k for k in range(15, 0, -2))
-_LOG_TWO = 0.6931471805599453
-_ROOT_HALF = 0.7071067811865476
-_CELL = 2.0**-32
+CENTRE = (5.9109374720e1, 1.5929113202e2, 5.0434271938e1, 3.3871327179e0)
+CENTRE_BELOW = (6.7187563600e1, 7.8757757664e1, 1.7895169469e1, 1.0)
+SHOULDER = (1.7023821103e-1, 1.3067284816e0, 2.7568153900e0, 1.4234372777e0)
+SHOULDER_BELOW = (1.2021132975e-1, 7.3700164250e-1, 1.0)
+ARTANH = tuple(1.0 / k for k in range(15, 0, -2))
+LOG_TWO = 0.6931471805599453
+ROOT_HALF = 0.7071067811865476
+CELL = 2.0**-32
 
 
 @compiled
@@ -120,10 +120,10 @@ def fill_logs(values: FloatArray, power: WordArray) -> None:
         mantissa_bits[i] = (bits[i] & 0x000FFFFFFFFFFFFF) | 0x3FE0000000000000
     for i in range(n):
         m = mantissa[i]
-        e = power[i] - (1 if m < _ROOT_HALF else 0)
-        m = m * 2.0 if m < _ROOT_HALF else m
+        e = power[i] - (1 if m < ROOT_HALF else 0)
+        m = m * 2.0 if m < ROOT_HALF else m
         s = (m - 1.0) / (m + 1.0)
-        values[i] = e * _LOG_TWO + 2.0 * s * _horner(_ARTANH, s * s)
+        values[i] = e * LOG_TWO + 2.0 * s * _horner(ARTANH, s * s)
 
 
 @compiled
@@ -135,7 +135,7 @@ def _quantile_outside(below: FloatArray, power: WordArray) -> None:
     fill_logs(below, power)
     for i in range(below.shape[0]):
         r = sqrt(-below[i]) - 1.6
-        below[i] = _horner(_SHOULDER, r) / _horner(_SHOULDER_BELOW, r)
+        below[i] = _horner(SHOULDER, r) / _horner(SHOULDER_BELOW, r)
 
 
 @compiled
@@ -150,11 +150,11 @@ def fill_normal(words: WordArray, out: FloatArray) -> None:
     below = np.empty(F)
     count = 0
     for f in range(F):
-        u = (words[f] + 0.5) * _CELL
+        u = (words[f] + 0.5) * CELL
         r = 0.180625 - u * u
-        out[f] = u * _horner(_CENTRE, r) / _horner(_CENTRE_BELOW, r)
+        out[f] = u * _horner(CENTRE, r) / _horner(CENTRE_BELOW, r)
     for f in range(F):
-        u = (words[f] + 0.5) * _CELL
+        u = (words[f] + 0.5) * CELL
         outside[count] = f
         below[count] = 0.5 - abs(u)
         count += abs(u) > 0.425

@@ -17,15 +17,22 @@ MESSAGE: Final = (
 _PATIENCE: Final = 1.0
 
 
+def is_ready(kernel: Any) -> bool:
+    """Whether a kernel can be called at once.
+
+    A kernel that is compiled for some types is taken to be so for all.
+    """
+    return not is_jitted(kernel) or bool(kernel.signatures)
+
+
 def readiness(kernel: Any) -> Readiness:
     """Return whether a kernel can be called at once, must be read, or be compiled.
 
-    A kernel that is compiled, or on disk, for some types is taken to be so for all.
+    A kernel that is on disk for some types is taken to be so for all.
     """
-    dispatcher: Any = kernel
-    if not is_jitted(kernel) or dispatcher.signatures:
+    if is_ready(kernel):
         return "ready"
-    files = getattr(dispatcher._cache, "_cache_file", None)
+    files = getattr(kernel._cache, "_cache_file", None)
     if files is not None and files._load_index():
         return "on disk"
     return "to be compiled"

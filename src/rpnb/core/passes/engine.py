@@ -5,7 +5,7 @@ Everything here concerns speed and memory only. The labels and the state are tho
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
@@ -18,6 +18,7 @@ from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
 from rpnb.core.calibration.cells import calibration_rows
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.budget import CompilingBudget
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
@@ -29,7 +30,7 @@ from rpnb.core.passes.calibrated import (
     with_cells,
 )
 from rpnb.core.passes.choice import PassChoice, Path
-from rpnb.core.passes.compiling import CompilingBudget
+from rpnb.core.passes.costs import plain_cost
 from rpnb.core.passes.exact import (
     accumulate_rows,
     count_rows,
@@ -40,6 +41,7 @@ from rpnb.core.passes.exact import (
     pass_one,
     pass_scored,
 )
+from rpnb.core.passes.plain import pass_plain, score_rows_plain
 from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.core.projection.apply import (
     project_rows,
@@ -47,6 +49,8 @@ from rpnb.core.projection.apply import (
     rows_for_passes,
 )
 from rpnb.core.projection.matrices import project
+
+AnyPath: TypeAlias = Path | Literal["exact", "plain"]
 
 # For fewer rows, preparing a faster pass costs more than it saves.
 _FEW = 16
@@ -56,8 +60,10 @@ _FEW = 16
 # numbers depend on their grouping: with this one, machines can share out the blocks.
 BATCH_BLOCK: Final = 2048
 
-# When the kernels of the faster passes are worth compiling.
-_budget = CompilingBudget(pass_screened)
+# When the kernels of the faster passes are worth compiling, and those of the exact one.
+_fast = CompilingBudget(pass_screened, compiling=10e9, reading=0.3e9)
+_exact = CompilingBudget(pass_exact, compiling=4e9)
+_one = CompilingBudget(pass_one, compiling=4e9)
 
 _ONE = np.ones(1)
 _NO_LABELS = np.zeros(0, np.int64)
@@ -78,7 +84,7 @@ def run(
     learn: int,
     labels: IntArray,
     choice: PassChoice | None = None,
-    path: Path = "auto",
+    path: AnyPath = "auto",
     jobs: int = 1,
 ) -> None:
     """Pass over the rows of X (n, p) one observation at a time.
@@ -89,19 +95,21 @@ def run(
     ahead of the pass.
     """
     n = X.shape[0]
-    if n == 1 and model.rule == "log_sum" and not issparse(X):
-        _run_one(model, X, y, weight, learn, labels)
-        return
-    if (
-        model.rule == "log_sum"
-        and n >= _FEW
-        and (choice is not None or path != "auto" or _budget.fast_pass_pays(model, n))
-    ):
-        if choice is None:
-            choice = PassChoice(model, X, _expected_changes(model, learn), path, jobs)
-        choice.run(X, y, weight, learn, labels)
-        return
     projection = model.projection
+    if model.rule == "log_sum" and path != "plain" and path != "exact":
+        plain_time = n * plain_cost(projection.p, model.F, model.M)
+        if n == 1 and not issparse(X) and _one.pays(plain_time):
+            _run_one(model, X, y, weight, learn, labels)
+            return
+        if n >= _FEW and (choice or path != "auto" or _fast.pays(plain_time)):
+            if choice is None:
+                rate = _expected_changes(model, learn)
+                choice = PassChoice(model, X, rate, path, jobs)
+            choice.run(X, y, weight, learn, labels)
+            return
+        # Many rows would rather have the fast kernels compiled.
+        pays = _exact.pays(plain_time if n < _FEW else 0.0)
+        path = "exact" if pays else "plain"
     learner = model.kernel_state(projected=projects_beforehand(projection, X))
     for rows in row_blocks(n, block_rows(projection.p, model.F)):
         x = rows_for_passes(projection, X[rows])
@@ -110,7 +118,8 @@ def run(
         if learn:
             learner = with_cells(model, learner, t)
         if model.rule == "log_sum":
-            updates = pass_exact(learner, x, t, w, learn, labels[rows])
+            one_by_one = pass_plain if path == "plain" else pass_exact
+            updates = one_by_one(learner, x, t, w, learn, labels[rows])
         else:
             K = projection.K
             updates = pass_combined(
@@ -388,9 +397,13 @@ def scores(model: Model, X: RowTable) -> FloatArray:
     out = np.empty((X.shape[0], model.M))
     projection = model.projection
     learner = model.kernel_state(projected=projects_beforehand(projection, X))
+    plain_time = X.shape[0] * plain_cost(projection.p, model.F, model.M)
+    fast = model.rule != "log_sum" or _scores.pays(plain_time)
     for rows in row_blocks(X.shape[0], block_rows(projection.p, model.F)):
         x = rows_for_passes(projection, X[rows])
-        if model.rule == "log_sum":
+        if not fast:
+            score_rows_plain(learner, x, out[rows])
+        elif model.rule == "log_sum":
             _score_rows(learner, x, out[rows])
         else:
             K = projection.K
@@ -409,6 +422,9 @@ def _score_rows(learner: KernelState, X: FloatArray, out: FloatArray) -> None:
         project(X, row, learner.scale, learner.R, z)
         for m in range(bias.shape[0]):
             out[i, m] = score(z[0], learner.gaussians, m, bias[m], -np.inf, lanes)
+
+
+_scores = CompilingBudget(_score_rows, compiling=3e9)
 
 
 @compiled

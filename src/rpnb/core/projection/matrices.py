@@ -18,8 +18,11 @@ from rpnb.core.kernels.arrays import (
     UIntArray,
     WordArray,
 )
+from rpnb.core.kernels.budget import CompilingBudget
 from rpnb.core.kernels.compiled import compiled, fused_multiply_add
+from rpnb.core.kernels.random_arrays import normal_numbers, random_words
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
+from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.kernels.vectors import (
     Doubles,
     doubles,
@@ -89,10 +92,31 @@ def draw_matrix(
             f"the rows of a {distribution!r} projection depend on how many features "
             "there are; rows can be drawn alone for " + ", ".join(MATRIX_DISTRIBUTIONS)
         )
-    R = np.empty((features.shape[0], K * q), np.float32)
+    F = K * q
+    if not _compiled_drawing.pays(_BY_NUMPY * features.shape[0] * F):
+        return draw_by_numpy(distribution, seed, features, K, q)
+    R = np.empty((features.shape[0], F), np.float32)
     _fill_matrix(
         MATRIX_DISTRIBUTIONS.index(distribution), np.uint64(seed), features, q, R
     )
+    return R
+
+
+def draw_by_numpy(
+    distribution: MatrixDistribution, seed: int, features: UIntArray, K: int, q: int
+) -> SingleArray:
+    """Do what `draw_matrix` does, to the bit, without compiled code."""
+    F = K * q
+    R = np.empty((features.shape[0], F), np.float32)
+    for rows in row_blocks(features.shape[0], max(_ENTRIES // F, 1)):
+        words = random_words(seed, features[rows], K, q)
+        if distribution == "gaussian":
+            R[rows] = normal_numbers(words)
+        elif distribution == "bernoulli":
+            R[rows] = np.where(words >= 0, 1.0, -1.0)
+        else:
+            sides = np.where(words < _SIXTH, -_ROOT_THREE, _ROOT_THREE)
+            R[rows] = np.where(words < _THIRD, sides, 0.0)
     return R
 
 
@@ -114,6 +138,11 @@ def _fill_matrix(
             _fill_bernoulli(words, R[i])
         else:
             _fill_achlioptas(words, R[i])
+
+
+# Nanoseconds of an entry drawn by NumPy, and of compiling `_fill_matrix`.
+_BY_NUMPY: Final = 150.0
+_compiled_drawing = CompilingBudget(_fill_matrix, compiling=2e9)
 
 
 @compiled
@@ -141,23 +170,12 @@ def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
             row[f] = 0.0
 
 
-@compiled
 def max_column_norm(R: SingleArray) -> float:
     """Return the largest Euclidean norm of the matrix's columns."""
     squares = np.zeros(R.shape[1])
-    for i in range(R.shape[0]):
-        _add_squares(R[i], squares)
-    largest = 0.0
-    for f in range(squares.shape[0]):
-        largest = max(largest, squares[f])
-    return sqrt(largest)
-
-
-@compiled
-def _add_squares(row: SingleArray, squares: FloatArray) -> None:
-    """Add the squares of a row's entries to `squares` (F,)."""
-    for f in range(row.shape[0]):
-        squares[f] += np.float64(row[f]) * np.float64(row[f])
+    for row in R:
+        squares += np.square(row, dtype=np.float64)
+    return sqrt(squares.max(initial=0.0))
 
 
 @compiled

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import BinnedBayes, Neighbours, Transitions
@@ -474,3 +476,17 @@ def test_memory_is_what_the_documentation_says(p: int, M: int, D: int) -> None:
         taken = size_of(MEMBERS[name].begin(shape, np.ones(M, np.bool_), 5))
         # Numbers of classes and columns are rounded up, and there are small arrays.
         assert 0.8 * size < taken < 1.6 * size + 6000 + 100 * M, (name, taken, size)
+
+
+@given(st.integers(0, 128), st.integers(1, 60), st.integers(0, 99))
+def test_the_nearest_are_found_and_the_earlier_slot_comes_first(
+    filled: int, values: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    distance = rng.integers(values, size=128).astype(np.float32)
+    before = distance[:filled].copy()
+    near, slots = np.empty(11, np.float32), np.empty(11, np.int64)
+    found = neighbours.nearest(distance, filled, near, slots)
+    expected = np.argsort(before, kind="stable")[:10]
+    assert_array_equal(slots[:found], expected)
+    assert_array_equal(near[:found], before[expected])

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.window_forest import WindowForest
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
 from rpnb.core.pooled.members import window_forest as forest
-from rpnb.core.pooled.members.forest.leaves import fill_exponentials, fill_softmax
-from rpnb.core.pooled.members.forest.splits import count_bits, eight_below
+from rpnb.core.pooled.members.forest.leaves import fill_softmax
 from rpnb.core.pooled.members.forest.state import (
     CLOCKS,
     GROWN,
@@ -346,17 +346,6 @@ def test_exponentials_and_weights() -> None:
     weights = np.empty(3)
     fill_softmax(np.array([1.0, 3.0, 2.0]), weights, np.empty(3, np.int64))
     assert_allclose(weights, np.exp([1, 3, 2]) / np.exp([1, 3, 2]).sum(), rtol=1e-15)
-
-
-def test_bits_are_counted() -> None:
-    for word in (0, 1, 2**63, 2**64 - 1, 0xF0F0):
-        assert count_bits(np.uint64(word)) == word.bit_count()
-
-
-def test_values_below_a_threshold_are_bits() -> None:
-    values = np.array([9.0, 1.0, 2.0, np.nan, -1.0, 2.5, 2.0, np.inf, -np.inf])
-    assert eight_below(values, 0, 2.0) == 0b01010110
-    assert eight_below(values, 1, 2.0) == 0b10101011
 
 
 def test_what_a_state_is_made_of() -> None:

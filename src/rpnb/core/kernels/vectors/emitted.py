@@ -1,20 +1,20 @@
 """The operations of `plain` in LLVM's intermediate language, for compiled code.
 
-An operation is an `intrinsic`, a function that tells the compiler the type of its
-result and emits the instructions; `overload` substitutes it for the plain one. This
-runs inside the compiler, where coverage cannot be measured: tests compare compiled with
+An operation is a function that tells the compiler the type of its result and returns
+what writes the instructions; `emit_instead` substitutes it for the plain one. This runs
+inside the compiler, where coverage cannot be measured: tests compare compiled with
 plain.
 """
 
 import operator
 from collections.abc import Callable
-from inspect import signature
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import models, register_model
 
+from rpnb.core.kernels.operations import emit_instead
 from rpnb.core.kernels.vectors import plain
 
 _LANE = ir.IntType(32)
@@ -76,13 +76,13 @@ def _call(builder: Any, name: str, code: Any, values: Any) -> Any:
 
 
 def _full(vector: Vector) -> Any:
-    def typed(_context: Any, value: Any) -> Any:
+    def typed(value: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             return _vector(context, builder, shape.args[0], values[0], vector)
 
         return vector(value), emit
 
-    return intrinsic(typed)
+    return typed
 
 
 def _load(vector: Vector, stored: Any) -> Any:
@@ -90,7 +90,7 @@ def _load(vector: Vector, stored: Any) -> Any:
     code = ir.VectorType(stored, vector.lanes)
     size = 4 if isinstance(stored, ir.FloatType) else 8
 
-    def typed(_context: Any, array: Any, start: Any) -> Any:
+    def typed(array: Any, start: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             place = _place(context, builder, shape.args[0], values, code)
             loaded = builder.load(place, align=size)
@@ -99,13 +99,13 @@ def _load(vector: Vector, stored: Any) -> Any:
 
         return vector(array, types.intp), emit
 
-    return intrinsic(typed)
+    return typed
 
 
 def _store(vector: Vector) -> Any:
     size = 4 if vector is SINGLES else 8
 
-    def typed(_context: Any, array: Any, start: Any, value: Any) -> Any:
+    def typed(array: Any, start: Any, value: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             place = _place(context, builder, shape.args[0], values, vector.code)
             builder.store(values[2], place, align=size)
@@ -113,24 +113,26 @@ def _store(vector: Vector) -> Any:
 
         return types.void(array, types.intp, vector), emit
 
-    return intrinsic(typed)
+    return typed
 
 
 def _ternary(vector: Vector, name: str) -> Any:
-    def typed(_context: Any, a: Any, b: Any, c: Any) -> Any:
+    def typed(a: Any, b: Any, c: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             return _call(builder, name, vector.code, values)
 
         return vector(vector, vector, vector), emit
 
-    return intrinsic(typed)
+    return typed
 
 
 def _arithmetic(instruction: str) -> Any:
     """Return an operation of two vectors, or of a vector and a number."""
 
-    def typed(_context: Any, a: Any, b: Any) -> Any:
+    def typed(a: Any, b: Any) -> Any:
         vector = a if isinstance(a, Vector) else b
+        if not isinstance(vector, Vector):
+            return None
 
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             left, right = (
@@ -141,11 +143,11 @@ def _arithmetic(instruction: str) -> Any:
 
         return vector(a, b), emit
 
-    return intrinsic(typed)
+    return typed
 
 
 def _sum(vector: Vector) -> Any:
-    def typed(_context: Any, value: Any) -> Any:
+    def typed(value: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             wide = values[0]
             if vector is SINGLES:
@@ -159,7 +161,7 @@ def _sum(vector: Vector) -> Any:
 
         return types.float64(vector), emit
 
-    return intrinsic(typed)
+    return typed
 
 
 def _half(builder: Any, value: Any, first: int) -> Any:
@@ -170,7 +172,7 @@ def _half(builder: Any, value: Any, first: int) -> Any:
     return builder.fpext(builder.shuffle_vector(value, nothing, chosen), DOUBLES.code)
 
 
-def _type_narrowed(_context: Any, first: Any, second: Any) -> Any:
+def _type_narrowed(first: Any, second: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         half = ir.VectorType(ir.FloatType(), DOUBLES.lanes)
         halves = [builder.fptrunc(value, half) for value in values]
@@ -180,7 +182,7 @@ def _type_narrowed(_context: Any, first: Any, second: Any) -> Any:
     return SINGLES(DOUBLES, DOUBLES), emit
 
 
-def _type_limit(_context: Any, value: Any, low: Any, high: Any) -> Any:
+def _type_limit(value: Any, low: Any, high: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         floor, ceiling = values[1:]
         if isinstance(value, Vector):
@@ -197,16 +199,16 @@ def _type_limit(_context: Any, value: Any, low: Any, high: Any) -> Any:
 def _chosen(comparison: str) -> Any:
     """Return the operation that takes, lane by lane, a where it compares so, else b."""
 
-    def typed(_context: Any, a: Any, b: Any) -> Any:
+    def typed(a: Any, b: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             return builder.select(builder.fcmp_ordered(comparison, *values), *values)
 
         return DOUBLES(DOUBLES, DOUBLES), emit
 
-    return intrinsic(typed)
+    return typed
 
 
-def _type_where_greater(_context: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
+def _type_where_greater(a: Any, b: Any, x: Any, y: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         greater = builder.fcmp_ordered(">", *values[:2])
         return builder.select(greater, *values[2:])
@@ -214,7 +216,7 @@ def _type_where_greater(_context: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
     return DOUBLES(DOUBLES, DOUBLES, DOUBLES, DOUBLES), emit
 
 
-def _type_exponent(_context: Any, value: Any) -> Any:
+def _type_exponent(value: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         same, code = _bits_of(value)
         big = same(_BIG)
@@ -225,7 +227,7 @@ def _type_exponent(_context: Any, value: Any) -> Any:
     return value(value), emit
 
 
-def _type_mantissa(_context: Any, value: Any) -> Any:
+def _type_mantissa(value: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         same, code = _bits_of(value)
         one = same(plain.ONE)
@@ -245,48 +247,27 @@ def _bits_of(kind: Any) -> tuple[Callable[[int], Any], Any]:
     return lambda bits: ir.Constant(words, [bits] * kind.lanes), kind.code
 
 
-def _replace(function: Callable[..., Any], operation: Any) -> None:
-    """Let compiled code that calls `function` call the operation instead."""
-    replacements: tuple[Callable[..., Any], ...] = (
-        lambda a: operation(a),
-        lambda a, b: operation(a, b),
-        lambda a, b, c: operation(a, b, c),
-        lambda a, b, c, d: operation(a, b, c, d),
-    )
-    replacement = replacements[len(signature(function).parameters) - 1]
-    overload(function, strict=False)(lambda *_: replacement)
-
-
-def _extend(symbol: Callable[..., Any], operation: Any) -> None:
-    """Let an operator of numbers also take vectors."""
-
-    def typed(a: Any, b: Any) -> Any:
-        if isinstance(a, Vector) or isinstance(b, Vector):
-            return lambda a, b: operation(a, b)
-        return None
-
-    overload(symbol, strict=False)(typed)
-
-
-_replace(plain.singles, _full(SINGLES))
-_replace(plain.doubles, _full(DOUBLES))
-_replace(plain.load_singles, _load(SINGLES, ir.FloatType()))
-_replace(plain.load_doubles, _load(DOUBLES, ir.DoubleType()))
-_replace(plain.load_widened, _load(DOUBLES, ir.FloatType()))
-_replace(plain.store_singles, _store(SINGLES))
-_replace(plain.store_doubles, _store(DOUBLES))
-_replace(plain.multiply_add, _ternary(SINGLES, "fmuladd"))
-_replace(plain.fused, _ternary(DOUBLES, "fma"))
-_replace(plain.sum_singles, _sum(SINGLES))
-_replace(plain.sum_doubles, _sum(DOUBLES))
-_replace(plain.narrowed, intrinsic(_type_narrowed))
-_replace(plain.limit, intrinsic(_type_limit))
-_replace(plain.lesser, _chosen("<"))
-_replace(plain.greater, _chosen(">"))
-_replace(plain.where_greater, intrinsic(_type_where_greater))
-_replace(plain.exponent, intrinsic(_type_exponent))
-_replace(plain.mantissa, intrinsic(_type_mantissa))
-_extend(operator.add, _arithmetic("fadd"))
-_extend(operator.sub, _arithmetic("fsub"))
-_extend(operator.mul, _arithmetic("fmul"))
-_extend(operator.truediv, _arithmetic("fdiv"))
+emit_instead(plain.singles, _full(SINGLES))
+emit_instead(plain.doubles, _full(DOUBLES))
+emit_instead(plain.load_singles, _load(SINGLES, ir.FloatType()))
+emit_instead(plain.load_doubles, _load(DOUBLES, ir.DoubleType()))
+emit_instead(plain.load_widened, _load(DOUBLES, ir.FloatType()))
+emit_instead(plain.store_singles, _store(SINGLES))
+emit_instead(plain.store_doubles, _store(DOUBLES))
+emit_instead(plain.multiply_add, _ternary(SINGLES, "fmuladd"))
+emit_instead(plain.fused, _ternary(DOUBLES, "fma"))
+emit_instead(plain.sum_singles, _sum(SINGLES))
+emit_instead(plain.sum_doubles, _sum(DOUBLES))
+emit_instead(plain.narrowed, _type_narrowed)
+emit_instead(plain.limit, _type_limit)
+emit_instead(plain.lesser, _chosen("<"))
+emit_instead(plain.greater, _chosen(">"))
+emit_instead(plain.where_greater, _type_where_greater)
+emit_instead(plain.exponent, _type_exponent)
+emit_instead(plain.mantissa, _type_mantissa)
+# Operators of numbers take vectors too.
+_WITH_VECTORS = (Vector, Vector), (Vector, types.Any), (types.Any, Vector)
+emit_instead(operator.add, _arithmetic("fadd"), *_WITH_VECTORS)
+emit_instead(operator.sub, _arithmetic("fsub"), *_WITH_VECTORS)
+emit_instead(operator.mul, _arithmetic("fmul"), *_WITH_VECTORS)
+emit_instead(operator.truediv, _arithmetic("fdiv"), *_WITH_VECTORS)

@@ -9,13 +9,20 @@ the earlier slot of the ring is nearer. A vote by 1/r is that of Dudani, "The
 distance-weighted k-nearest-neighbor rule" (1976).
 """
 
-from math import log
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    WordArray,
+)
+from rpnb.core.kernels.bits import eight_below, lowest_bit
+from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import (
     load_singles,
     multiply_add,
@@ -34,6 +41,9 @@ ROWS: Final = 500
 NEAREST: Final = 10
 # Slots, a multiple of 16, of which the last stay at an infinite distance.
 _SLOTS: Final = 512
+
+_GROUPS: Final = 32
+_LARGEST: Final = np.finfo(np.float32).max
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
@@ -111,6 +121,7 @@ def _pass(
     distance = np.empty(_SLOTS, np.float32)
     near = np.empty(NEAREST + 1, np.float32)
     slots = np.empty(NEAREST + 1, np.int64)
+    bits = np.empty(state.class_weight.shape[0], np.int32)
     for i in range(low.shape[0]):
         if scores.shape[0] > 0:
             _fill_distances(state.rows, low[i], distance)
@@ -123,6 +134,7 @@ def _pass(
                 state.weight,
                 slots,
                 found,
+                bits,
                 scores[i, 0],
             )
         if y.shape[0] > 0 and y[i] >= 0:
@@ -166,23 +178,47 @@ def _fill_distances(rows: SingleArray, x: SingleArray, distance: SingleArray) ->
 def nearest(
     distance: SingleArray, filled: int, near: SingleArray, slots: IntArray
 ) -> int:
-    """List the slots of the nearest rows, nearest first; return how many."""
+    """List the slots of the nearest rows, nearest first; return how many.
+
+    The least distances of 32 groups of slots give a bound for the tenth least of all:
+    ten groups have a distance at most that large. Few others have, and only these
+    are sorted. `distance` has a multiple of 64 entries; those not filled are set.
+    """
+    distance[filled:] = np.inf
+    least = distance[:_GROUPS].copy()
+    for s in range(_GROUPS, distance.shape[0], _GROUPS):
+        for g in range(_GROUPS):
+            d = distance[s + g]
+            least[g] = d if d < least[g] else least[g]
     found = 0
-    worst = np.float32(np.inf)
-    for s in range(filled):
-        if not distance[s] < worst:
-            continue
-        at = found
-        while at > 0 and distance[s] < near[at - 1]:
-            near[at] = near[at - 1]
-            slots[at] = slots[at - 1]
-            at -= 1
-        near[at] = distance[s]
-        slots[at] = s
-        found = min(found + 1, NEAREST)
-        if found == NEAREST:
-            worst = near[NEAREST - 1]
+    for g in range(_GROUPS):
+        found = _insert(least[g], g, near, slots, found)
+    bound = min(near[NEAREST - 1], _LARGEST)
+    found = 0
+    for s in range(0, distance.shape[0], 64):
+        close = np.uint64(0)
+        for r in range(0, 64, 8):
+            close |= eight_below(distance, s + r, bound) << np.uint64(r)
+        while close != 0:
+            slot = s + lowest_bit(close)
+            found = _insert(distance[slot], slot, near, slots, found)
+            close &= close - np.uint64(1)
     return found
+
+
+@compiled_inline
+def _insert(
+    distance: float, slot: int, near: SingleArray, slots: IntArray, found: int
+) -> int:
+    """Insert a slot behind all that are not farther; return how many are listed."""
+    at = found
+    while at > 0 and distance < near[at - 1]:
+        near[at] = near[at - 1]
+        slots[at] = slots[at - 1]
+        at -= 1
+    near[at] = distance
+    slots[at] = slot
+    return min(found + 1, NEAREST)
 
 
 @compiled
@@ -193,9 +229,13 @@ def vote(
     weight: FloatArray,
     slots: IntArray,
     found: int,
+    bits: WordArray,
     scores: FloatArray,
 ) -> None:
-    """Set the score of each active class: its frequency, and votes of the nearest."""
+    """Set the score of each class: its frequency, and votes of the nearest.
+
+    `bits` (M,) is working space.
+    """
     M = class_weight.shape[0]
     n_active = 0
     total = 0.0
@@ -207,9 +247,7 @@ def vote(
         scores[c] = 0.5 * (class_weight[c] + 0.5) / below
     for r in range(found):
         scores[labels[slots[r]]] += weight[slots[r]] / (r + 1.0)
-    for c in range(M):
-        if active[c]:
-            scores[c] = log(scores[c])
+    fill_logs(scores, bits)
 
 
 def merge(states: list[Neighbours]) -> Neighbours:

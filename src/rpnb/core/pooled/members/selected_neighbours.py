@@ -177,6 +177,7 @@ def _pass(
     distance = np.empty(_SLOTS, np.float32)
     nearby = np.empty(NEAREST + 1, np.float32)
     slots = np.empty(NEAREST + 1, np.int64)
+    bits = np.empty(state.class_weight.shape[0], np.int32)
     R = state.rows.shape[0]
     for i in range(z.shape[0]):
         if scores.shape[0] > 0:
@@ -192,6 +193,7 @@ def _pass(
                 state.weight,
                 slots,
                 found,
+                bits,
                 scores[i, 0],
             )
         if y.shape[0] > 0 and y[i] >= 0:

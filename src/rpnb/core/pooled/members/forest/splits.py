@@ -15,14 +15,10 @@ bits, and draw i is the finaliser of MurmurHash3 (Appleby, 2011) of the key plus
 of 2³² divided by the golden ratio.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic, overload
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
+from rpnb.core.kernels.bits import count_bits, eight_below
 from rpnb.core.kernels.compiled import compiled_inline
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.members.forest.state import SAMPLED_ROWS, SplitSpace
@@ -35,69 +31,6 @@ _FIRST_FACTOR = np.uint64(0x85EBCA6B)
 _SECOND_FACTOR = np.uint64(0xC2B2AE35)
 _SIXTEEN = np.uint64(16)
 _THIRTEEN = np.uint64(13)
-
-
-def count_bits(word: np.uint64) -> int:
-    """Return the number of bits that are set."""
-    return int(word).bit_count()
-
-
-def eight_below(values: FloatArray, at: int, threshold: float) -> np.uint64:
-    """Return, as bits, which of eight values from `at` on are ≤ the threshold."""
-    below = values[at : at + 8] <= threshold
-    return np.uint64(sum(1 << r for r in range(8) if below[r]))
-
-
-# What follows runs inside the compiler, where no coverage tool can follow.
-def _type_count_bits(_context: Any, word: Any) -> Any:  # pragma: no cover
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), emit
-
-
-_count_bits: Any = intrinsic(_type_count_bits)
-
-
-@overload(count_bits)
-def _overload_count_bits(word: Any) -> Any:  # pragma: no cover
-    def implementation(word: Any) -> Any:
-        return _count_bits(word)
-
-    return implementation
-
-
-def _type_eight_below(
-    _context: Any, values: Any, at: Any, threshold: Any
-) -> Any:  # pragma: no cover
-    code = ir.VectorType(ir.DoubleType(), 8)
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        eight = builder.load(builder.bitcast(place, code.as_pointer()), align=8)
-        lane = ir.IntType(32)
-        nothing = ir.Constant(code, ir.Undefined)
-        one = builder.insert_element(nothing, arguments[2], ir.Constant(lane, 0))
-        first = ir.Constant(ir.VectorType(lane, 8), [0] * 8)
-        bound = builder.shuffle_vector(one, nothing, first)
-        below = builder.fcmp_ordered("<=", eight, bound)
-        return builder.zext(builder.bitcast(below, ir.IntType(8)), ir.IntType(64))
-
-    return types.uint64(values, types.intp, types.float64), emit
-
-
-_eight_below: Any = intrinsic(_type_eight_below)
-
-
-@overload(eight_below)
-def _overload_eight_below(
-    values: Any, at: Any, threshold: Any
-) -> Any:  # pragma: no cover
-    def implementation(values: Any, at: Any, threshold: Any) -> Any:
-        return _eight_below(values, at, threshold)
-
-    return implementation
 
 
 @compiled_inline
