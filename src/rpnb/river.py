@@ -23,11 +23,18 @@ except ImportError as error:
     raise ImportError("rpnb.river needs River: pip install 'rpnb[river]'") from error
 
 from rpnb.core.bayes.combining import Combiner
+from rpnb.core.conformal import learn_threshold, new_thresholds
+from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import MatrixDistribution
 from rpnb.estimators import classifier
 from rpnb.estimators.named.columns import NamedColumns
 from rpnb.estimators.named.features import NamedFeatures
 from rpnb.estimators.stream.class_weights import ClassWeight
+from rpnb.estimators.trust.sets import (
+    LEAST_PROBABILITY,
+    check_coverage,
+    past_sets,
+)
 
 __all__ = ["PooledClassifier", "RPNBClassifier"]
 
@@ -57,6 +64,8 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
     """Abstract: a classifier of this package whose features have names."""
 
     _features: _F | None = None
+    _thresholds: FloatArray | None = None
+    """of prediction sets; None as long as none was learnt"""
 
     @abstractmethod
     def _begin(self, x: Iterable[FeatureName]) -> _F:
@@ -99,6 +108,51 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         model = features.classifier
         values = model.predict_proba(row[None, :])[0]
         return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
+
+    # Prediction sets
+
+    def predict_set_one(
+        self, x: Mapping[Any, Any], coverage: float = 0.9
+    ) -> set[ClfTarget]:
+        """Return a set of labels that holds the true one in so many cases.
+
+        Adaptive conformal inference, see `rpnb.RPNBClassifier.predict_set`, with
+        thresholds that `predict_set_then_learn_one` moves; before that, a set holds
+        what has a probability of a half or more. Empty before anything is learnt.
+
+        Parameters
+        ----------
+        x
+            An observation.
+        coverage
+            The wished share, from 0.5 to 0.99.
+        """
+        return self._set_of(self.predict_proba_one(x), coverage)
+
+    def predict_set_then_learn_one(
+        self, x: Mapping[Any, Any], y: ClfTarget, coverage: float = 0.9
+    ) -> set[ClfTarget]:
+        """Return the set of `x` before it is learnt with label `y`, then learn it.
+
+        In the long run the sets hold the true label in the wished share of cases,
+        whatever the stream and however it drifts.
+        """
+        P = self.predict_proba_one(x)
+        predicted = self._set_of(P, coverage)
+        self.learn_one(x, y)
+        if self._thresholds is None:
+            self._thresholds = new_thresholds()
+        learn_threshold(self._thresholds, P.get(y, 0.0))
+        return predicted
+
+    def _set_of(self, P: Mapping[ClfTarget, float], coverage: float) -> set[ClfTarget]:
+        """Return the labels whose probability is large enough."""
+        wished = check_coverage(coverage)
+        learnt = self._thresholds
+        thresholds = new_thresholds() if learnt is None else learnt
+        values = np.maximum([list(P.values())], LEAST_PROBABILITY)
+        chosen = past_sets(values, thresholds[None, :], wished)[0]
+        return {label for label, inside in zip(P, chosen, strict=True) if inside}
 
     # Many observations
 

@@ -13,6 +13,7 @@ from rpnb.core.conformal import (
     new_thresholds,
     strangeness,
     thresholds_of,
+    track_thresholds,
 )
 
 
@@ -67,3 +68,15 @@ def test_a_set_holds_the_classes_with_enough_probability(n: int) -> None:
     in_set(P, np.array([0.0, 12.0])[:n], out)
     assert_array_equal(out[0], [True, False, False])
     assert_array_equal(out[1], [True, n == 2, False])
+
+
+def test_thresholds_are_tracked_row_by_row() -> None:
+    rng = np.random.default_rng(1)
+    P, y = rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40)
+    thresholds, twin = new_thresholds(), new_thresholds()
+    before = np.empty((40, COVERAGES.shape[0]))
+    track_thresholds(thresholds, P, y, before)
+    for i in range(40):
+        assert_array_equal(before[i], twin)
+        learn_threshold(twin, P[i, y[i]])
+    assert_array_equal(thresholds, twin)

@@ -104,6 +104,26 @@ def test_the_async_client_has_the_same_methods(shared: ServerProcess) -> None:
     asyncio.run(work())
 
 
+def test_256_connections_at_a_time(shared: ServerProcess) -> None:
+    async def work() -> None:
+        async with AsyncClient(shared.address, connections=256, retries=0) as client:
+            await client.create("many", "GaussianNB", features=1, classes=["a", "b"])
+            found = await asyncio.gather(
+                *(
+                    client.predict("many", [[float(i)]], remember=True)
+                    for i in range(256)
+                )
+            )
+            ids = [each.ids[0] for each in found if each.ids]
+            labels = await asyncio.gather(
+                *(client.label("many", [each], ["a"]) for each in ids)
+            )
+            assert [each.results for each in labels] == [["learnt"]] * 256
+            assert (await client.model("many"))["learnt"] == 256
+
+    asyncio.run(work())
+
+
 def test_the_client_sends_many_rows_in_batches(client: Client) -> None:
     client.create("batches", "GaussianNB", features=4)
     X, y = clusters(100)

@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled, compiled_inline
 
 #: The coverages whose thresholds are tracked; others are interpolated.
@@ -61,6 +61,19 @@ def learn_threshold(thresholds: FloatArray, p: float) -> None:
     for c in range(COVERAGES.shape[0]):
         missed = 1.0 if s > thresholds[c] else 0.0
         thresholds[c] += _STEP * (missed - (1.0 - COVERAGES[c]))
+
+
+@compiled
+def track_thresholds(
+    thresholds: FloatArray, P: FloatArray, y: IntArray, before: FloatArray
+) -> None:
+    """Move all thresholds along rows of classes y (n,) with probabilities P (n, M).
+
+    `before` (n, coverages) is set to the thresholds before each row.
+    """
+    for i in range(y.shape[0]):
+        before[i] = thresholds
+        learn_threshold(thresholds, P[i, y[i]])
 
 
 def thresholds_of(thresholds: FloatArray, coverage: float) -> FloatArray:

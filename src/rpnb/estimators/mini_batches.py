@@ -29,11 +29,11 @@ from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen.model import FrozenRPNB
-from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.files import read_metadata, read_model
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import BlockStatistics
+from rpnb.estimators.stream.prediction_sets import ENTRY
 from rpnb.labels import LabelIndex
 
 #: Rows of a block.
@@ -238,6 +238,7 @@ def _model_from_file(path: str, earlier: Any) -> Any:
     earlier._set_classes(classes)
     M = classes.shape[0]
     earlier._state = earlier._reload_state(earlier._state, metadata["state"], arrays, M)
+    earlier._set_thresholds = arrays.get(ENTRY)
     return earlier
 
 
@@ -260,10 +261,7 @@ def score_rows(model: Any, X: Any) -> RowScores:
     """
     labels = model.predict(X)
     if isinstance(model, FrozenRPNB):
-        scores = model._scores(X)
-        return RowScores(
-            labels, scores, np.exp(log_posteriors(scores / model.temperature_))
-        )
+        return RowScores(labels, model._scores(X), model.predict_proba(X))
     if isinstance(model, RPNBClassifier):
         scores = model._scores(model._rows_to_predict(X))
         return RowScores(labels, scores, np.exp(model._log_probabilities(scores)))

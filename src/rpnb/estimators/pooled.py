@@ -2,10 +2,10 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self, final
+from typing import Any, Literal, NamedTuple, NoReturn, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
@@ -20,7 +20,7 @@ from rpnb.core.pooled.engine import (
     score,
 )
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
-from rpnb.estimators.checks.labels import LabelArray, join_classes
+from rpnb.estimators.checks.labels import LabelArray, decode, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
@@ -268,6 +268,48 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             weight = np.full(n, weight[0])
         jobs = threads_for(self.n_jobs, n)
         run(state, X, y, weight, labels, _NOTHING, jobs)
+
+    def _predict_proba_then_learn(
+        self, X: Any, y: Any, classes: ArrayLike | None
+    ) -> tuple[LabelArray, FloatArray]:
+        found: list[FloatArray] = []
+
+        def learn(
+            state: PooledModel, X: Any, y: IntArray, weight: FloatArray, labels: Any
+        ) -> None:
+            n = y.shape[0]
+            out = np.empty((n, state.M))
+            run(
+                state,
+                X,
+                y,
+                np.full(n, weight[0]),
+                labels,
+                out,
+                threads_for(self.n_jobs, n),
+            )
+            # A row before which no class was active has no probabilities.
+            out[labels < 0] = -np.inf
+            found[:] = [np.exp(out)]
+
+        first = not self.__sklearn_is_fitted__()
+        numbers = self._learn_batch(
+            X, y, classes, first=first, predict=True, learn=learn
+        )
+        return decode(numbers, self.classes_), found[0]
+
+    def unlearn(self, X: Any, y: Any) -> NoReturn:
+        """Refuse: the pool cannot take rows out again.
+
+        Its trees and nearest neighbours keep what they made of a row, not the row, and
+        the weights of its members followed every row.
+        """
+        raise NotImplementedError(
+            "PooledClassifier cannot unlearn rows: its trees, its windows and the "
+            "weights of its members are no sums over rows. Learn anew without the "
+            "rows, or use a learner that can: RPNBClassifier(update='all'), GaussianNB "
+            "or OnlineBayes"
+        )
 
     # Predicting
 

@@ -12,6 +12,7 @@ from oracles.tree_ensembles import OnlineBayes
 from rpnb.core.bayes.online_bayes import (
     ClassCovariances,
     add_to_covariance,
+    covariance_without,
     insert_covariance,
     new_covariances,
     pass_online_bayes,
@@ -204,3 +205,35 @@ def test_a_row_of_weight_two_is_two_rows_of_weight_one() -> None:
     add_to_covariance(twice, 0, x, 1.0, work)
     for one, two in zip(once, twice, strict=True):
         assert_allclose(one, two, atol=1e-12)
+
+
+def class_after(X: FloatArray) -> ClassCovariances:
+    """Return one class that has learnt rows."""
+    classes = new_covariances(1, X.shape[1])
+    work = np.empty((3, X.shape[1]))
+    for x in X:
+        add_to_covariance(classes, 0, x, 1.0, work)
+    return classes
+
+
+def test_a_class_without_rows_is_one_that_never_learnt_them() -> None:
+    X = np.random.default_rng(2).normal(size=(30, 3)) * [1.0, 5.0, 0.2] + 2.0
+    left = covariance_without(class_after(X), 0, X[:12], np.ones(12))
+    assert left is not None
+    for mine, theirs in zip(left, class_after(X[12:]), strict=True):
+        assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+    nothing = covariance_without(class_after(X), 0, X, np.ones(30))
+    assert nothing is not None
+    for mine, theirs in zip(nothing, new_covariances(1, 3), strict=True):
+        assert_array_equal(mine, theirs)
+
+
+def test_rows_that_cannot_have_been_learnt_are_told() -> None:
+    X = np.random.default_rng(2).normal(size=(30, 3))
+    classes = class_after(X)
+    assert covariance_without(classes, 0, np.vstack([X, X]), np.ones(60)) is None
+    assert covariance_without(classes, 0, X + 0.01, np.ones(30)) is None
+    assert covariance_without(classes, 0, 3.0 * X[:25], np.ones(25)) is None
+    # The smallest variance is lost among the largest.
+    wide = X * [1e9, 1.0, 1.0]
+    assert covariance_without(class_after(wide), 0, wide[:5], np.ones(5)) is None

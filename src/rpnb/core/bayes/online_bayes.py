@@ -19,6 +19,7 @@ from math import hypot, log, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -28,6 +29,10 @@ from rpnb.core.kernels.compiled import compiled
 _HUGE: Final = 1e300
 # Distances beyond are taken as this: scores stay finite.
 _FARTHEST: Final = 1e300
+# What rounding may make of a scatter, relative to the largest entry.
+_ROUNDING: Final = 1e-9
+# The least ratio of two eigenvalues of a scatter that is told from zero.
+_RESOLVED: Final = 1e-13
 
 
 class ClassCovariances(NamedTuple):
@@ -113,6 +118,51 @@ def add_to_covariance(
     grown_by = log(alpha * share) if alpha < _HUGE else 2.0 * log(root) + log(share)
     classes.log_volume[m] += grown_by - p * log(total / before)
     classes.weight[m] = total
+
+
+def covariance_without(
+    classes: ClassCovariances, m: int, X: FloatArray, weight: FloatArray
+) -> ClassCovariances | None:
+    """Return class m, as the only one, without rows X (r, p) of these weights (r,).
+
+    The update read backwards, for all rows at once: with n' the weight, S' and μ' the
+    covariance and mean now, w, μ_r and C the rows' weight, mean and scatter, and
+    n = n' − w, it is μ = (n'μ' − wμ_r)/n and
+    nS = n'S' − C − (nw/n')(μ − μ_r)(μ − μ_r)ᵀ. The pseudo-observation stays, so that
+    n ≥ 1 and nS − I has no negative eigenvalue: None if that does not hold, since then
+    the rows cannot all have been learnt, or if rounding leaves it open.
+    """
+    p = X.shape[1]
+    total, removed = float(classes.weight[m]), float(weight.sum())
+    rest = total - removed
+    # Weights that were added up in another order may differ in the last bits.
+    all_of_them = abs(rest - 1.0) <= _ROUNDING * total
+    if rest < 1.0 and not all_of_them:
+        return None
+    rest = max(rest, 1.0)
+    inverse = solve_triangular(classes.root[m], np.eye(p))
+    scatter = total * (inverse.T @ inverse)
+    centre = (weight @ X) / removed
+    centred = X - centre
+    mean = (total * classes.mean[m] - removed * centre) / rest
+    away = mean - centre
+    left = scatter - (centred.T * weight) @ centred
+    left -= rest * (removed / total) * np.outer(away, away)
+    size = max(float(np.diag(scatter).max()), removed * float(centre @ centre))
+    slack = _ROUNDING * size
+    if all_of_them:
+        wrong = max(float(np.abs(left - np.eye(p)).max()), float(mean @ mean))
+        return None if wrong > slack else new_covariances(1, p)
+    values = np.linalg.eigvalsh(left)
+    # Where deviations differ so much that rounding hides the smallest, it is unknown.
+    if not values[0] >= max(1.0 - slack, _RESOLVED * values[-1]):
+        return None
+    lower = np.linalg.cholesky(left / rest)
+    root = solve_triangular(lower, np.eye(p), lower=True).T
+    volume = 2.0 * np.log(np.diag(lower)).sum()
+    return ClassCovariances(
+        np.array([rest]), mean[None, :], root[None, :, :].copy(), np.array([volume])
+    )
 
 
 @compiled

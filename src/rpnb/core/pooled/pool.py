@@ -29,13 +29,15 @@ noise", 2001). ε follows 1 − r by a running mean of 50 + t rows, at most 1,00
 h ← 0.999 h + 0.03 + Var(log P), and stays in [0.2, 4].
 """
 
-from math import exp, log, sqrt
+from math import log, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.exponentials import fill_exponentials
+from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import doubles, fused, load_doubles, sum_doubles
 from rpnb.core.pooled.member import copy_state
 
@@ -131,22 +133,23 @@ def pool_rows(
     g = np.zeros((K, C))
     best = np.empty(K, np.int64)
     posterior = np.zeros(C)
+    tempered = np.zeros(C)
+    bits = np.empty(C, np.int64)
     logs = np.zeros(C)
     space = np.empty((K + 2, K))
     for i in range(n):
-        labels[i] = _combine(pool, scores[i], f, best, logs)
+        labels[i] = _combine(pool, scores[i], f, best, logs, posterior, bits)
         if log_posteriors.shape[0] > 0:
-            _temper(pool.active, logs, pool.power[0], log_posteriors[i])
-            _add_noise(pool, log_posteriors[i])
+            _give_out(pool, logs, tempered, bits, log_posteriors[i])
         if y.shape[0] > 0 and y[i] >= 0:
             label = labels[i]
             if learnt.shape[0] > 0:
-                label = _combine(pool, learnt[i], f, best, logs)
+                label = _combine(pool, learnt[i], f, best, logs, posterior, bits)
             if label >= 0:
                 _count(pool, best, label, y[i], weight[i])
                 if pool.active[y[i]]:
-                    trust = _learn_power(pool, logs, y[i], posterior)
-                    _learn_weights(pool, f, g, logs, y[i], trust, posterior, space)
+                    trust = _learn_power(pool, logs, y[i], tempered, bits)
+                    _learn_weights(pool, f, g, y[i], trust, posterior, space)
             else:
                 pool.mistakes[:] += weight[i]
                 pool.weight[0] += weight[i]
@@ -178,9 +181,15 @@ def _record(pool: Pool) -> None:
 
 @compiled
 def _combine(
-    pool: Pool, scores: FloatArray, f: FloatArray, best: IntArray, logs: FloatArray
+    pool: Pool,
+    scores: FloatArray,
+    f: FloatArray,
+    best: IntArray,
+    logs: FloatArray,
+    posterior: FloatArray,
+    power_bits: IntArray,
 ) -> int:
-    """Set f, each member's best class, and log P; return the best class."""
+    """Set f, each member's best class, log P and P; return the best class."""
     K, M = scores.shape
     active = pool.active
     for c in range(M):
@@ -207,31 +216,36 @@ def _combine(
     for c in range(M):
         if active[c] and (label < 0 or logs[c] > logs[label]):
             label = c
-    total = 0.0
-    highest = logs[label]
-    for c in range(M):
-        if active[c]:
-            total += exp(logs[c] - highest)
-    shift = highest + log(total)
+    shift = _normalise(active, logs, 1.0, logs[label], posterior, power_bits)
     for c in range(M):
         logs[c] -= shift
     return label
 
 
 @compiled
-def _temper(active: BoolArray, logs: FloatArray, power: float, out: FloatArray) -> None:
-    """Set `out` to log P^τ, normalised."""
+def _normalise(
+    active: BoolArray,
+    logs: FloatArray,
+    power: float,
+    highest: float,
+    posterior: FloatArray,
+    power_bits: IntArray,
+) -> float:
+    """Set `posterior` to exp(power·logs) over its sum, and return that sum's logarithm.
+
+    Classes that are not active get 0; `highest` is the largest of power·logs.
+    """
     M = active.shape[0]
-    highest = -np.inf
     for c in range(M):
-        out[c] = power * logs[c] if active[c] else -np.inf
-        highest = max(highest, out[c])
+        posterior[c] = power * logs[c] - highest if active[c] else 0.0
+    fill_exponentials(posterior[:M], power_bits)
     total = 0.0
     for c in range(M):
-        total += exp(out[c] - highest)
-    shift = highest + log(total)
+        posterior[c] = posterior[c] if active[c] else 0.0
+        total += posterior[c]
     for c in range(M):
-        out[c] -= shift
+        posterior[c] /= total
+    return highest + log(total)
 
 
 @compiled
@@ -243,13 +257,37 @@ def _active(pool: Pool) -> int:
 
 
 @compiled
-def _add_noise(pool: Pool, out: FloatArray) -> None:
-    """Turn log Q into log P'."""
+def _give_out(
+    pool: Pool,
+    logs: FloatArray,
+    tempered: FloatArray,
+    power_bits: IntArray,
+    out: FloatArray,
+) -> None:
+    """Set `out` to log P', −∞ for classes not active; `tempered` is working space."""
+    power = pool.power[0]
+    active = pool.active
+    n_active = _active(pool)
+    out[:] = -np.inf
+    if n_active == 0:
+        return
+    highest = power * _largest(active, logs)
+    _normalise(active, logs, power, highest, tempered, power_bits)
     noise = pool.noise[0]
-    floor = noise / max(_active(pool), 1)
+    floor = noise / n_active
     for c in range(out.shape[0]):
-        if pool.active[c]:
-            out[c] = log((1.0 - noise) * exp(out[c]) + floor)
+        out[c] = (1.0 - noise) * tempered[c] + floor
+    fill_logs(out, power_bits.view(np.int32)[: out.shape[0]])
+    for c in range(out.shape[0]):
+        out[c] = out[c] if active[c] else -np.inf
+
+
+@compiled
+def _largest(active: BoolArray, logs: FloatArray) -> float:
+    highest = -np.inf
+    for c in range(active.shape[0]):
+        highest = max(highest, logs[c]) if active[c] else highest
+    return highest
 
 
 @compiled
@@ -266,22 +304,24 @@ def _count(pool: Pool, best: IntArray, label: int, y: int, weight: float) -> Non
 
 
 @compiled
-def _learn_power(pool: Pool, logs: FloatArray, y: int, posterior: FloatArray) -> float:
+def _learn_power(
+    pool: Pool, logs: FloatArray, y: int, tempered: FloatArray, power_bits: IntArray
+) -> float:
     """Move τ by a Newton step of the log-loss of P', and ε; return r."""
     power = pool.power[0]
-    _temper(pool.active, logs, power, posterior)
+    highest = power * _largest(pool.active, logs)
+    _normalise(pool.active, logs, power, highest, tempered, power_bits)
     mean = 0.0
     square = 0.0
     for c in range(pool.active.shape[0]):
         if pool.active[c]:
-            P = exp(posterior[c])
-            mean += P * logs[c]
-            square += P * logs[c] * logs[c]
+            mean += tempered[c] * logs[c]
+            square += tempered[c] * logs[c] * logs[c]
     h = SLOW_MEMORY * pool.power_curvature[0] + SLOW_RIDGE
     h += max(square - mean * mean, 0.0)
     pool.power_curvature[0] = h
     noise = pool.noise[0]
-    right = (1.0 - noise) * exp(posterior[y])
+    right = (1.0 - noise) * tempered[y]
     trust = right / (right + noise / _active(pool))
     power -= trust * (mean - logs[y]) / h
     pool.power[0] = min(max(power, LEAST_POWER), MOST_POWER)
@@ -297,7 +337,6 @@ def _learn_weights(
     pool: Pool,
     f: FloatArray,
     g: FloatArray,
-    logs: FloatArray,
     y: int,
     trust: float,
     posterior: FloatArray,
@@ -305,12 +344,10 @@ def _learn_weights(
 ) -> None:
     """Move w by a Newton step of the log-loss.
 
-    g (K, C), `posterior` (C,) and `space` (K + 2, K) are working space.
+    `posterior` (C,) is P; g (K, C) and `space` (K + 2, K) are working space.
     """
     K, C = f.shape
     H = pool.curvature
-    for c in range(pool.active.shape[0]):
-        posterior[c] = exp(logs[c]) if pool.active[c] else 0.0
     mean = space[K]
     gradient = space[K + 1]
     for k in range(K):

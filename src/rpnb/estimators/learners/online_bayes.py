@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.online_bayes import (
     ClassCovariances,
+    covariance_without,
     insert_covariance,
     new_covariances,
     pass_online_bayes,
@@ -25,6 +26,7 @@ from rpnb.estimators.saving.schema import COUNT, StateSchema, reals
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.unlearning import rows_to_unlearn
 
 __all__ = ["OnlineBayes"]
 
@@ -109,6 +111,34 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
         return np.exp(self.predict_log_proba(X))
+
+    def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Take learnt rows out again; see `RPNBClassifier.unlearn`.
+
+        With update="all" the model is then as if it had never seen them, to rounding,
+        which grows with the spread of the features. With update="mistakes" the rows
+        must be ones that changed the model. Classes stay known. Refuses rows that
+        cannot all have been learnt, where that can be told, and changes nothing then.
+        """
+        labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
+        state = self._copy(self._state)
+        rows = as_block(labelled.rows)
+        weight = np.broadcast_to(labelled.weight, numbers.shape)
+        for m in np.unique(numbers).tolist():
+            its = numbers == m
+            left = covariance_without(state.classes, m, rows[its], weight[its])
+            if left is None:
+                raise ValueError(
+                    f"rows of class {self.classes_[m]!r} cannot be unlearnt: they "
+                    "weigh more than what was learnt of it, or would leave a negative "
+                    "variance, so they cannot all have been learnt"
+                )
+            for mine, value in zip(state.classes, left, strict=True):
+                mine[m] = value[0]
+        state.seen = max(state.seen - numbers.shape[0], 0)
+        state.updates = max(state.updates - numbers.shape[0], 0)
+        self._state = state
+        return self
 
     def _pass(
         self,

@@ -55,6 +55,14 @@ from rpnb.estimators.stream.labelled_rows import (
 )
 from rpnb.estimators.stream.learner import Shapes, State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
+from rpnb.estimators.stream.prediction_sets import (
+    ENTRY,
+    PredictsSets,
+    check_thresholds,
+    has_thresholds,
+    with_thresholds,
+    without_thresholds,
+)
 from rpnb.labels import LabelIndex
 
 #: A function like `_learn`.
@@ -66,6 +74,7 @@ _NONE_DECLARED = np.zeros(0, np.int64)
 
 class StreamClassifier(
     NotebookView,
+    PredictsSets,
     ClassifierMixin,  # type: ignore[misc]
     StreamLearner[State],
     BaseEstimator,  # type: ignore[misc]
@@ -360,6 +369,7 @@ class StreamClassifier(
         accept_rows(self, X, first=first)
         if first:
             self._record_parameters()
+            self._set_thresholds = None
         if first or classes is not self.classes_:
             self._set_classes(classes)
         self._state = state
@@ -488,9 +498,12 @@ class StreamClassifier(
             )
         self._check_unchanged()
         metadata, arrays = self._export_state(self._state)
-        if self._class_counts is not None:
-            arrays = {**arrays, COUNTS: self._class_counts}
-        return SavedEstimator(
+        if is_balanced(self._class_weight):
+            counts = self._class_counts
+            if counts is None:  # before the first row
+                counts = np.zeros(self.classes_.shape[0], np.int64)
+            arrays = {**arrays, COUNTS: counts}
+        saved = SavedEstimator(
             type(self).__name__,
             self._parameters_to_json(),
             self.classes_,
@@ -500,6 +513,7 @@ class StreamClassifier(
             arrays,
             self._state_version,
         )
+        return with_thresholds(saved, self._set_thresholds)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
@@ -526,6 +540,9 @@ class StreamClassifier(
         with report_damage(path):
             saved = migrate(saved, cls._state_version)
             model = cls._from_saved_parameters(saved.parameters)
+            model._set_thresholds = check_thresholds(saved)
+            saved = without_thresholds(saved)
+            check_class_weight(model._class_weight, saved.classes, whole=False)
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
@@ -560,7 +577,9 @@ class StreamClassifier(
         saved = migrate(saved, cls._state_version)
         model = cls._from_saved_parameters(saved.parameters)
         M, p = saved.classes.shape[0], saved.n_features
-        return model._file_schema(saved.state, {}, M, p).arrays.keys()
+        own = without_thresholds(saved).state
+        names = {*model._file_schema(own, {}, M, p).arrays}
+        return names | {ENTRY} if has_thresholds(saved) else names
 
     @classmethod
     def _from_saved_parameters(cls, parameters: dict[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""Prediction sets of an RPNB model."""
+"""Prediction sets: which classes are probable enough, and the sets of RPNB models."""
 
 from typing import Any
 
@@ -14,6 +14,11 @@ NO_SETS = (
     "must be 'auto' and the combiner 'log_sum' or 'product', and rows must have been "
     "learnt since"
 )
+
+
+#: The least probability of a class that is known: its strangeness is the largest, so it
+#: is in a set only if every known class is.
+LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 
 def check_coverage(coverage: Any) -> float:

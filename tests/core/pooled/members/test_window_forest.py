@@ -10,9 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.window_forest import WindowForest
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
 from rpnb.core.pooled.members import window_forest as forest
-from rpnb.core.pooled.members.forest.leaves import fill_exponentials, fill_softmax
+from rpnb.core.pooled.members.forest.leaves import fill_softmax
 from rpnb.core.pooled.members.forest.state import (
     CLOCKS,
     GROWN,

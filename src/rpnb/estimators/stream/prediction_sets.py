@@ -1,0 +1,142 @@
+"""Prediction sets of any classifier with probabilities."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+
+from rpnb.core.conformal import COVERAGES, new_thresholds, track_thresholds
+from rpnb.core.kernels.arrays import BoolArray, FloatArray
+from rpnb.estimators.checks.labels import LabelArray, as_labels, encode
+from rpnb.estimators.saving.estimator import SavedEstimator
+from rpnb.estimators.saving.schema import StateSchema, check_arrays, reals
+from rpnb.estimators.trust.sets import (
+    LEAST_PROBABILITY,
+    check_coverage,
+    past_sets,
+)
+
+#: What a model file calls thresholds, and says that it has them.
+ENTRY = "prediction_sets"
+
+
+def _has_probabilities(model: Any) -> bool:
+    return hasattr(model, "predict_proba")
+
+
+class PredictsSets:
+    """Abstract: prediction sets, for learners with `predict_proba`."""
+
+    _set_thresholds: FloatArray | None = None
+    """of all coverages; None as long as none was learnt"""
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
+        """Return a set of classes for each row that holds the true one so often.
+
+        Adaptive conformal inference: the probability that a class needs to be in a set
+        rises with each row whose class was in its set and falls with each other one, so
+        that in the long run the share of rows whose class is in the set is `coverage`,
+        whatever the stream and however it drifts. `predict_set_then_learn` learns it;
+        before that, a set holds what has a probability of a half or more. The better
+        the probabilities, the smaller the sets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        coverage : float, default=0.9
+            From 0.5 to 0.99.
+
+        Returns
+        -------
+        array of bool of shape (n, M)
+            Whether each of `classes_` is in the set of each row.
+        """
+        wished = check_coverage(coverage)
+        model: Any = self
+        P = np.maximum(model.predict_proba(X), LEAST_PROBABILITY)
+        return past_sets(P, self._thresholds()[None, :], wished)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_set_then_learn(
+        self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
+    ) -> tuple[LabelArray, BoolArray]:
+        """Predict the label and the set of each row before it is learnt, then learn it.
+
+        The thresholds of all coverages follow every row; a row whose class was not
+        known yet counts as one that was not covered.
+
+        Parameters
+        ----------
+        X, y, classes
+            Those of `predict_then_learn`.
+        coverage : float, default=0.9
+            That of `predict_set`.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels that `predict_then_learn` returns.
+        array of bool of shape (n, M)
+            Whether each of `classes_`, as they are afterwards, is in the row's set.
+        """
+        wished = check_coverage(coverage)
+        model: Any = self
+        fitted = model.__sklearn_is_fitted__()
+        known = model.classes_ if fitted else None
+        thresholds = self._thresholds() if fitted else new_thresholds()
+        labels, P = model._predict_proba_then_learn(X, y, classes)
+        numbers = encode(as_labels(y), model.classes_, model._index)
+        # The row from which on each class is known.
+        since = np.full(model.classes_.shape[0], numbers.shape[0])
+        np.minimum.at(since, numbers, np.arange(numbers.shape[0]))
+        for given in (known, classes):
+            if given is not None:
+                since[model._index.find_all(np.asarray(given).tolist())] = -1
+        was_known = np.arange(numbers.shape[0])[:, None] > since
+        P = np.where(was_known, np.maximum(P, LEAST_PROBABILITY), P)
+        before = np.empty((numbers.shape[0], COVERAGES.shape[0]))
+        track_thresholds(thresholds, P, numbers, before)
+        self._set_thresholds = thresholds
+        return labels, past_sets(P, before, wished)
+
+    def _thresholds(self) -> FloatArray:
+        """Return a copy of the thresholds."""
+        learnt = self._set_thresholds
+        return new_thresholds() if learnt is None else learnt.copy()
+
+
+def with_thresholds(
+    saved: SavedEstimator, thresholds: FloatArray | None
+) -> SavedEstimator:
+    """Return what a model file holds of a model with these thresholds."""
+    if thresholds is None:
+        return saved
+    return saved._replace(
+        state={**saved.state, ENTRY: True}, arrays={**saved.arrays, ENTRY: thresholds}
+    )
+
+
+def has_thresholds(saved: SavedEstimator) -> bool:
+    """Whether a model file says that it has thresholds of prediction sets."""
+    return saved.state.get(ENTRY) is True
+
+
+def check_thresholds(saved: SavedEstimator) -> FloatArray | None:
+    """Return the thresholds of a model file, None if it has none."""
+    if not has_thresholds(saved):
+        return None
+    schema = StateSchema({ENTRY: reals(COVERAGES.shape[0])})
+    return check_arrays({ENTRY: saved.arrays[ENTRY]}, schema)[ENTRY]
+
+
+def without_thresholds(saved: SavedEstimator) -> SavedEstimator:
+    """Return what a model file holds besides thresholds."""
+    if not has_thresholds(saved):
+        return saved
+    return saved._replace(
+        state={name: value for name, value in saved.state.items() if name != ENTRY},
+        arrays={name: array for name, array in saved.arrays.items() if name != ENTRY},
+    )
