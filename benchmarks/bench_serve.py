@@ -1,14 +1,15 @@
 """How many labels and predictions `rpnb serve` acknowledges, beside a bare service.
 
-Run: python benchmarks/bench_serve.py [--seconds 5] [--data DIR]
+Run: python benchmarks/bench_serve.py [--seconds 2] [--rounds 5] [--data DIR]
 
 Labels/s and predictions/s at 1, 32 and 256 connections, with the median and the 99th
 percentile of the time to an answer. Beside them the same application (FastAPI, uvicorn,
 the same checks before each request) that only parses one row and commits it: what the
-framework and the disk allow. Then bulk: observing Letter as Arrow tables, beside
-`predict_then_learn` of the library on the same arrays in this process. All requests are
-of one row but in bulk; clients are one process that speaks HTTP by itself, on the same
-machine, so the two share its processors.
+framework and the disk allow. Both run at the same time and are measured in turn; ratios
+are medians over the rounds, by rate and by the processor time of the server. Then bulk:
+observing Letter as Arrow tables, beside `predict_then_learn` of the library on the same
+arrays in this process. All requests are of one row but in bulk; clients are one process
+that speaks HTTP by itself, on the same machine, so the two share its processors.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,12 @@ from numpy.typing import NDArray
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 CONNECTIONS = (1, 32, 256)
 FEATURES, CLASSES = 16, 26
+LOADS = (
+    "parse and commit a row",
+    "labels, acknowledged",
+    "predictions that wait",
+    "predictions",
+)
 
 
 # The bare application
@@ -47,7 +55,7 @@ def serve_bare(folder: Path) -> None:
     from rpnb.serve.commands import Command, Group
     from rpnb.serve.http.formats import RequestColumns, read_table
     from rpnb.serve.limits import Limits
-    from rpnb.serve.log import insert_event, pack_row
+    from rpnb.serve.log import pack_row
 
     @dataclass(slots=True, kw_only=True)
     class Store(Command):
@@ -60,11 +68,11 @@ def serve_bare(folder: Path) -> None:
             return b""
 
         def write(self, group: Group) -> dict[str, Any]:
-            insert_event(group.connection, 0, "store", 1, self.x)
+            group.tables.add_event(0, "store", 1, self.x)
             return {"stored": 1}
 
     def make_bare_app(writer: Any, metrics: Any) -> Any:
-        app, api = make_app(writer, metrics)
+        app, stopping = make_app(writer, metrics)
         columns, limits = RequestColumns(FEATURES, None, False), Limits()
 
         async def store(request: Request) -> Response:
@@ -78,7 +86,8 @@ def serve_bare(folder: Path) -> None:
         app.add_api_route(
             "/v1/models/{name}/store", store, methods=["POST"], response_model=None
         )
-        return app, api
+        app.router.routes.insert(0, app.router.routes.pop())  # found at once
+        return app, stopping
 
     server.run(server.Options(folder, port=0, make_app=make_bare_app))
 
@@ -130,37 +139,65 @@ class Load:
     processor: float
     """seconds of processor time that the server took per answer"""
 
-    def __str__(self) -> str:
-        return (
-            f"{self.rate:8.0f}/s  p50 {1e3 * self.p50:7.1f} ms  "
-            f"p99 {1e3 * self.p99:7.1f} ms  {1e6 * self.processor:5.0f} µs of processor"
-        )
 
+class _Connection(asyncio.Protocol):
+    """Sends requests one after the other over one connection."""
 
-async def _connection(
-    port: int, requests: Iterator[bytes], until: float, times: list[float]
-) -> None:
-    """Send requests one after the other over one connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        for request in requests:
-            start = time.perf_counter()
-            if start >= until:
+    def __init__(
+        self,
+        requests: Iterator[bytes],
+        until: float,
+        times: list[float],
+        done: "asyncio.Future[None]",
+    ) -> None:
+        self._requests, self._until, self._times = requests, until, times
+        self._done, self._received, self._length = done, b"", 0
+
+    def connection_made(self, transport: Any) -> None:
+        """Send the first request."""
+        self._transport = transport
+        self._send()
+
+    def _send(self) -> None:
+        self._start = time.perf_counter()
+        request = next(self._requests, None) if self._start < self._until else None
+        if request is None:
+            self._transport.close()
+        else:
+            self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        """Note the time of an answer, and send the next request."""
+        self._received += data
+        if not self._length:
+            head = self._received.find(b"\r\n\r\n")
+            if head < 0:
                 return
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 200"), head
-            place = head.index(b"content-length: ") + 16
-            await reader.readexactly(int(head[place : head.index(b"\r", place)]))
-            times.append(time.perf_counter() - start)
-    finally:
-        writer.close()
+            if not self._received.startswith(b"HTTP/1.1 200"):
+                self._done.set_exception(RuntimeError(self._received.decode()))
+                return
+            place = self._received.index(b"content-length: ") + 16
+            end = self._received.index(b"\r", place)
+            self._length = head + 4 + int(self._received[place:end])
+        if len(self._received) >= self._length:
+            self._times.append(time.perf_counter() - self._start)
+            self._received, self._length = b"", 0
+            self._send()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End."""
+        if not self._done.done():
+            self._done.set_result(None)
 
 
 def processor_time(pid: int) -> float:
     """Return the seconds of processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _same(connection: _Connection) -> _Connection:
+    return connection
 
 
 def load(
@@ -172,11 +209,16 @@ def load(
 
     async def run() -> tuple[list[float], float]:
         times: list[float] = []
+        loop = asyncio.get_running_loop()
         started_at = time.perf_counter()
         until = started_at + seconds
-        await asyncio.gather(
-            *(_connection(port, make(i), until, times) for i in range(n))
-        )
+        ends = []
+        for i in range(n):
+            done: asyncio.Future[None] = loop.create_future()
+            connection = _Connection(make(i), until, times, done)
+            await loop.create_connection(partial(_same, connection), "127.0.0.1", port)
+            ends.append(done)
+        await asyncio.gather(*ends)
         return times, time.perf_counter() - started_at
 
     times, taken = asyncio.run(run())
@@ -227,81 +269,110 @@ def labels_of(
 # What is measured
 
 
-def measure(X: NDArray[Any], y: list[Any], seconds: float) -> None:
-    """Measure single rows."""
+def measure(X: NDArray[Any], y: list[Any], seconds: float, rounds: int) -> None:
+    """Measure single rows: the bare service and ours in turn, several times."""
     from rpnb.client import Client
 
     one = "/v1/models/letters"
+    store = one_row(X, f"{one}/store")
+    plain = one_row(X, f"{one}/predict")
+    waiting = one_row(X, f"{one}/predict?remember=true")
     with tempfile.TemporaryDirectory() as folder:
-        bare_folder, own = Path(folder, "bare"), Path(folder, "own")
+        bare_folder, own_folder = Path(folder, "bare"), Path(folder, "own")
         bare_folder.mkdir()
-        for n in CONNECTIONS:
-            with started(bare_folder, bare=True) as server:
-                load(server, one_row(X, f"{one}/store"), n, 0.5)
-                bare = load(server, one_row(X, f"{one}/store"), n, seconds)
-            with started(own) as server, Client(server.address) as client:
-                if not client.models():
-                    client.create(
-                        "letters",
-                        features=FEATURES,
-                        classes=sorted(set(y)),
-                        random_state=0,
-                    )
-                    client.learn("letters", X[:2000], y[:2000])
-                load(server, one_row(X, f"{one}/predict"), n, 0.5)
-                plain = load(server, one_row(X, f"{one}/predict"), n, seconds)
-                path = f"{one}/predict?remember=true"
-                kept = load(server, one_row(X, path), n, seconds)
-                count = int(3 * bare.rate * seconds) + 1000
-                ids = []
-                for start in range(0, count, 5000):
-                    rows = X[(np.arange(start, min(start + 5000, count))) % len(X)]
-                    ids += client.predict("letters", rows, remember=True).ids or []
-                make = labels_of(ids, y, f"{one}/labels", n)
-                labels = load(server, make, n, seconds)
-            print(f"\n{n} connections")
-            print(f"  parse and commit a row       {bare}")
-            for name, each in (
-                ("labels, acknowledged", labels),
-                ("predictions that wait", kept),
-                ("predictions", plain),
-            ):
-                print(f"  {name:28s} {each}  {each.rate / bare.rate:5.2f} of it")
+        with (
+            started(bare_folder, bare=True) as bare,
+            started(own_folder) as own,
+            Client(own.address) as client,
+        ):
+            client.create(
+                "letters", features=FEATURES, classes=sorted(set(y)), random_state=0
+            )
+            client.learn("letters", X[:2000], y[:2000])
+            for n in CONNECTIONS:
+                found: dict[str, list[Load]] = {name: [] for name in LOADS}
+                rate = 0.0
+                for turn in range(rounds + 1):
+                    long = seconds if turn else 0.3  # the first warms up
+                    ids: list[str] = []
+                    count = int(2 * rate * long) + 1000
+                    for start in range(0, count, 5000):
+                        places = np.arange(start, min(start + 5000, count)) % len(X)
+                        answer = client.predict("letters", X[places], remember=True)
+                        ids += answer.ids or []
+                    labels = labels_of(ids, y, f"{one}/labels", n)
+                    loads = [
+                        load(bare, store, n, long),
+                        load(own, labels, n, long),
+                        load(own, waiting, n, long),
+                        load(own, plain, n, long),
+                    ]
+                    rate = max(each.rate for each in loads)
+                    if turn:
+                        for name, each in zip(LOADS, loads, strict=True):
+                            found[name].append(each)
+                report(n, found)
 
 
-def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int = 3) -> None:
-    """Measure Arrow tables beside the library."""
+def report(n: int, found: dict[str, list[Load]]) -> None:
+    """Print medians over the rounds, and ratios to the bare service."""
+    print(f"\n{n} connections")
+    bare = found[LOADS[0]]
+    for name, loads in found.items():
+        rate, p50, p99, processor = (
+            statistics.median(getattr(each, field) for each in loads)
+            for field in ("rate", "p50", "p99", "processor")
+        )
+        by_rate = statistics.median(
+            a.rate / b.rate for a, b in zip(loads, bare, strict=True)
+        )
+        by_processor = statistics.median(
+            b.processor / a.processor for a, b in zip(loads, bare, strict=True)
+        )
+        print(
+            f"  {name:23s} {rate:7.0f}/s  p50 {1e3 * p50:6.1f} ms  p99 {1e3 * p99:6.1f}"
+            f" ms  {1e6 * processor:4.0f} µs of processor  {by_rate:5.2f} by rate  "
+            f"{by_processor:5.2f} by processor"
+        )
+
+
+def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int) -> None:
+    """Measure an Arrow table of all rows beside the library, in turn."""
     from rpnb import RPNBClassifier
     from rpnb.client import Client
 
     classes = sorted(set(y))
-    ratios, rates, own_rates = [], [], []
+    ratios, by_processor, rates, own_rates = [], [], [], []
     with (
         tempfile.TemporaryDirectory() as folder,
         started(Path(folder)) as server,
-        Client(server.address) as client,
+        Client(server.address, batch_size=len(X)) as client,
     ):
         labels = np.array(y)
         for turn in range(rounds + 1):
             model = RPNBClassifier(random_state=0)
-            start = time.perf_counter()
+            start, before = time.perf_counter(), time.process_time()
             expected = model.predict_then_learn(X, labels, classes=classes)
             alone = time.perf_counter() - start
+            processor = time.process_time() - before
             name = f"bulk-{turn}"
             client.create(name, features=FEATURES, classes=classes, random_state=0)
-            start = time.perf_counter()
+            start, before = time.perf_counter(), processor_time(server.pid)
             predicted = client.observe(name, X, y)
             taken = time.perf_counter() - start
             assert predicted == expected.tolist()
             if turn > 0:  # the first compiles
                 ratios.append(alone / taken)
+                used = processor_time(server.pid) - before
+                by_processor.append(processor / used)
                 rates.append(len(X) / taken)
                 own_rates.append(len(X) / alone)
     print(f"\nArrow bulk, {len(X)} rows of {FEATURES} features, {len(classes)} classes")
     print(f"  library on arrays            {statistics.median(own_rates):8.0f} rows/s")
     print(
         f"  observed by the service      {statistics.median(rates):8.0f} rows/s  "
-        f"{statistics.median(ratios):5.2f} of it"
+        f"{statistics.median(ratios):5.2f} by rate  "
+        f"{statistics.median(by_processor):5.2f} by processor"
     )
 
 
@@ -324,7 +395,8 @@ def letters() -> tuple[NDArray[Any], list[Any]]:
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--data", type=Path, help="folder of data files")
     parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -334,8 +406,8 @@ def main() -> int:
     if arguments.data is not None:
         os.environ["RPNB_DATA"] = str(arguments.data)
     X, y = letters()
-    measure_bulk(X, y)
-    measure(X, y, arguments.seconds)
+    measure_bulk(X, y, arguments.rounds)
+    measure(X, y, arguments.seconds, arguments.rounds)
     return 0
 
 

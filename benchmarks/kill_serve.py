@@ -1,6 +1,6 @@
 """Kill `rpnb serve` at random moments under load, and count what is lost.
 
-Run: python benchmarks/kill_serve.py [KILLS] [--clients 32] [--minutes M]
+Run: python benchmarks/kill_serve.py [KILLS] [--clients 32] [--minutes M] [--seed 0]
 
 Clients predict rows, remember them, and send their labels, or let rows be observed,
 over and over; each request is repeated until it is answered. Meanwhile the server gets
@@ -39,8 +39,8 @@ FEATURES = 4
 
 def fork_servers() -> None:
     """Fork a server for each line "FOLDER PORT" of the standard input."""
-    from rpnb.serve.models import ModelSpec, new_learner
     from rpnb.serve.server import Options, run
+    from rpnb.serve.specs import ModelSpec, new_learner
     from rpnb.serve.writer import Schedule
 
     learner = new_learner(ModelSpec("GaussianNB", {}, FEATURES, None, None))
@@ -249,13 +249,14 @@ async def _random_moment(rng: random.Random, outcome: Outcome) -> None:
 
 
 async def run_clients(
-    servers: Servers, kills: int, clients: int, seconds: float
+    servers: Servers, kills: int, clients: int, seconds: float, seed: int
 ) -> Outcome:
     """Kill servers under load, for at most some seconds."""
     from rpnb.client import AsyncClient, ServeError
 
     outcome = Outcome()
-    rng = random.Random(0)  # noqa: S311 - not for secrets
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    started = time.monotonic()
     servers.start()
     async with AsyncClient(
         servers.address, retries=0, timeout=30, connections=clients
@@ -278,6 +279,13 @@ async def run_clients(
             outcome.kills += 1
             if outcome.kills % 25 == 0:
                 await asyncio.to_thread(_compare_states, servers.folder, outcome)
+                print(
+                    f"{outcome.kills} kills after {time.monotonic() - started:.0f} s, "
+                    f"{len(outcome.acknowledged)} labels acknowledged, "
+                    f"{outcome.states_different} of {outcome.states_compared} states "
+                    "different",
+                    flush=True,
+                )
             await asyncio.to_thread(servers.start)
             for task in tasks:
                 if task.done():
@@ -349,12 +357,12 @@ def _read_log(folder: Path, outcome: Outcome) -> None:
 
 
 def kill(
-    kills: int, clients: int, folder: Path, *, seconds: float = math.inf
+    kills: int, clients: int, folder: Path, *, seconds: float = math.inf, seed: int = 0
 ) -> Outcome:
     """Kill servers in a folder, under load, and return what was found."""
     servers = Servers(folder)
     try:
-        return asyncio.run(run_clients(servers, kills, clients, seconds))
+        return asyncio.run(run_clients(servers, kills, clients, seconds, seed))
     finally:
         servers.close()
 
@@ -367,6 +375,7 @@ def main() -> int:
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="end earlier, after this time"
     )
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fork:
@@ -376,9 +385,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         seconds = 60.0 * arguments.minutes
         outcome = kill(
-            arguments.kills, arguments.clients, Path(folder), seconds=seconds
+            arguments.kills,
+            arguments.clients,
+            Path(folder),
+            seconds=seconds,
+            seed=arguments.seed,
         )
-    print("\n".join(outcome.lines()))
+    print(f"seed of the moments:               {arguments.seed}")
+    print("\n".join([*outcome.lines(), *outcome.wrong_answers[:5]]))
     print(f"seconds: {time.monotonic() - started:.0f}")
     return 0 if outcome.sound else 1
 

@@ -22,6 +22,7 @@ from rpnb.core.bayes.combining import Combiner
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.projection.matrices import Distribution
 from rpnb.estimators import classifier, pooled
+from rpnb.estimators.stream.class_weights import ClassWeight
 
 __all__ = ["PooledClassifier", "RPNBClassifier"]
 
@@ -109,6 +110,8 @@ default="log_sum"
         along the stream, a number divides them, None is K.
     random_seed : int, default=1
         Seed of the projections.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes: given, or n/(M·n_y) by the observations so far.
 
     References
     ----------
@@ -144,6 +147,7 @@ default="log_sum"
         scale: Literal["running"] | None = None,
         temperature: float | Literal["auto"] | None = "auto",
         random_seed: int = 1,
+        class_weight: ClassWeight = None,
     ) -> None:
         _check_schema(schema)
         super().__init__(schema=schema, random_seed=random_seed)
@@ -161,6 +165,7 @@ default="log_sum"
             var_floor=var_floor,
             scale=scale,
             temperature=temperature,
+            class_weight=class_weight,
             random_state=random_seed,
         )
         self._begin()
@@ -194,6 +199,8 @@ class PooledClassifier(_SchemaClassifier):
         rows later is predicted.
     random_seed : int, default=1
         Seed of the projections and trees.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes: given, or n/(M·n_y) by the observations so far.
 
     Examples
     --------
@@ -215,6 +222,7 @@ class PooledClassifier(_SchemaClassifier):
         window: int | None = None,
         delay: int = 0,
         random_seed: int = 1,
+        class_weight: ClassWeight = None,
     ) -> None:
         _check_schema(schema)
         super().__init__(schema=schema, random_seed=random_seed)
@@ -223,6 +231,7 @@ class PooledClassifier(_SchemaClassifier):
             n_projections=n_projections,
             window=window,
             delay=delay,
+            class_weight=class_weight,
             random_state=random_seed,
         )
         self._begin()

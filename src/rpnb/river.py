@@ -29,6 +29,7 @@ from rpnb.core.projection.matrices import MatrixDistribution
 from rpnb.estimators import classifier
 from rpnb.estimators.named.columns import NamedColumns
 from rpnb.estimators.named.features import NamedFeatures
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.trust.sets import (
     LEAST_PROBABILITY,
     check_coverage,
@@ -234,6 +235,8 @@ default="log_sum"
         along the stream, a number divides them, None is K.
     seed : int or None, default=None
         Seed of the projections.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes: given, or n/(M·n_y) by the observations so far.
 
     Notes
     -----
@@ -274,6 +277,7 @@ default="log_sum"
         var_floor: float = 1e-9,
         temperature: float | Literal["auto"] | None = "auto",
         seed: int | None = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.n_components = n_components
@@ -289,6 +293,7 @@ default="log_sum"
         self.var_floor = var_floor
         self.temperature = temperature
         self.seed = seed
+        self.class_weight = class_weight
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedFeatures:
         parameters = self._get_params()
@@ -323,6 +328,8 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
         rows later is predicted.
     seed : int or None, default=None
         Seed of the projections and trees.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes: given, or n/(M·n_y) by the observations so far.
 
     Notes
     -----
@@ -350,12 +357,14 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
         window: int | None = None,
         delay: int = 0,
         seed: int | None = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.members = members
         self.n_projections = n_projections
         self.window = window
         self.delay = delay
         self.seed = seed
+        self.class_weight = class_weight
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedColumns:
         parameters = self._get_params()

@@ -154,6 +154,7 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
         "prior_weight": 3.0,
         "forgetting": 50.0,
         "class_prior": {"ant": 0.5, "bee": 0.5},
+        "class_weight": {"ant": 2.0},
         "var_floor": 1e-3,
         "temperature": 4.0,
         "seed": 8,

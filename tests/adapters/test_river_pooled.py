@@ -118,6 +118,7 @@ def test_it_has_the_parameters_of_the_estimator_and_passes_them_on() -> None:
         "n_projections": 32,
         "window": 99,
         "delay": 2,
+        "class_weight": "balanced",
         "seed": 8,
     }
     assert set(changed) == set(expected)

@@ -89,7 +89,11 @@ def test_a_reliability_diagram_has_a_line_for_each_learner_with_probabilities() 
     assert named == ["RPNB"]
     curve = result["RPNB"].calibration
     assert curve is not None
-    assert_allclose(axes.lines[1].get_xydata(), np.stack(curve[:2], axis=1))
+    points = np.stack(curve[:2], axis=1)
+    assert_allclose(axes.collections[0].get_offsets(), points)
+    # The line joins points of ten rows and more.
+    assert 0 < curve.frequent().sum() < len(points)
+    assert_allclose(axes.lines[1].get_xydata(), points[curve.rows >= 10])
     assert result.plot_calibration(ax=axes) is axes
     pyplot.close("all")
     with pytest.raises(ValueError, match="metrics must hold one of log_loss"):

@@ -9,6 +9,7 @@ RPNB_WHEEL names another wheel to play the journeys with.
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -289,9 +290,30 @@ def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
 
 
-def test_a_home_that_cannot_be_written(rpnb: Run, tmp_path: Path) -> None:
+def test_neither_package_nor_home_can_be_written(
+    rpnb: Run, environment: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "rows.csv")
+    (package,) = environment.parent.glob("lib/*/site-packages/rpnb")
+    copy = tmp_path / "packages" / "rpnb"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (copy, *(path for path in copy.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()  # a file: no folder can be made here
     # Not even the superuser can write there.
     nowhere = {"HOME": "/proc/none", "NUMBA_CACHE_DIR": "/proc/none/kernels"}
+    nowhere["PYTHONPATH"] = str(copy.parent)
     found = rpnb("run", "rows.csv", "--target", "label", *PA, **nowhere)
     assert json.loads(found.stdout)["rows"] == 120
+    assert found.stderr.count("compiled code can be written neither to ") == 1
+
+
+def test_the_first_use_compiles_little(rpnb: Run, tmp_path: Path) -> None:
+    sklearn_table("iris", tmp_path / "iris.csv")
+    before = os.times()
+    words = ("run", "iris.csv", "--target", "label", "--shuffle", 1)
+    said = rpnb(*words, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+    after = os.times()
+    user = after.children_user - before.children_user
+    # 8 s where nothing else runs; processors are slower where something does.
+    assert user + after.children_system - before.children_system < 12.0
+    assert "compiling for this machine" in said.stderr

@@ -1,6 +1,8 @@
 """Sections of a run's report: confusion, calibration, reasons."""
 
+import re
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -159,6 +161,20 @@ def test_the_last_row_is_explained_by_each_learner_that_can_be() -> None:
     # Scores of this rule are no polynomials.
     other = evaluated({"RPNB": RPNBClassifier(6, combiner="sum", random_state=0)})
     assert reasons_section(other.participants, rows, 200) is None
+
+
+def test_of_sparse_rows_the_features_that_the_last_one_has_are_steps() -> None:
+    given = csr_array(np.where(np.abs(X) > 0.8, X, 0.0))
+    rows = LastRows()
+    rows.add(given, Y)
+    participant: Any = SimpleNamespace(name="RPNB", model=small().fit(given, Y))
+    page = reasons_section([participant], rows, 200)
+    assert page is not None
+    assert "row of zeros" in page
+    last = given[[-1]]
+    named = {f"x{j + 1}" for j in last.indices}
+    assert 0 < len(named) < 4
+    assert set(re.findall(r">(x\d) = ", page)) == named
 
 
 def test_a_waterfall_leads_from_the_background_to_the_row() -> None:

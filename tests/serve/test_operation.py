@@ -60,7 +60,9 @@ def test_the_description_has_examples_that_work(shared: ServerProcess) -> None:
     def send(path: str, **where: str) -> httpx.Response:
         content = described["paths"][path]["post"]["requestBody"]["content"]
         example = content["application/json"]["example"]
-        return httpx.post(shared.address + path.format(**where), json=example)
+        return httpx.post(
+            shared.address + path.format(**where), json=example, timeout=300
+        )
 
     httpx.delete(f"{shared.address}/v1/models/leaves")  # another test may have it
     assert send("/v1/models").status_code == 201
@@ -100,6 +102,26 @@ def test_the_async_client_has_the_same_methods(shared: ServerProcess) -> None:
             with pytest.raises(ServeError) as caught:
                 await client.model("async")
             assert caught.value.status == 404
+
+    asyncio.run(work())
+
+
+def test_256_connections_at_a_time(shared: ServerProcess) -> None:
+    async def work() -> None:
+        async with AsyncClient(shared.address, connections=256, retries=0) as client:
+            await client.create("many", "GaussianNB", features=1, classes=["a", "b"])
+            found = await asyncio.gather(
+                *(
+                    client.predict("many", [[float(i)]], remember=True)
+                    for i in range(256)
+                )
+            )
+            ids = [each.ids[0] for each in found if each.ids]
+            labels = await asyncio.gather(
+                *(client.label("many", [each], ["a"]) for each in ids)
+            )
+            assert [each.results for each in labels] == [["learnt"]] * 256
+            assert (await client.model("many"))["learnt"] == 256
 
     asyncio.run(work())
 

@@ -1,6 +1,7 @@
 """The page in a real Chromium: live figures, narrow and dark, keyboard and reader."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -38,7 +39,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, shared: ServerProcess) -> Iterator[Any]:
     """Return a page that fails on errors, and on requests to other hosts."""
     problems: list[str] = []
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
@@ -61,7 +62,13 @@ def model(shared: ServerProcess) -> str:
     """Return the address of a model's view, with rows learnt and rows that wait."""
     with Client(shared.address, timeout=300) as client:
         client.create("garden", "GaussianNB", features=["w", "x", "y", "z"])
+        client.create("mute", "AROW", features=4)
         X, y = clusters(1500)
+        client.observe("mute", X[:100], y[:100])
+        client.predict("mute", X[:3])
+        # From row 700 on classes have other names: a drift that is noticed.
+        names = sorted(set(y))
+        y = [*y[:700], *(names[names.index(each) - 1] for each in y[700:])]
         client.observe("garden", X[:1000], y[:1000])
         found = client.predict("garden", X[1000:], remember=True)
         ids = found.ids or []
@@ -109,6 +116,11 @@ def test_a_model_in_detail_and_live(
     assert page.locator("#confusion tbody tr").count() == 3
     assert page.locator("#confusion").inner_text().count("ash") == 2
     assert page.locator("#recent tr").count() >= 1
+    reasons = page.locator("#recent .reason").first.inner_text()
+    one = r"[wxyz] [+−][\d.e+-]+"
+    whole = rf"(now \w+, )?against \w+: {one}, {one}, {one}, 1 more"
+    assert re.fullmatch(whole, reasons)
+    assert "Drift alarms: row " in page.locator("#alarms").inner_text()
     keep(page, "model-light")
     # It is live: a new row shows without anything being done.
     with Client(shared.address) as client:
@@ -117,21 +129,30 @@ def test_a_model_in_detail_and_live(
     page.get_by_text("1,410").wait_for(timeout=10_000)
 
 
-def test_a_narrow_and_dark_screen(page: Any, model: str) -> None:
-    page.emulate_media(color_scheme="dark")
-    page.set_viewport_size({"width": 390, "height": 800})
+def test_a_learner_that_cannot_explain_says_so(page: Any, model: str) -> None:
+    page.goto(model.replace("garden", "mute"))
+    page.get_by_text("AROW cannot explain predictions.").first.wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_screens_wide_and_narrow_light_and_dark(
+    page: Any, model: str, width: int, scheme: str
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
     page.goto(model)
     page.locator("#error-chart canvas").wait_for()
+    page.locator("#recent tr").first.wait_for()
     page.wait_for_timeout(300)
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ground == "rgb(20, 23, 26)"
-    keep(page, "model-dark-390")
+    assert ground == ("rgb(20, 23, 26)" if scheme == "dark" else "rgb(255, 255, 255)")
+    keep(page, f"model-{scheme}-{width}")
     page.goto(model.partition("#")[0])
     page.get_by_role("link", name="garden").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    keep(page, "overview-dark-390")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    keep(page, f"overview-{scheme}-{width}")
 
 
 def test_the_keyboard_is_enough(page: Any, shared: ServerProcess, model: str) -> None:
@@ -148,6 +169,18 @@ def test_the_keyboard_is_enough(page: Any, shared: ServerProcess, model: str) ->
     page.keyboard.press("Enter")
     page.locator("#error-chart canvas").wait_for()
     assert page.evaluate("document.activeElement.id") == "model-title"
+    # From there on, in the order of the page: the tables that may be wider than it.
+    page.locator("#recent tr").first.wait_for()
+    for name in ("Confusion matrix", "Last predictions"):
+        page.keyboard.press("Tab")
+        region = page.get_by_role("region", name=name).last
+        assert region.evaluate("e => e === document.activeElement")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.textContent") == "← All models"
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="garden").wait_for()
+    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_a_screen_reader_finds_names_for_everything(page: Any, model: str) -> None:

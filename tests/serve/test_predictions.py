@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rpnb.estimators.registry import learners
-from rpnb.serve.models import LabelledEvent, ModelSpec, ServedModel, new_learner
+from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.specs import ModelSpec, new_learner
 from serve.streams import clusters
 
 

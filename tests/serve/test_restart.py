@@ -123,6 +123,7 @@ def test_a_forgotten_row_was_never_there(start: Start) -> None:
     X, y = clusters(60)
     secret = 123456.789
     X[13, 2] = X[14, 2] = secret
+    needle = np.float64(secret).tobytes()
     ids = [f"row-{i}" for i in range(60)]
     parameters: dict[str, Any] = {"n_estimators": 5, "random_state": 0}
     with Client(server.address) as client:
@@ -140,6 +141,8 @@ def test_a_forgotten_row_was_never_there(start: Start) -> None:
             *["forgotten"] * 4,
             "unknown",
         ]
+        for path in server.folder.iterdir():
+            assert needle not in path.read_bytes(), path
         assert client.forget("all", ["row-13"]) == ["unknown"]
         assert client.download("all") == client.download("without")
         about, other = client.model("all"), client.model("without")
@@ -155,7 +158,6 @@ def test_a_forgotten_row_was_never_there(start: Start) -> None:
     with Client(again.address) as client:
         assert client.download("all") == before
     again.stop()
-    needle = np.float64(secret).tobytes()
     for path in server.folder.iterdir():
         assert needle not in path.read_bytes(), path
 
@@ -238,8 +240,8 @@ def test_a_damaged_event_is_found(start: Start) -> None:
 
 def test_old_events_are_deleted_and_the_rest_still_checks(start: Start) -> None:
     from rpnb.serve.log import open_log
-    from rpnb.serve.snapshots import restore, stored_models
-    from rpnb.serve.writer import forget_events
+    from rpnb.serve.retention import delete_events
+    from rpnb.serve.snapshots import stored_models
 
     server = start("--snapshot-rows", "30")
     with Client(server.address) as client:
@@ -249,9 +251,9 @@ def test_old_events_are_deleted_and_the_rest_still_checks(start: Start) -> None:
         before = client.download("m")
     server.stop()
     connection = open_log(server.folder)
-    model = restore(connection, stored_models(connection)[0]).model
+    (row,) = stored_models(connection)
     count = connection.execute("SELECT count(*) FROM events").fetchone()[0]
-    forget_events(connection, model, before=4e9)
+    delete_events(connection, row[0], before=4e9)
     left = connection.execute("SELECT count(*) FROM events").fetchone()[0]
     assert 0 < left < count
     connection.close()
@@ -259,6 +261,50 @@ def test_old_events_are_deleted_and_the_rest_still_checks(start: Start) -> None:
     assert checked.returncode == 0, checked.stdout
     with Client(start().address) as client:
         assert client.download("m") == before
+
+
+def test_retention_keeps_every_event_after_its_base(start: Start) -> None:
+    """A row whose event is kept can be forgotten, and then was never there."""
+    server = start("--snapshot-rows", "30", "--keep-log", "30")
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        for seed in range(4):
+            fill(client, "m", seed=seed)
+        X, y = clusters(3, seed=9)
+        client.predict("m", X, remember=True, ids=["a", "b", "c"])
+        client.label("m", ["a", "b"], y[:2])
+    server.stop()
+    path = server.folder / "log.sqlite"
+    with sqlite3.connect(path) as connection:
+        # As if all but the last snapshots were 40 days old.
+        connection.execute(
+            "UPDATE snapshots SET time=time-40*86400 WHERE event<"
+            "(SELECT max(event) FROM snapshots)"
+        )
+        assert connection.execute("SELECT count(*) FROM snapshots").fetchone()[0] > 2
+    connection.close()
+    from rpnb.serve.limits import Limits
+    from rpnb.serve.writer import Schedule, Writer
+
+    writer = Writer(server.folder, Limits(), Schedule(keep_events=30 * 86400.0))
+    writer._clean()
+    writer._connection.close()
+    with sqlite3.connect(path) as connection:
+        bases = "SELECT event FROM snapshots WHERE base=1"
+        ((base,),) = connection.execute(bases).fetchall()
+        first = connection.execute("SELECT min(id) FROM events").fetchone()[0]
+        assert first > base > 0
+        gone = "SELECT count(*) FROM rows WHERE event<=?"
+        assert connection.execute(gone, (base,)).fetchone() == (0,)
+    connection.close()
+    with Client(start().address) as client:
+        assert client.forget("m", ["a"]) == ["forgotten"]
+        before = client.download("m")
+        assert client.model("m")["learnt"] == 4 * 80 + 1
+    replayed = state_of(server.folder, "m")
+    assert replayed is not None
+    assert same_state(before, replayed)
+    assert run_command("serve", server.folder, "--check").returncode == 0
 
 
 def test_a_copy_is_made_while_the_service_runs(start: Start, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_too_many_classes_and_models_are_refused() -> None:
     from rpnb.serve.commands import Create, Group, Learn
     from rpnb.serve.limits import ApiError, Limits
     from rpnb.serve.log import _UPGRADES
-    from rpnb.serve.models import ModelSpec, new_learner
+    from rpnb.serve.specs import ModelSpec, new_learner
 
     connection = sqlite3.connect(":memory:", isolation_level=None)
     for script in _UPGRADES.values():

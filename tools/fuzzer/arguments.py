@@ -191,9 +191,8 @@ def _rows(rng: np.random.Generator, described: dict[str, Any]) -> Any:
     if "wild" in described and values.size > 0:
         values.reshape(-1)[rng.integers(values.size)] = float(described["wild"])
     with np.errstate(all="ignore"):
-        array = (
-            np.round(values, 3).astype(dtype) if dtype != "O" else values.astype("O")
-        )
+        # An array, of no axes as well.
+        array = np.asarray(np.round(values, 3) if dtype != "O" else values, dtype)
     if form in _SPARSE:
         return _sparse(rng, values, form, described.get("damage"))
     if form == "list":

@@ -5,6 +5,7 @@ import json
 import zipfile
 from hashlib import sha256
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _craft_array(rng: np.random.Generator, parts: dict[str, bytes]) -> None:
     entry = choose(rng, [name for name in parts if name.endswith(".npy")])
     try:
         array = np.load(io.BytesIO(parts[entry]))
-    except (ValueError, MemoryError, OverflowError):
+    except (ValueError, MemoryError, OverflowError, SyntaxError, TokenError):
         return  # its header claims something already
     how = rng.random()
     with np.errstate(all="ignore"):

@@ -170,6 +170,8 @@ class Tally:
     seconds: dict[str, float] = field(default_factory=dict)
     findings: list[tuple[str, int, str]] = field(default_factory=list)
     restarts: int = 0
+    broken: int = 0
+    """threads that ended by a mistake of the fuzzer itself"""
 
 
 def fuzz(
@@ -225,7 +227,14 @@ def fuzz(
                     print(f"{path.name}: {last}", flush=True)
         worker.close()
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
+    def guarded() -> None:
+        try:
+            work()
+        except Exception:
+            tally.broken += 1  # a mistake of ours, which must not pass for no findings
+            raise
+
+    threads = [threading.Thread(target=guarded) for _ in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:

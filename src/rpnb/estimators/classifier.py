@@ -46,7 +46,7 @@ from rpnb.estimators.empty_model import (
     ensemble_size,
 )
 from rpnb.estimators.frozen.model import FrozenRPNB, freeze
-from rpnb.estimators.merging import MergeInput, merge_models
+from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.saving.model_parts import (
     model_from_arrays,
@@ -55,6 +55,7 @@ from rpnb.estimators.saving.model_parts import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
@@ -126,6 +127,12 @@ default="log_sum"
         P(y). "frequency" follows the labels seen, each class counted once more than
         seen. A mapping from label to probability, or an array in the order of the
         sorted classes, fixes it; a class without a probability is then refused.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows: a dictionary of labels
+        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
+        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
+        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
+        those of the rows up to and including this one, however rows are cut into calls.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
     scale : {"running"} or None, default=None
@@ -226,6 +233,7 @@ default="log_sum"
         prior_weight: float = 1.0,
         forgetting: float | None = None,
         class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
+        class_weight: ClassWeight = None,
         var_floor: float = 1e-9,
         scale: Literal["running"] | None = None,
         temperature: float | Literal["auto"] | None = "auto",
@@ -243,6 +251,7 @@ default="log_sum"
         self.prior_weight = prior_weight
         self.forgetting = forgetting
         self.class_prior = class_prior
+        self.class_weight = class_weight
         self.var_floor = var_floor
         self.scale = scale
         self.temperature = temperature
@@ -431,6 +440,7 @@ default="log_sum"
         weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
+        weight = self._row_weights(target, weight)
         if self._state.scale is not None:
             row = learn_scale(self._state.scale, row, target, weight)
         learn = UPDATES[self.update]
@@ -485,8 +495,10 @@ default="log_sum"
         parts = [_merge_input(name, model) for name, model in models.items()]
         state, classes = merge_models(*parts)
         set_class_prior(state, self.class_prior, classes)
+        counts = merged_counts(list(models.values()), classes)
         self._state = state
         self._set_classes(classes)
+        self._class_counts = counts
         return self
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -687,6 +699,7 @@ default="log_sum"
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        parameters = super()._parameters_from_json(parameters)
         given = parameters["class_prior"]
         return {**parameters, "class_prior": prior_from_json(given)}
 

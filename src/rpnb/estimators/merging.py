@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpnb.core.bayes.model import Model, arrange_classes, may_continue, merge_statistics
+from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.labels import LabelIndex
 
@@ -49,6 +50,28 @@ def merge_models(
             )
     merge_statistics(states[0], states[1], origin)
     return states[0], classes
+
+
+def merged_counts(models: list[Any], classes: LabelArray) -> IntArray | None:
+    """Return the rows seen of each class by two models; those of a base count once.
+
+    None where no weights of classes follow them.
+    """
+    counts = [_counts_of(model, classes) for model in models]
+    known = [each for each in counts if each is not None]
+    if len(known) < len(models):
+        return None
+    mine, other, *base = known
+    return mine + other - base[0] if base else mine + other
+
+
+def _counts_of(model: Any, classes: LabelArray) -> IntArray | None:
+    if model._class_counts is None:
+        return None
+    counts = np.zeros(classes.shape[0], np.int64)
+    index = LabelIndex(classes.tolist())
+    counts[index.find_all(model.classes_.tolist())] = model._class_counts
+    return counts
 
 
 def _check_alike(mine: MergeInput, part: MergeInput) -> None:

@@ -51,6 +51,11 @@ def check_batch_size(model: Any, batch_size: int | None) -> int | None:
     if not isinstance(model, StreamClassifier):
         raise TypeError(f"model must be a classifier of this package, got {model!r}")
     model._check_learns_blocks()
+    if model._class_weight is not None:
+        raise ValueError(
+            "class_weight must be None where mini-batches are learnt in blocks: all "
+            f"rows of a block weigh the same, got {model._class_weight!r}"
+        )
     own = getattr(model, "batch_size", None)
     if batch_size is None or batch_size == own:
         return None if own is None else check_integer("batch_size", own, 1)

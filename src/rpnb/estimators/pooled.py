@@ -24,9 +24,11 @@ from rpnb.estimators.checks.labels import LabelArray, decode, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
+from rpnb.estimators.merging import merged_counts
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
 from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
@@ -88,6 +90,12 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
         no delay. Predictions then trust members that live on the latest labels as much
         as they deserve. With a delay time and memory are about twice as large.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows: a dictionary of labels
+        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
+        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
+        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
+        those of the rows up to and including this one, however rows are cut into calls.
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -180,6 +188,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         n_projections: int = 512,
         window: int | None = None,
         delay: int = 0,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -187,6 +196,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self.n_projections = n_projections
         self.window = window
         self.delay = delay
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -374,9 +384,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             else one_weight(sample_weight, self._weight_limits)
         )
         self._check_unchanged()
-        row = check_row(self, x)
+        row, target = check_row(self, x), np.array([number])
+        weight = self._row_weights(target, weight)
         label = np.empty(1, np.int64)
-        run(self._state, row, np.array([number]), weight, label, _NOTHING)
+        run(self._state, row, target, weight, label, _NOTHING)
 
     # Looking
 
@@ -457,8 +468,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         for model in models.values():
             source = model._index.find_all(classes.tolist())
             states.append(arrange_classes(model._state, source, np.zeros(0, np.int64)))
+        counts = merged_counts(list(models.values()), classes)
         self._state = merge_models(states[:2], states[2] if base is not None else None)
         self._set_classes(classes)
+        self._class_counts = counts
         return self
 
     def _check_part(self, name: str, model: Any) -> None:

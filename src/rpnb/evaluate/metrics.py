@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray
 from rpnb.evaluate.ranking import BinCounts
 
 #: Rows, or weights of rows, by true class and predicted class: (M, M + 1). The last
@@ -179,6 +179,13 @@ class CalibrationCurve(NamedTuple):
     """share of the predictions that were right"""
     rows: FloatArray
     """number of rows"""
+
+    def frequent(self) -> BoolArray:
+        """Return which points have enough rows for a line to be drawn through them.
+
+        They have at least ten rows, and one row in a hundred.
+        """
+        return self.rows >= max(10.0, 0.01 * float(self.rows.sum()))
 
 
 def calibration_curve(totals: Totals) -> CalibrationCurve | None:

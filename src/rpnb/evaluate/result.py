@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame  # type: ignore[import-untyped]
 
+# Of the table in notebooks: colours are those of the notebook, light or dark.
+_CSS = (
+    ".rpnb-result{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    ".rpnb-result caption{caption-side:top;text-align:left;padding:0.2em 0.6em}"
+    ".rpnb-result :is(th,td){padding:0.2em 0.6em;text-align:right;white-space:nowrap}"
+    ".rpnb-result :is(th,td):first-child{text-align:left}"
+    ".rpnb-result thead th{border-bottom:1px solid;font-weight:600}"
+)
 # References are drawn in grey.
 _REFERENCE_COLOURS = {"majority class": "0.45", "same as last": "0.7"}
 
@@ -121,7 +129,8 @@ class PrequentialResult:
         )
         rows = "".join(f"<tr>{line}</tr>" for line in body)
         return (
-            f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
+            f'<style>{_CSS}</style><table class="rpnb-result">'
+            f"<caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table>"
         )
 
@@ -249,7 +258,10 @@ class PrequentialResult:
             ax = pyplot.subplots(figsize=(5.6, 4.2), layout="constrained")[1]
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linestyle="--", linewidth=1.0)
         for name, curve in curves.items():
-            (line,) = ax.plot(curve.confidence, curve.accuracy, label=name)
+            there = curve.frequent()
+            (line,) = ax.plot(
+                curve.confidence[there], curve.accuracy[there], label=name
+            )
             sizes = 8.0 + 120.0 * curve.rows / curve.rows.sum()
             colour = line.get_color()
             ax.scatter(curve.confidence, curve.accuracy, s=sizes, color=colour)

@@ -26,6 +26,7 @@ from rpnb.estimators.scaling import (
     scale_schema,
     scale_to_arrays,
 )
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
@@ -134,6 +135,10 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         return getattr(self.learner, "_accepts_unlabelled", False)
 
     @property
+    def _class_weight(self) -> ClassWeight:
+        return getattr(self.learner, "_class_weight", None)
+
+    @property
     def batch_size(self) -> int | None:
         """Rows of a mini-batch, as the learner has them."""
         return getattr(self.learner, "batch_size", 1)
@@ -191,6 +196,8 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         state = self._fitted_state("learner_")
         learner = self._bound_learner()
         learner._state = learner._copy(state.inner)
+        if self._class_counts is not None:
+            learner._class_counts = self._class_counts.copy()
         return learner
 
     def _bound_learner(self) -> Any:
@@ -308,6 +315,7 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         scale = merge_scales(scales[0], scales[1], *scales[2:])
         self._state = replace(self._state, scale=scale, inner=merged._state)
         self._set_classes(merged.classes_)
+        self._class_counts = merged._class_counts
         return self
 
     # Files

@@ -9,7 +9,6 @@ retry gets. `snapshots` are states of models, so that a start need not replay al
 import json
 import sqlite3
 import struct
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +75,7 @@ def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
             timeout=2.0,
             isolation_level=None,
             check_same_thread=False,
+            cached_statements=512,
         )
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version > SCHEMA_VERSION:
@@ -141,18 +141,6 @@ def pack_row(x: FloatArray) -> bytes:
 def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
     """Return the body of an event that labels rows, named by their numbers."""
     return json.dumps({"rows": rows, "labels": labels}).encode()
-
-
-def insert_event(
-    connection: sqlite3.Connection, model: int, kind: str, n: int, body: bytes
-) -> tuple[int, float]:
-    """Append an event; return its id and its time."""
-    now = time.time()
-    cursor = connection.execute(
-        "INSERT INTO events(model, kind, time, n, body, checksum) VALUES(?,?,?,?,?,?)",
-        (model, kind, now, n, body, zlib.crc32(body)),
-    )
-    return int(cursor.lastrowid or 0), now
 
 
 def remove_labels(

@@ -75,7 +75,7 @@ class _WriterCollector:
         ):
             yield CounterMetricFamily(f"rpnb_{name}", text, value=value)
         yield GaugeMetricFamily(
-            "rpnb_log_queue", "Commands that wait for the writer.", value=writer.depth()
+            "rpnb_log_queue", "Commands that wait for the writer.", value=writer.waiting
         )
         yield GaugeMetricFamily(
             "rpnb_writes_failing",

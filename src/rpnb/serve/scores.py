@@ -34,12 +34,12 @@ class DriftDetector:
 
     def add(self, wrong: bool) -> bool:
         """Add a prediction; return whether it gave an alarm."""
-        self.n += 1
+        self.n = n = self.n + 1
         self.mistakes += wrong
-        if self.n < 30:
+        if n < 30:
             return False
-        p = self.mistakes / self.n
-        s = sqrt(p * (1.0 - p) / self.n)
+        p = self.mistakes / n
+        s = sqrt(p * (1.0 - p) / n)
         if self.smallest is None or p + s <= self.smallest[0] + self.smallest[1]:
             self.smallest = [p, s]
         elif p + s > self.smallest[0] + 3.0 * self.smallest[1]:
@@ -101,34 +101,54 @@ class Scores:
         time
             When the labels came, in seconds since 1970.
         """
-        balance, window, sums = self.balance, self._window, self._window_mistakes
+        # A loop over every row that is learnt: plain variables are faster.
+        balance, window, detect = self.balance, self._window, self._detector.add
+        majority, last, scored = self._majority, self._last, self.scored
+        largest = balance[majority] if majority is not None else 0
+        all_0, all_1, all_2 = self.mistakes
+        new_0, new_1, new_2 = self._window_mistakes
         for label, prediction, p in zip(
             labels, predicted, confidence or repeat(None), strict=False
         ):
-            wrong = (prediction != label, self._majority != label, self._last != label)
-            self.scored += 1
+            wrong_0, wrong_1, wrong_2 = wrong = (
+                prediction != label,
+                majority != label,
+                last != label,
+            )
+            scored += 1
+            all_0 += wrong_0
+            all_1 += wrong_1
+            all_2 += wrong_2
+            new_0 += wrong_0
+            new_1 += wrong_1
+            new_2 += wrong_2
             if len(window) == WINDOW:
-                old = window[0]
-                for k in range(3):
-                    sums[k] -= old[k]
+                wrong_0, wrong_1, wrong_2 = window[0]
+                new_0 -= wrong_0
+                new_1 -= wrong_1
+                new_2 -= wrong_2
             window.append(wrong)
-            for k in range(3):
-                self.mistakes[k] += wrong[k]
-                sums[k] += wrong[k]
             count = balance[label] = balance[label] + 1
-            if self._majority is None or count > balance[self._majority]:
-                self._majority = label
-            self._last = label
-            self.confusion[label, prediction] += 1
+            if label == majority:
+                largest = count
+            elif count > largest:
+                majority, largest = label, count
+            last = label
             if p is not None:
                 cell = self.calibration[min(int(p * _BINS), _BINS - 1)]
                 cell[0] += 1
                 cell[1] += p
                 cell[2] += not wrong[0]
-            if self._detector.add(wrong[0]):
-                self.alarms = [*self.alarms[1 - _ALARMS :], [self.scored, time]]
-            if self.scored % self._step == 0:
+            if detect(wrong[0]):
+                self.alarms = [*self.alarms[1 - _ALARMS :], [scored, time]]
+            if scored % self._step == 0:
+                self.scored, self.mistakes = scored, [all_0, all_1, all_2]
+                self._window_mistakes = [new_0, new_1, new_2]
                 self._add_point()
+        self.scored, self.mistakes = scored, [all_0, all_1, all_2]
+        self._window_mistakes = [new_0, new_1, new_2]
+        self._majority, self._last = majority, last
+        self.confusion.update(zip(labels, predicted, strict=True))
         self.learnt += len(labels)
 
     def _add_point(self) -> None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 
-from rpnb.serve.app import Api, make_app
+from rpnb.serve.app import make_app
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError
@@ -42,7 +42,7 @@ class Options(NamedTuple):
     limits: Limits = Limits()
     schedule: Schedule = Schedule()
     log_requests: bool = False
-    make_app: "Callable[[Writer, Metrics], tuple[Any, Api]]" = make_app
+    make_app: "Callable[[Writer, Metrics], tuple[Any, asyncio.Event]]" = make_app
 
 
 class JsonFormatter(logging.Formatter):
@@ -127,7 +127,7 @@ def run(options: Options) -> int:
         for note in writer.health.notes:
             log.warning("damage", extra={"note": note})
         metrics = Metrics(writer)
-        app, api = options.make_app(writer, metrics)
+        app, stopping = options.make_app(writer, metrics)
         guard = Guard(
             app,
             options.limits,
@@ -159,7 +159,7 @@ def run(options: Options) -> int:
             },
         )
         server = _Server(config)
-        server.stopping = api.stopping
+        server.stopping = stopping
         server.run(sockets=[listening])
         log.info("stopped", extra={"models": len(writer.models)})
     return 0

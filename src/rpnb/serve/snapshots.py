@@ -22,14 +22,9 @@ from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
 from rpnb.serve.http.formats import Label
 from rpnb.serve.log import FILE, LogError, open_log, read_events
-from rpnb.serve.models import (
-    Learner,
-    ModelSpec,
-    ServedModel,
-    compile_kernels,
-    new_learner,
-)
+from rpnb.serve.models import ServedModel
 from rpnb.serve.scores import Scores
+from rpnb.serve.specs import Learner, ModelSpec, compile_kernels, new_learner
 
 #: Snapshots that a model keeps, besides its base.
 KEPT = 2
@@ -58,21 +53,27 @@ def digest(content: bytes, scores: str) -> bytes:
 
 
 def take_snapshot(
-    connection: sqlite3.Connection, model: ServedModel, *, base: bool = False
+    connection: sqlite3.Connection, model: ServedModel, *, spacing: float | None = None
 ) -> None:
-    """Write the state of a model; within a transaction."""
+    """Write the state of a model, and delete older ones; within a transaction.
+
+    With a spacing, snapshots that many seconds apart are kept, for retention.
+    """
     content = model.to_bytes()
     if content is None:
         return
-    insert_snapshot(connection, model.id, model.applied, content, model.scores, base)
+    insert_snapshot(connection, model.id, model.applied, content, model.scores, False)
     old = connection.execute(
-        "SELECT event FROM snapshots WHERE model=? AND base=0 ORDER BY event DESC",
+        "SELECT event, time, base FROM snapshots WHERE model=? ORDER BY event",
         (model.id,),
     ).fetchall()
-    for (event,) in old[KEPT:]:
+    kept_at = float("-inf")
+    for event, when, base in old[:-KEPT]:
+        if base or (spacing is not None and when - kept_at >= spacing):
+            kept_at = when
+            continue
         connection.execute(
-            "DELETE FROM snapshots WHERE model=? AND event=? AND base=0",
-            (model.id, event),
+            "DELETE FROM snapshots WHERE model=? AND event=?", (model.id, event)
         )
 
 

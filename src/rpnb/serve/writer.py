@@ -8,21 +8,32 @@ fails, all of it is rolled back, no model has changed, and each client gets a 50
 
 import asyncio
 import json
+import logging
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from rpnb.serve.commands import Command, Group
+import numpy as np
+
+from rpnb.serve.commands import Command, Forget, Group, Remember
+from rpnb.serve.commands.group import row_ids
+from rpnb.serve.commands.tables import save_answers
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import open_log
 from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.retention import delete_events
 from rpnb.serve.snapshots import restore, stored_models, take_snapshot
 
+log = logging.getLogger("rpnb.serve")
+
+#: Among which retention finds the state before the events that it keeps.
+_SNAPSHOTS_KEPT = 8
 _LARGEST_GROUP = 1_000
 _ROWS_IN_GROUP = 100_000
 
@@ -97,8 +108,12 @@ class Writer:
         self.limits, self.schedule = limits, schedule or Schedule()
         self.health, self.counts = Health(), Counts()
         self.models: dict[str, ServedModel] = {}
+        self.waiting = 0
+        """commands that are not answered yet"""
         self._connection = open_log(folder)
-        self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[_Pending] | None] = queue.SimpleQueue()
+        self._submitted: list[_Pending] = []
+        self._row_ids = row_ids()
         self._thread = threading.Thread(target=self._run, name="rpnb-writer")
         self._answers: dict[tuple[int, str], str] = {}
         self._snapshot_at: dict[int, tuple[int, float]] = {}
@@ -135,16 +150,24 @@ class Writer:
             raise unavailable("the server is stopping")
         loop = asyncio.get_running_loop()
         pending = _Pending(command, loop, loop.create_future())
-        self._queue.put(pending)
-        return await pending.future
+        self._submitted.append(pending)
+        if len(self._submitted) == 1:
+            # Once the requests that have arrived by now are read, all at a time.
+            loop.call_soon(self._hand_over)
+        self.waiting += 1
+        try:
+            return await pending.future
+        finally:
+            self.waiting -= 1
 
-    def depth(self) -> int:
-        """Return how many commands wait."""
-        return self._queue.qsize()
+    def _hand_over(self) -> None:
+        submitted, self._submitted = self._submitted, []
+        self._queue.put(submitted)
 
     def stop(self, patience: float = 3.0) -> None:
         """Finish what was submitted, write snapshots if there is time, and close."""
         self._closing = True
+        self._hand_over()
         self._stop_at = time.monotonic() + patience
         self._queue.put(None)
         self._thread.join()
@@ -153,30 +176,33 @@ class Writer:
 
     def _run(self) -> None:
         stopping = False
-        while not stopping:
+        while not stopping or not self._queue.empty():
             group: list[_Pending] = []
             rows = 0
             try:
-                first = self._queue.get(timeout=1.0)
+                some = self._queue.get(timeout=1.0)
                 while True:
-                    if first is None:
+                    if some is None:
                         stopping = True
                     else:
-                        group.append(first)
-                        rows += first.command.rows
+                        group += some
+                        rows += sum(each.command.rows for each in some)
                     if len(group) >= _LARGEST_GROUP or rows >= _ROWS_IN_GROUP:
                         break
-                    first = self._queue.get_nowait()
+                    some = self._queue.get_nowait()
             except queue.Empty:
                 pass
-            for some in _transactions(group):
-                self._process(some)
-            self._housekeeping()
+            for pending in _transactions(group):
+                self._process(pending)
+            try:
+                self._housekeeping()
+            except Exception as error:
+                self._note_failure(error)
         self._close()
 
     def _close(self) -> None:
         for model in self.models.values():
-            changed = model.scores.learnt != self._snapshot_at[model.id][0]
+            changed = model.scores.learnt != self._snapshot_at.get(model.id, (0,))[0]
             if changed and time.monotonic() < self._stop_at and not model.broken:
                 self._snapshot(model)
         self._transaction(lambda: None)  # the answers that are not written yet
@@ -184,52 +210,87 @@ class Writer:
 
     def _process(self, pending: list[_Pending]) -> None:
         """Write a group of commands in one transaction, then apply and answer them."""
-        group = Group(self._connection, self.models, self.limits, self._answers)
-        results: list[dict[str, Any] | ApiError | None] = []
+        commands = [each.command for each in pending]
+        results: list[Any] = [unavailable("the request failed")] * len(pending)
+        try:
+            results = self._results(commands)
+        except Exception as error:  # nobody must wait for ever
+            self._note_failure(error)
+        finally:
+            _resolve(pending, results)
 
-        def write() -> None:
-            for each in pending:
-                try:
-                    results.append(group.run(each.command))
-                except ApiError as error:
-                    results.append(error)
-
+    def _results(self, commands: list[Command]) -> list[dict[str, Any] | ApiError]:
+        self._predict(commands)
+        group = self._group()
+        found: list[dict[str, Any] | ApiError | None] = []
         started = time.perf_counter()
-        problem = self._transaction(write)
+        problem = self._transaction(lambda: found.extend(group.run_all(commands)))
         self.counts.commit_seconds += time.perf_counter() - started
         if problem is not None:
-            results = [unavailable(problem)] * len(pending)
-        else:
-            self.counts.commands += len(pending)
-            self._apply(group)
-            for i, each in enumerate(pending):
-                if results[i] is None:
-                    results[i] = each.command.answer(group, self._answers)
-        _resolve(pending, results)
+            return [unavailable(problem)] * len(commands)
+        self.counts.commands += len(commands)
+        self._apply(group)
+        if any(isinstance(each, Forget) for each in commands):
+            # What was deleted is not left in the write-ahead log either.
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return [
+            command.answer(group, self._answers) if answer is None else answer
+            for command, answer in zip(commands, found, strict=True)
+        ]
+
+    def _group(self) -> Group:
+        return Group(
+            self._connection, self.models, self.limits, self._answers, self._row_ids
+        )
+
+    def _note_failure(self, error: Exception) -> None:
+        """Log an error that should not be, and go on."""
+        log.error("the writer failed", exc_info=error)
+        self.counts.failures += 1
+
+    def _predict(self, commands: list[Command]) -> None:
+        """Predict the rows of all commands of a model that are to be kept, at once."""
+        by_model: dict[int, list[Remember]] = {}
+        for command in commands:
+            if isinstance(command, Remember) and command.found is None:
+                by_model.setdefault(command.number or 0, []).append(command)
+        for number, some in by_model.items():
+            model = self.models.get(some[0].name)
+            if model is None or model.id != number:
+                continue  # it was deleted, as writing the command will say
+            found = model.predict(
+                np.concatenate([each.X for each in some]),
+                confidence=True,
+                probabilities=any(each.probabilities for each in some),
+            )
+            start = 0
+            for each in some:
+                each.found = found.part(start, start + each.rows)
+                start += each.rows
 
     def _transaction(self, write: Callable[[], None]) -> str | None:
         """Run a function in a transaction on the disk; return why it failed, if so."""
         connection = self._connection
-        saved = list(self._answers.items())
+        saved = dict(self._answers)
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for (model, key), answer in saved:
-                connection.execute(
-                    "UPDATE keys SET answer=? WHERE model=? AND key=?",
-                    (answer, model, key),
-                )
+            save_answers(connection, saved)
             write()
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            if not isinstance(error, sqlite3.Error):
+                raise
             self.counts.failures += 1
             self._failed = time.monotonic()
             if self.health.writes is None:
                 self.health.since = time.time()
             self.health.writes = f"the log cannot be written: {error}"
             return self.health.writes
-        for key_of_answer, _ in saved:
+        for key_of_answer in saved:
             del self._answers[key_of_answer]
         self.health.writes = None
         self.counts.transactions += 1
@@ -271,7 +332,7 @@ class Writer:
             rows, at = self._snapshot_at.setdefault(model.id, (0, now))
             new = model.scores.learnt - rows
             due = new >= schedule.snapshot_rows
-            due |= new > 0 and now - at >= schedule.snapshot_seconds
+            due |= new != 0 and now - at >= schedule.snapshot_seconds
             if due and not model.broken:
                 self._snapshot(model)
         if now - self._cleaned >= schedule.cleaning_seconds:
@@ -279,13 +340,19 @@ class Writer:
             self._clean()
 
     def _snapshot(self, model: ServedModel) -> None:
-        if self._transaction(lambda: take_snapshot(self._connection, model)) is None:
+        keep = self.schedule.keep_events
+        spacing = None if keep is None else keep / _SNAPSHOTS_KEPT
+
+        def take() -> None:
+            take_snapshot(self._connection, model, spacing=spacing)
+
+        if self._transaction(take) is None:
             self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
             self.counts.snapshots += 1
 
     def _clean(self) -> None:
         """Remove rows that have waited too long, old keys, and old events."""
-        group = Group(self._connection, self.models, self.limits, self._answers)
+        group = self._group()
 
         def write() -> None:
             group.drop_old_rows()
@@ -296,7 +363,7 @@ class Writer:
             if self.schedule.keep_events is not None:
                 before = time.time() - self.schedule.keep_events
                 for model in self.models.values():
-                    forget_events(self._connection, model, before)
+                    delete_events(self._connection, model.id, before)
 
         if self._transaction(write) is None:
             group.finish()
@@ -319,37 +386,6 @@ def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:
 
 def void(_value: object) -> None:
     """Do nothing."""
-
-
-def forget_events(
-    connection: sqlite3.Connection, model: ServedModel, before: float
-) -> None:
-    """Delete events before a time that snapshots include; mark the replay's base.
-
-    Kept are the events after the last snapshot but one, so that the latest snapshot may
-    be damaged and nothing is lost.
-    """
-    found = connection.execute(
-        "SELECT event FROM snapshots WHERE model=? ORDER BY event DESC LIMIT 2",
-        (model.id,),
-    ).fetchall()
-    if len(found) < 2:
-        return
-    base = found[1][0]
-    old = connection.execute(
-        "SELECT max(id) FROM events WHERE model=? AND id<=? AND time<?",
-        (model.id, base, before),
-    ).fetchone()[0]
-    if old is None:
-        return
-    connection.execute(
-        "UPDATE snapshots SET base=(event=?) WHERE model=?", (base, model.id)
-    )
-    connection.execute("DELETE FROM events WHERE model=? AND id<=?", (model.id, old))
-    connection.execute("DELETE FROM rows WHERE model=? AND event<=?", (model.id, old))
-    connection.execute(
-        "DELETE FROM snapshots WHERE model=? AND event<?", (model.id, base)
-    )
 
 
 def _resolve(pending: list[_Pending], results: list[Any]) -> None:

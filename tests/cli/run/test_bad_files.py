@@ -185,6 +185,8 @@ def test_links_pipes_and_devices_are_written_through(
     assert main([*words, "--predictions", str(link), "--report", "/dev/null"]) == 0
     assert link.is_symlink()
     assert target.read_text().startswith("row,truth,prediction")
+    nowhere = ["--predictions", "/dev/null", "--save", "/dev/null"]
+    assert main([*words, *nowhere, "--report", "/dev/null"]) == 0
     assert Path("/dev/null").is_char_device()
     pipe, received = tmp_path / "pipe", tmp_path / "model.rpnb"
     os.mkfifo(pipe)

@@ -188,3 +188,33 @@ def test_naive_bayes_unlearns() -> None:
     twin = GaussianNB().partial_fit(X[100:], Y[100:])
     assert_allclose(model.predict_proba(X), twin.predict_proba(X), rtol=1e-8)
     assert model.n_seen_ == twin.n_seen_
+
+
+def test_of_a_sparse_row_only_the_features_that_it_has_are_touched() -> None:
+    p, n = 200_000, 12
+    rng = np.random.default_rng(1)
+    columns = rng.integers(0, p, (n, 5))
+    rows = csr_array(
+        (rng.normal(size=5 * n), (np.repeat(np.arange(n), 5), columns.ravel())),
+        shape=(n, p),
+    )
+    model = RPNBClassifier(3, random_state=0).partial_fit(rows, np.arange(n) % 2)
+    project, projected = model._project_for_reasons, []
+
+    def noted(X: Any) -> FloatArray:
+        projected.append(X.nnz)
+        return project(X)
+
+    model._project_for_reasons = noted  # type: ignore[method-assign]
+    found = model.explain(rows[:3])
+    # All three rows for their scores, and then each feature of each row by itself.
+    assert projected == [15, 5, 5, 5]
+    assert found.values.nnz == 15
+    assert_array_equal(found.values.indices, rows[:3].indices)
+    assert_allclose(found.base + found.values.sum(axis=1), found.score)
+    # What one feature adds in a row of its own is the whole difference.
+    one = csr_array(([2.0], ([0], [columns[0, 0]])), shape=(1, p))
+    alone = model.explain(one, label=0, against=1)
+    nothing = model.explain(csr_array((1, p)), label=0, against=1)
+    assert_allclose(nothing.score, nothing.base)
+    assert_allclose(alone.values.data, alone.score - nothing.score)

@@ -69,6 +69,8 @@ class Outputs:
 
     def _reserve(self, path: Path) -> Path:
         for other in self._files:
+            if os.path.realpath(path) == os.devnull:
+                break  # of that there is enough for all
             if path == other or os.path.realpath(path) == os.path.realpath(other):
                 raise CommandError(f"{path} is named twice as a file to write to")
         for source in self._inputs:

@@ -22,6 +22,7 @@ from rpnb.estimators.drift.state import (
     learn_until_alarms,
     rearrange_drift_classes,
 )
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
@@ -159,6 +160,10 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         return getattr(self.model, "_weight_limits", ANY_WEIGHT)
 
     @property
+    def _class_weight(self) -> ClassWeight:
+        return getattr(self.model, "_class_weight", None)
+
+    @property
     def _requires_seen_classes(self) -> bool:  # type: ignore[override]
         return getattr(self.model, "_requires_seen_classes", False)
 
@@ -193,6 +198,8 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         state = self._fitted_state("learner_")
         learner = self._estimator()
         learner._state = state.learner._copy(state.inner)
+        if self._class_counts is not None:
+            learner._class_counts = self._class_counts.copy()
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         return learner

@@ -25,6 +25,7 @@ from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.reasons import Explained, QuadraticScores
@@ -56,6 +57,12 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
     ----------
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows: a dictionary of labels
+        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
+        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
+        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
+        those of the rows up to and including this one, however rows are cut into calls.
 
     Attributes
     ----------
@@ -85,8 +92,11 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
 
     _accepts_unlabelled = True
 
-    def __init__(self, *, var_floor: float = 1e-9) -> None:
+    def __init__(
+        self, *, var_floor: float = 1e-9, class_weight: ClassWeight = None
+    ) -> None:
         self.var_floor = var_floor
+        self.class_weight = class_weight
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""

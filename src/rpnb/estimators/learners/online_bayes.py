@@ -23,6 +23,7 @@ from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import COUNT, StateSchema, reals
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.unlearning import rows_to_unlearn
@@ -55,6 +56,12 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     ----------
     update : {"all", "mistakes"}, default="all"
         Which rows are learnt.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows: a dictionary of labels
+        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
+        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
+        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
+        those of the rows up to and including this one, however rows are cut into calls.
 
     Attributes
     ----------
@@ -85,8 +92,14 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     _accepts_unlabelled = True
     _requires_seen_classes = True
 
-    def __init__(self, *, update: Literal["all", "mistakes"] = "all") -> None:
+    def __init__(
+        self,
+        *,
+        update: Literal["all", "mistakes"] = "all",
+        class_weight: ClassWeight = None,
+    ) -> None:
         self.update = update
+        self.class_weight = class_weight
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""

@@ -203,12 +203,17 @@ def check_parameters(given: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters as JSON values; a seed that is no integer is left out."""
+    """Return the parameters as JSON values; what is no seed is left out as one."""
     return {
         name: _as_json(value)
         for name, value in parameters.items()
-        if name != "random_state" or isinstance(value, int | np.integer)
+        if name != "random_state" or _is_seed(value)
     }
+
+
+def _is_seed(value: Any) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and value >= 0
 
 
 def _as_json(value: Any) -> Any:

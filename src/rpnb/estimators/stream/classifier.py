@@ -34,14 +34,26 @@ from rpnb.estimators.saving.estimator import (
     write_estimator,
 )
 from rpnb.estimators.saving.migrations import migrate
-from rpnb.estimators.saving.schema import check_arrays, check_values
+from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
+from rpnb.estimators.stream.class_weights import (
+    COUNTS,
+    ClassWeight,
+    balanced_weights,
+    check_class_weight,
+    class_weight_from_json,
+    class_weight_to_json,
+    counts_schema,
+    fixed_weights,
+    is_balanced,
+    whole_weights,
+)
 from rpnb.estimators.stream.labelled_rows import (
     LabelledRows,
     check_labelled_rows,
     drawn_order,
     reorder,
 )
-from rpnb.estimators.stream.learner import State, StreamLearner
+from rpnb.estimators.stream.learner import Shapes, State, StreamLearner
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
 from rpnb.estimators.stream.prediction_sets import (
     ENTRY,
@@ -222,11 +234,12 @@ class StreamClassifier(
         first: bool,
         predict: bool = False,
         learn: Learn | None = None,
+        whole: bool = False,
     ) -> IntArray:
         """Check all arguments, update classes, then learn; return the predictions.
 
         Without `predict`, the numbers returned mean nothing. `learn` is called instead
-        of `_learn`, if given.
+        of `_learn`, if given. `whole` says that there are no other rows.
         """
         if sample_weight is not None:
             self._check_uses_weights()
@@ -241,7 +254,7 @@ class StreamClassifier(
             limits=self._weight_limits,
         )
         return self._learn_labelled(
-            X, labelled, classes, first=first, predict=predict, learn=learn
+            X, labelled, classes, first=first, predict=predict, learn=learn, whole=whole
         )
 
     def _learn_all(
@@ -251,7 +264,7 @@ class StreamClassifier(
         if not isinstance(shuffle, bool | np.bool_):
             raise TypeError(f"shuffle must be True or False, got {shuffle!r}")
         if not shuffle:
-            self._learn_batch(X, y, y, sample_weight, first=True)
+            self._learn_batch(X, y, y, sample_weight, first=True, whole=True)
             return
         if sample_weight is not None:
             self._check_uses_weights()
@@ -264,7 +277,7 @@ class StreamClassifier(
             limits=self._weight_limits,
         )
         order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
-        self._learn_labelled(X, reorder(labelled, order), y, first=True)
+        self._learn_labelled(X, reorder(labelled, order), y, first=True, whole=True)
 
     def _learn_labelled(
         self,
@@ -275,6 +288,7 @@ class StreamClassifier(
         first: bool,
         predict: bool = False,
         learn: Learn | None = None,
+        whole: bool = False,
     ) -> IntArray:
         """Update classes with rows that were checked, then learn them.
 
@@ -284,6 +298,8 @@ class StreamClassifier(
         known = _NO_CLASSES if first else self.classes_
         index = LabelIndex() if first else self._index
         joined, numbers = number_labels(labelled.labels, known, index, declared)
+        if joined is not known:
+            check_class_weight(self._class_weight, joined, whole=whole)
         add_at_first_row = self._requires_seen_classes and joined is not known
         if add_at_first_row:
             joined = initial_classes(labelled.labels, known, declared)
@@ -292,14 +308,42 @@ class StreamClassifier(
         if first and self._sensitive_to_scale:
             warn_of_spread(labelled.rows)
         if add_at_first_row:
-            found = learn_adding_classes(self, labelled)
+            found = learn_adding_classes(self, labelled, whole=whole)
             if first and declared is None:
                 found[0] = -1  # no class was known yet
             return found
         predicted = np.empty_like(numbers) if predict else None
         function = self._learn if learn is None else learn
-        function(state, labelled.rows, numbers, labelled.weight, predicted)
+        weight = self._row_weights(numbers, labelled.weight, whole=whole)
+        function(state, labelled.rows, numbers, weight, predicted)
         return numbers if predicted is None else predicted
+
+    # Weights of classes
+
+    @property
+    def _class_weight(self) -> ClassWeight:
+        """The parameter `class_weight`, of learners that have it."""
+        given: ClassWeight = getattr(self, "class_weight", None)
+        return given
+
+    def _row_weights(
+        self, y: IntArray, weight: FloatArray, *, whole: bool = False
+    ) -> FloatArray:
+        """Return the weights of rows of classes y, times those of their classes.
+
+        To be called once for all rows that are learnt, in their order: rows are
+        counted, where weights follow the counts. `whole` says that there are no others.
+        """
+        given = self._class_weight
+        if given is None:
+            return weight
+        if not isinstance(given, str):
+            of_class = fixed_weights(given, self.classes_)
+            return weight * np.where(y >= 0, of_class[y], 1.0)
+        if self._class_counts is None:
+            self._class_counts = np.zeros(self.classes_.shape[0], np.int64)
+        weights = whole_weights if whole else balanced_weights
+        return weight * weights(y, self._class_counts)
 
     def _check_uses_weights(self) -> None:
         """Refuse weights that would have no effect."""
@@ -377,7 +421,8 @@ class StreamClassifier(
     # Parameters
 
     def _record_parameters(self) -> None:
-        """Keep the parameters that the state was made with."""
+        """Keep the parameters that the state was made with; count rows anew."""
+        self._class_counts = None
         self._recorded_parameters = {
             name: getattr(self, name) for name in _parameter_names(type(self))
         }
@@ -453,6 +498,11 @@ class StreamClassifier(
             )
         self._check_unchanged()
         metadata, arrays = self._export_state(self._state)
+        if is_balanced(self._class_weight):
+            counts = self._class_counts
+            if counts is None:  # before the first row
+                counts = np.zeros(self.classes_.shape[0], np.int64)
+            arrays = {**arrays, COUNTS: counts}
         saved = SavedEstimator(
             type(self).__name__,
             self._parameters_to_json(),
@@ -492,20 +542,32 @@ class StreamClassifier(
             model = cls._from_saved_parameters(saved.parameters)
             model._set_thresholds = check_thresholds(saved)
             saved = without_thresholds(saved)
+            check_class_weight(model._class_weight, saved.classes, whole=False)
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 model.feature_names_in_ = saved.feature_names
             M, p = saved.classes.shape[0], saved.n_features
             shapes = {name: array.shape for name, array in saved.arrays.items()}
-            schema = model._state_schema(saved.state, shapes, M, p)
+            schema = model._file_schema(saved.state, shapes, M, p)
             check_values(saved.state, schema)
             arrays = check_arrays(saved.arrays, schema)
+            counts = arrays.pop(COUNTS, None)
             # Numbers of a damaged file may be anything, and overflow.
             with np.errstate(all="ignore"):
                 model._state = model._import_state(saved.state, arrays, M, p)
             model._record_parameters()
+            model._class_counts = counts
         return model
+
+    def _file_schema(
+        self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    ) -> StateSchema:
+        """Return what a model file of M classes and p features must hold."""
+        schema = self._state_schema(state, shapes, M, p)
+        if not is_balanced(self._class_weight):
+            return schema
+        return StateSchema({**schema.arrays, COUNTS: counts_schema(M)}, schema.values)
 
     @classmethod
     def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
@@ -516,7 +578,7 @@ class StreamClassifier(
         model = cls._from_saved_parameters(saved.parameters)
         M, p = saved.classes.shape[0], saved.n_features
         own = without_thresholds(saved).state
-        names = {*model._state_schema(own, {}, M, p).arrays}
+        names = {*model._file_schema(own, {}, M, p).arrays}
         return names | {ENTRY} if has_thresholds(saved) else names
 
     @classmethod
@@ -528,12 +590,19 @@ class StreamClassifier(
 
     def _parameters_to_json(self) -> dict[str, Any]:
         """Return the parameters as JSON values, for a model file."""
-        return parameters_to_json(self.get_params(deep=False))
+        parameters = parameters_to_json(self.get_params(deep=False))
+        given = parameters.pop("class_weight", None)
+        if given is not None:  # else as in files from before it existed
+            parameters["class_weight"] = class_weight_to_json(given)
+        return parameters
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that `_parameters_to_json` made JSON values of."""
-        return parameters
+        if "class_weight" not in parameters:
+            return parameters
+        given = class_weight_from_json(parameters["class_weight"])
+        return {**parameters, "class_weight": given}
 
 
 @cache

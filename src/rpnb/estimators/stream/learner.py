@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -48,6 +49,8 @@ class StreamLearner(ABC, Generic[State]):
     _requires_seen_classes = False
     """Whether a class may be added to the state only when its first row is learnt."""
 
+    _class_counts: IntArray | None = None
+    """(M,) rows seen of each class, where weights of classes follow them"""
     classes_: LabelArray
     """(M,) the classes known so far, sorted."""
     n_features_in_: int
@@ -172,9 +175,14 @@ class StreamLearner(ABC, Generic[State]):
     # Classes
 
     def _set_classes(self, classes: LabelArray) -> None:
-        """Set `classes_`, sorted labels, and their numbers."""
+        """Set `classes_`, sorted labels, and their numbers; counts go along."""
+        index = LabelIndex(classes.tolist())
+        if self._class_counts is not None:
+            counts = np.zeros(classes.shape[0], np.int64)
+            counts[index.find_all(self.classes_.tolist())] = self._class_counts
+            self._class_counts = counts
         self.classes_ = classes
-        self._index = LabelIndex(classes.tolist())
+        self._index = index
 
     def _state_with_classes(self, classes: LabelArray, declared: IntArray) -> State:
         """Return the state of all `classes`, known ones and new ones."""

@@ -30,7 +30,7 @@ def initial_classes(
 
 
 def learn_adding_classes(
-    learner: StreamLearner[Any], labelled: LabelledRows
+    learner: Any, labelled: LabelledRows, *, whole: bool = False
 ) -> IntArray:
     """Predict and learn all rows, adding each new class at its first row.
 
@@ -47,19 +47,15 @@ def learn_adding_classes(
         stop = done + int(new[0]) if new.shape[0] > 0 else n
         if done < stop:
             part = slice(done, stop)
-            learner._learn(
-                learner._state,
-                rows[part],
-                numbers[: stop - done],
-                weight_of(weight, part),
-                predicted[part],
-            )
+            some = numbers[: stop - done]
+            w = learner._row_weights(some, weight_of(weight, part), whole=whole)
+            learner._learn(learner._state, rows[part], some, w, predicted[part])
         if stop < n:
             row = slice(stop, stop + 1)
             predicted[row] = learner._classify(learner._state, rows[row])
             _add_class(learner, labels[row], predicted)
             number = encode(labels[row], learner.classes_, learner._index)
-            w = weight_of(weight, row)
+            w = learner._row_weights(number, weight_of(weight, row))
             learner._learn(learner._state, rows[row], number, w, None)
         done = stop + 1
     return predicted

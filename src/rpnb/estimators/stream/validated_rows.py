@@ -50,7 +50,8 @@ class ValidatedRows:
         """Predict, then learn, each row, whose classes have these numbers."""
         labels = np.empty(numbers.shape[0], np.int64)
         model = self._model
-        model._learn(model._state, self._rows, numbers, _EQUAL_WEIGHTS, labels)
+        weight = model._row_weights(numbers, _EQUAL_WEIGHTS)
+        model._learn(model._state, self._rows, numbers, weight, labels)
         return labels
 
     def predict_and_learn(self, rows: IntArray, numbers: IntArray) -> IntArray:
@@ -86,4 +87,5 @@ class ValidatedRows:
         if numbers[0] < 0 and not model._accepts_unlabelled:
             labels[:] = model._classify(model._state, X)
         else:
-            model._learn(model._state, X, numbers, _EQUAL_WEIGHTS, labels)
+            weight = model._row_weights(numbers, _EQUAL_WEIGHTS)
+            model._learn(model._state, X, numbers, weight, labels)

@@ -4,12 +4,40 @@ What `rpnb.estimators.trust.plots` draws by matplotlib, and `rpnb.report` as SVG
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray
+
+
+@final
+class NumberedNames(Sequence[str]):
+    """The names x1, x2, … of p features without names; each is made when asked for.
+
+    >>> names = NumberedNames(10**9)
+    >>> names[0], names[-1], names[2:4]
+    ('x1', 'x1000000000', ['x3', 'x4'])
+    """
+
+    def __init__(self, p: int) -> None:
+        self._places = range(1, p + 1)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [f"x{i}" for i in self._places[place]]
+        return f"x{self._places[place]}"
+
+    def __repr__(self) -> str:
+        return f"NumberedNames({len(self)})"
 
 
 class Contributions(NamedTuple):
@@ -37,6 +65,18 @@ class Waterfall(NamedTuple):
     """the score of the background, where the first step begins"""
     score: float
     """the score of the row, where the last step ends"""
+
+
+def score_text(value: float, *, signed: bool = False) -> str:
+    """Return a score with three digits, or as a whole number.
+
+    >>> score_text(-0.01234), score_text(3521.4, signed=True), score_text(0.5)
+    ('−0.0123', '+3,521', '0.5')
+    """
+    digits = ",.0f" if abs(value) >= 1000.0 else ".3g"
+    return format(value, ("+" if signed else "") + digits).replace(
+        "-", "\N{MINUS SIGN}"
+    )
 
 
 def largest(

@@ -5,7 +5,7 @@ What is drawn is computed in `rpnb.estimators.trust.contributions`.
 
 from typing import TYPE_CHECKING, Any
 
-from rpnb.estimators.trust.contributions import Contributions, Waterfall
+from rpnb.estimators.trust.contributions import Contributions, Waterfall, score_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def draw_waterfall(steps: Waterfall, title: str, ax: "Axes | None") -> "Axes":
         ax.plot([end, end], [place, place + 1], color=_NEUTRAL, linewidth=0.8)
     for place, value, before in zip(places, steps.values, steps.before, strict=True):
         ax.annotate(
-            _signed(value),
+            score_text(value, signed=True),
             (max(before, before + value), place),
             xytext=(4, 0),
             textcoords="offset points",
@@ -50,8 +50,11 @@ def draw_waterfall(steps: Waterfall, title: str, ax: "Axes | None") -> "Axes":
     ax.axvline(steps.base, color=_NEUTRAL, linewidth=0.8, linestyle=":")
     ax.set_yticks(places, steps.names)
     ax.invert_yaxis()
-    ax.margins(x=0.12)
-    ax.set_xlabel(f"score, from {steps.base:.3g} to {steps.score:.3g}")
+    edges = [steps.base, *steps.before, *ends]
+    room = 0.14 * (max(edges) - min(edges)) or 1.0
+    ax.set_xlim(min(edges) - 0.2 * room, max(edges) + room)
+    start, end = score_text(steps.base), score_text(steps.score)
+    ax.set_xlabel(f"score, from {start} to {end}")
     ax.set_title(title, fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -71,7 +74,3 @@ def draw_importance(bars: Contributions, ax: "Axes | None") -> "Axes":
     ax.set_xlabel("share of the contributions to scores")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}")

@@ -1,6 +1,7 @@
 """Reasons of a prediction: Shapley values of one class's score against another's."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,12 @@ from rpnb.estimators.checks.labels import LabelArray, as_labels, encode
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import State
-from rpnb.estimators.trust.contributions import Waterfall, largest, waterfall
+from rpnb.estimators.trust.contributions import (
+    NumberedNames,
+    Waterfall,
+    largest,
+    waterfall,
+)
 from rpnb.estimators.trust.plots import draw_importance, draw_waterfall
 
 if TYPE_CHECKING:
@@ -53,7 +59,7 @@ class Explanation(NamedTuple):
     """(n,) the class that the score is of"""
     against: LabelArray
     """(n,) the class whose score is subtracted"""
-    names: NDArray[Any]
+    names: NDArray[Any] | Sequence[str]
     """(p,) names of the features, or x1, x2, …"""
 
     def waterfall(self, row: int = 0, *, top: int = 9, X: Any = None) -> Waterfall:
@@ -72,12 +78,12 @@ class Explanation(NamedTuple):
         n = self.base.shape[0]
         if not -n <= row < n:
             raise IndexError(f"row must be from 0 to {n - 1}, got {row}")
-        values, places = self.values, np.arange(len(self.names))
+        values = self.values
         if issparse(values):
             part = slice(*values.indptr[[row % n, row % n + 1]])
             places, own = values.indices[part], values.data[part]
         else:
-            own = values[row]
+            places, own = np.arange(len(self.names)), values[row]
         names = [str(self.names[i]) for i in places]
         if X is not None:
             given = _cells(X, row, places)
@@ -275,11 +281,11 @@ class Explained(StreamClassifier[State]):
             )
         return recovered_mean(scores.R, scores.mean.T).T
 
-    def _feature_names(self) -> NDArray[Any]:
+    def _feature_names(self) -> NDArray[Any] | Sequence[str]:
         if hasattr(self, "feature_names_in_"):
             names: NDArray[Any] = self.feature_names_in_
             return names
-        return np.array([f"x{i + 1}" for i in range(self.n_features_in_)], dtype=object)
+        return NumberedNames(self.n_features_in_)
 
     def _explain_sparse(
         self, rows: Any, scores: QuadraticScores, best: IntArray, rival: IntArray

@@ -9,6 +9,7 @@ from rpnb.core.bayes.unlearning import without
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, encode
 from rpnb.estimators.checks.rows import accept_rows
+from rpnb.estimators.stream.class_weights import is_balanced
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.labelled_rows import LabelledRows, check_labelled_rows
 
@@ -26,6 +27,11 @@ def rows_to_unlearn(
         model, X, y, sample_weight, sparse=model._accepts_sparse
     )
     accept_rows(model, X, first=False)
+    if is_balanced(model._class_weight):
+        raise ValueError(
+            "rows cannot be unlearnt with class_weight='balanced': how much they "
+            "weighed when they were learnt is not known"
+        )
     numbers = encode(labelled.labels, model.classes_, model._index)
     unknown = np.flatnonzero(numbers < 0)
     if unknown.shape[0] > 0:
@@ -33,7 +39,8 @@ def rows_to_unlearn(
             f"row {unknown[0]} cannot be unlearnt: its label "
             f"{labelled.labels[unknown[0]]!r} was never learnt"
         )
-    return labelled, numbers
+    weight = model._row_weights(numbers, labelled.weight)
+    return labelled._replace(weight=weight), numbers
 
 
 def moments_without(moments: Moments, part: Moments, classes: LabelArray) -> Moments:

@@ -22,13 +22,14 @@ from rpnb.report.charts.drawing import (
 )
 from rpnb.report.charts.palette import REFERENCES, Style, label, style
 
-Measure: TypeAlias = Literal["error", "window", "updates", "weight"]
+Measure: TypeAlias = Literal["error", "window", "updates", "weight", "missed"]
 
 _UNITS: Mapping[Measure, str] = {
     "error": "error so far",
     "window": "error of a part",
     "updates": "updates so far",
     "weight": "weight in the pool",
+    "missed": "share of rows that are missed",
 }
 _WIDTH, _HEIGHT = 440.0, 272.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0

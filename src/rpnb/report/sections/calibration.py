@@ -31,8 +31,6 @@ _WIDTH, _LEFT, _RIGHT = 330.0, 44.0, 14.0
 _TOP, _SIDE, _BARS, _BOTTOM = 40.0, 236.0, 34.0, 46.0
 # A point is so large if all rows belong to it, and at least so large.
 _LARGEST, _SMALLEST = 11.0, 2.6
-# Points with a smaller share of the rows are not joined to the others.
-_FEW = 0.01
 _METRICS: tuple[Metric, ...] = (
     "log_loss",
     "brier",
@@ -139,7 +137,7 @@ def reliability_panel(
     marks: list[Mark] = [
         Label(_LEFT, 12.0, shown, bold=True, size=13.0),
         Label(_LEFT, 30.0, "share that was right", "muted", size=12.0),
-        Label(x.end, 12.0, f"calibration error {error:.3f}", "muted", "end", size=12.0),
+        Label(x.end, 30.0, f"calibration error {error:.3f}", "muted", "end", size=12.0),
     ]
     marks.extend(_axes(x, y))
     marks.append(Line(((x(0.0), y(0.0)), (x(1.0), y(1.0))), "muted", 1.2, (4.0, 3.0)))
@@ -172,7 +170,7 @@ def _points(curve: CalibrationCurve, x: Scale, y: Scale, look: Style) -> Iterato
         yield Line((place, (place[0], y(float(confidence)))), look.role, 1.0)
     shares = curve.rows / curve.rows.sum()
     solid = [
-        place for place, share in zip(places, shares, strict=True) if share >= _FEW
+        place for place, there in zip(places, curve.frequent(), strict=True) if there
     ]
     if len(solid) > 1:
         yield Line(tuple(solid), look.role, 1.8)

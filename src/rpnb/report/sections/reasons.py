@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from rpnb.estimators.trust.contributions import Contributions, Waterfall, largest
+from rpnb.estimators.trust.contributions import (
+    Contributions,
+    Waterfall,
+    largest,
+    score_text,
+)
 from rpnb.estimators.trust.reasons import Explained, Explanation
 from rpnb.evaluate.evaluation import Participant
 from rpnb.preprocessing import StreamPipeline
@@ -193,12 +198,12 @@ def _step(
     x, width = min(start, end), max(abs(end - start), 0.8)
     # From the step before, and to the next one.
     yield Line(((start, y - _GAP), (start, y)), "muted", 0.8)
-    tip = f"{name}: {_signed(value)}"
+    tip = f"{name}: {score_text(value, signed=True)}"
     yield _name(name, y)
     yield Area(box(x, y, width, _BAR), "win" if value >= 0.0 else "loss", tip=tip)
     if value < 0.0:
         yield from hatch(x, y, width, _BAR, "loss-line")
-    yield from _beside(_signed(value), x, x + width, y)
+    yield from _beside(score_text(value, signed=True), x, x + width, y)
 
 
 def _beside(text: str, left: float, right: float, y: float) -> Iterator[Mark]:
@@ -213,14 +218,14 @@ def _total(name: str, value: float, y: float, scale: Scale) -> Iterator[Mark]:
     x = scale(value)
     yield Label(_LEFT - 10.0, y + 13.5, name, "muted", "end", size=12.0)
     yield Line(((x, y - 2.0), (x, y + _BAR + 2.0)), "ink", 2.0)
-    yield from _beside(f"{value:.3g}".replace("-", "\N{MINUS SIGN}"), x, x, y)
+    yield from _beside(score_text(value), x, x, y)
 
 
 def _score_axis(scale: Scale, top: float, bottom: float) -> Iterator[Mark]:
     for value in ticks(scale.low, scale.high, 4):
         x = scale(value)
         yield Line(((x, top), (x, bottom)), "grid")
-        text = f"{value:g}".replace("-", "\N{MINUS SIGN}")
+        text = score_text(value)
         yield Label(x, bottom + 15.0, text, "muted", "middle", 12.0)
     yield Line(((scale.start, bottom), (scale.end, bottom)), "muted")
     middle = (scale.start + scale.end) / 2
@@ -234,7 +239,3 @@ def _name(text: str, y: float) -> Label:
     shown = name if len(name) <= room else name[: room - 1] + "…"
     shown += sign + value
     return Label(_LEFT - 10.0, y + 13.5, shown, "ink", "end", size=12.0)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}")

@@ -189,10 +189,9 @@ class Guard:
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """Return the body of a request, which must be small and come in time."""
         largest = self._limits.max_bytes
-        too_large = beyond("max_bytes", largest, "the body is too large")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > largest:
-            raise too_large
+            raise beyond("max_bytes", largest, "the body is too large")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise ApiError(415, "encoding", "the body must not be compressed")
         parts: list[bytes] = []
@@ -207,7 +206,7 @@ class Guard:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > largest:
-                        raise too_large
+                        raise beyond("max_bytes", largest, "the body is too large")
                     more = message.get("more_body", False)
         except TimeoutError:
             raise ApiError(

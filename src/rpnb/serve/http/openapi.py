@@ -209,6 +209,46 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
     ("GET", "/healthz"): (None, None, {"type": "object"}, None),
     ("GET", "/readyz"): (None, None, {"type": "object"}, None),
 }
+_FLAG: Schema = {"type": "boolean", "default": False}
+_TABLES = [
+    ("POST", f"{_ONE}/{action}")
+    for action in ("predict", "explain", "learn", "observe")
+]
+_LABELLED = [("POST", f"{_ONE}/{action}") for action in ("labels", "learn", "observe")]
+_WITH_IDS = [("POST", f"{_ONE}/{action}") for action in ("predict", "labels", "forget")]
+#: Parameters of queries: the operations that have them, what they do, their schema.
+_QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
+    "remember": (
+        [("POST", f"{_ONE}/predict")],
+        "Whether the rows wait for their labels.",
+        _FLAG,
+    ),
+    "probabilities": (
+        [("POST", f"{_ONE}/predict")],
+        "Whether to answer with the probabilities of all classes.",
+        _FLAG,
+    ),
+    "kind": (
+        [("GET", f"{_ONE}/file")],
+        "What to return: the model, a frozen model, or an ONNX graph.",
+        {"type": "string", "enum": ["model", "frozen", "onnx"], "default": "model"},
+    ),
+    "columns": (
+        _TABLES,
+        'With "position" columns of an Arrow table are taken by position, not name.',
+        {"type": "string", "enum": ["name", "position"], "default": "name"},
+    ),
+    "label_column": (
+        _LABELLED,
+        "The column of labels in an Arrow table.",
+        {**_TEXT, "default": "label"},
+    ),
+    "id_column": (
+        _WITH_IDS,
+        "The column of ids in an Arrow table.",
+        {**_TEXT, "default": "id"},
+    ),
+}
 _FILES = {("GET", f"{_ONE}/file"), ("PUT", f"{_ONE}/file"), ("GET", "/metrics")}
 _MEANINGS = {
     400: "The request was cut off.",
@@ -283,8 +323,22 @@ def request_of(method: str, path: str) -> Schema:
             schema = {**schema, "properties": properties}
         content = {"application/json": {"schema": schema, "example": example}}
         found["requestBody"] = {"required": True, "content": content}
+    found["parameters"] = _parameters(method, path)
+    return found
+
+
+def _parameters(method: str, path: str) -> list[Schema]:
+    """Return the parameters of an operation: of its path, its query, its headers."""
+    found: list[Schema] = []
+    if "{name}" in path:
+        found.append({"name": "name", "in": "path", "required": True, "schema": _NAME})
+    for name, (operations, text, schema) in _QUERY.items():
+        if (method, path) in operations:
+            found.append(
+                {"name": name, "in": "query", "description": text, "schema": schema}
+            )
     if method in ("POST", "PUT"):
-        found["parameters"] = [
+        found.append(
             {
                 "name": "Idempotency-Key",
                 "in": "header",
@@ -292,5 +346,5 @@ def request_of(method: str, path: str) -> Schema:
                 "done twice.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 128},
             }
-        ]
+        )
     return found

@@ -11,7 +11,7 @@ from rpnb.estimators.registry import RegisteredLearner, learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.serve.http.formats import check_labels, check_names
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
-from rpnb.serve.models import Learner, ModelSpec, check_size
+from rpnb.serve.specs import Learner, ModelSpec, check_size
 
 _METADATA = "metadata.json"
 

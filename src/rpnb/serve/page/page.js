@@ -9,6 +9,7 @@ const whole = (n) => n.toLocaleString("en");
 const charts = {};
 let stream = null;
 let rates = {};
+let alarmRows = [];
 
 function cell(kind, text, cls) {
   const element = document.createElement(kind);
@@ -21,6 +22,13 @@ function row(...cells) {
   const element = document.createElement("tr");
   element.append(...cells);
   return element;
+}
+
+// On a narrow screen each figure of a table stands below its name.
+function named(line, section) {
+  const heads = section.querySelectorAll("thead th");
+  [...line.children].forEach((each, i) => { each.dataset.name = heads[i].textContent; });
+  return line;
 }
 
 function setText(element, text) {
@@ -138,10 +146,7 @@ function showOverview(value) {
       cell("td", whole(Math.round(rate(model, value.time))), "number"),
       cell("td", whole(model.waiting), "number"), cell("td", whole(model.alarms), "number"),
     );
-    // On a narrow screen each figure stands below its name.
-    const heads = $("overview").querySelectorAll("thead th");
-    [...line.children].forEach((each, i) => { each.dataset.name = heads[i].textContent; });
-    return line;
+    return named(line, $("overview"));
   }));
   if (focused) {
     const link = $("models").querySelector(`a[href="${focused}"]`);
@@ -173,11 +178,22 @@ function showModel(value) {
   showBalance(value);
   showCalibration(value.calibration);
   showConfusion(value.confusion);
-  $("recent").replaceChildren(...value.recent.map((each) => row(
+  $("recent").replaceChildren(...value.recent.map((each) => named(row(
     cell("td", new Date(1000 * each.time).toLocaleTimeString("en-GB")),
     cell("td", each.label === null ? "no class known yet" : String(each.label)),
     cell("td", each.confidence === null ? "–" : each.confidence.toFixed(3), "number"),
-    cell("td", whole(each.rows), "number"), cell("td", each.id || "–"))));
+    cell("td", whole(each.rows), "number"), cell("td", each.id || "–"), cell("td", reason(each), "reason")), $("recent").closest("table"))));
+}
+
+function reason(each) {
+  const found = each.reason;
+  if (each.label === null || !found) return "–";
+  if (found.sentence) return found.sentence[0].toUpperCase() + found.sentence.slice(1) + ".";
+  const sign = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toPrecision(3);
+  const named = found.features.map(([name, x]) => `${name} ${sign(x)}`).join(", ");
+  const others = found.others > 0 ? `, ${whole(found.others)} more` : "";
+  const now = String(found.label) === String(each.label) ? "" : `now ${found.label}, `;
+  return `${now}against ${found.against}: ${named}${others}`;
 }
 
 function colour(name) {
@@ -199,6 +215,22 @@ function chart(id, options, data) {
   charts[id] = { look, plot: new uPlot(full, data, place) };
 }
 
+// A vertical line for each drift alarm.
+function drawAlarms(plot) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour("--bad");
+  ctx.lineWidth = devicePixelRatio;
+  for (const n of alarmRows) {
+    const x = Math.round(plot.valToPos(n, "x", true));
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
 function showError(value) {
   const points = value.curve;
   const column = (k) => points.map((point) => point[k]);
@@ -207,15 +239,17 @@ function showError(value) {
     value: (_, v) => (v === null || v === undefined ? "–" : percent(v)),
   });
   setText($("alarms"), value.alarm_rows.length
-    ? `Drift alarms at rows ${value.alarm_rows.map((each) => whole(each[0])).join(", ")}.`
+    ? `Drift alarms: ${value.alarm_rows.map(([n, time]) => `row ${whole(n)} (${new Date(1000 * time).toLocaleString("en-GB")})`).join(", ")}.`
     : "No drift alarm.");
   if (points.length === 0) return;
+  alarmRows = value.alarm_rows.map((each) => each[0]);
   $("error-chart").setAttribute("aria-label",
     `Error rates after ${whole(value.scored)} predictions: model ${percent(value.error)}, in the window ` +
     `${percent(value.window_error)}, majority class ${percent(value.references.majority)}, class before ` +
     `${percent(value.references.no_change)}`);
   chart("error-chart", {
     scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high, 0.05)] } },
+    hooks: { draw: [drawAlarms] },
     axes: [{}, { values: (_, ticks) => ticks.map((tick) => (100 * tick).toFixed(0) + " %"), size: 60 }],
     series: [
       { label: "Row", value: (_, v) => (v === null || v === undefined ? "–" : whole(v)) },
@@ -238,7 +272,7 @@ function showCalibration(bins) {
     series: [
       { label: "Probability", value: (_, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) },
       { label: "Right", stroke: colour("--model"), width: 2, points: { show: true, size: 7, fill: colour("--model") }, value: (_, v) => (v === null || v === undefined ? "–" : percent(v)) },
-      { label: "Diagonal", stroke: colour("--majority"), dash: [6, 4], points: { show: false } },
+      { label: "Diagonal", stroke: colour("--majority"), dash: [6, 4], points: { show: false }, value: (_, v) => (v === null || v === undefined ? "–" : percent(v)) },
     ],
   }, [xs, right, xs]);
 }

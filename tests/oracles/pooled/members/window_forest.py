@@ -261,7 +261,11 @@ class WindowForest:
             for other in self.trees:
                 total += other.a[kind]
             tree.a[kind] = total / 16
-        self.trees[weights.index(min(weights))] = tree
+        weakest = weights.index(min(weights))
+        number = self.trees[weakest].number
+        if sum(other.number < number for other in self.trees) >= 14:
+            self.due += self.due - self.started
+        self.trees[weakest] = tree
         self.growing = None
 
     def split(

@@ -56,6 +56,8 @@ WIDEST = 8192
 """Rows with more features than this are not kept: the forest reads their projection"""
 RENEWAL = 16
 """A tree grown from n rows is followed by the next after n/16 rows"""
+NEWEST = 2
+"""If one of so many newest trees is the weakest, the next one waits twice as long"""
 
 # Entries of `clock`.
 LEARNT = 0

@@ -6,7 +6,9 @@ many nodes as it may have; `forest.splits` says how.
 
 Each row that is learnt pays for a fixed number of units of this work. A tree therefore
 takes W/32 + 2 rows at most to grow; it then learns the rows that came meanwhile, takes
-the place of the tree with the least weight, and starts with the mean weight of all.
+the place of the tree with the least weight, and starts with the mean weight of all. If
+that tree was one of the two newest, older trees are the better ones, as on a stream
+that does not drift, and the next tree waits twice as long.
 
 A leaf remembers its last eight rows. When a row arrives whose class is not the leaf's
 most frequent one, the leaf is split by the same rule on those of them that the window
@@ -32,6 +34,7 @@ from rpnb.core.pooled.members.forest.state import (
     LEARNT,
     LEAST_REFINED,
     MOST_DEPTH,
+    NEWEST,
     NEXT,
     RECENT_ROWS,
     REFINING_FEATURES,
@@ -304,9 +307,9 @@ def start_tree(state: ForestState) -> None:
 def finish_tree(state: ForestState) -> None:
     """Let the grown tree learn the rows since its start, and replace the weakest."""
     clock = state.clock
-    k = state.place[-1]
+    place = state.place
+    k = place[-1]
     learn_in_tree(state, k, state, clock[START], clock[LEARNT], False)
-    clock[START] = -1
     logs = state.log_weight
     T = logs.shape[1]
     weakest = 0
@@ -317,10 +320,16 @@ def finish_tree(state: ForestState) -> None:
             weakest = j
         slow += logs[0, j]
         fast += logs[1, j]
+    older = 0
+    for j in range(T):
+        older += state.tree_number[place[j]] < state.tree_number[place[weakest]]
+    if older >= T - NEWEST:
+        clock[DUE] += clock[DUE] - clock[START]
+    clock[START] = -1
     logs[0, weakest] = slow / T
     logs[1, weakest] = fast / T
-    state.place[-1] = state.place[weakest]
-    state.place[weakest] = k
+    place[-1] = place[weakest]
+    place[weakest] = k
 
 
 @compiled

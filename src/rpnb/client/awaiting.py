@@ -1,0 +1,179 @@
+"""The client that awaits its answers."""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, final
+
+import httpx
+
+from rpnb.client import calls
+from rpnb.client.calls import Call, Request, Result, read_answer, read_error
+from rpnb.client.results import Label, LabelResult, Prediction
+from rpnb.client.retries import RETRIED, access, no_answer, pauses
+from rpnb.client.rows import Rows
+
+
+@final
+class AsyncClient:
+    """A client of `rpnb serve` whose answers are awaited.
+
+    Parameters
+    ----------
+    address, token, batch_size, retries, timeout
+        As those of `Client`.
+    connections : int, default=64
+        Connections at a time.
+    """
+
+    def __init__(
+        self,
+        address: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        batch_size: int = 5000,
+        retries: int = 6,
+        timeout: float = 300.0,
+        connections: int = 64,
+    ) -> None:
+        self.batch_size, self.retries = batch_size, retries
+        limits = httpx.Limits(
+            max_connections=connections, max_keepalive_connections=connections
+        )
+        self._http = httpx.AsyncClient(
+            base_url=address,
+            headers=access(token),
+            timeout=timeout,
+            limits=limits,
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _run(self, call: Call[Result]) -> Result:
+        return call.result([await self._send(each) for each in call.requests])
+
+    async def _send(self, request: Request) -> Any:
+        pause, repeated = pauses(self.retries), False
+        while True:
+            failure: Exception
+            try:
+                response = await self._http.request(
+                    request.method,
+                    request.path,
+                    content=request.content,
+                    headers=request.headers(),
+                    params=dict(request.parameters),
+                )
+                if response.status_code not in RETRIED:
+                    return read_answer(response, request, repeated=repeated)
+                failure = read_error(response, request)
+            except httpx.TransportError as error:
+                failure = no_answer(error)
+            seconds = next(pause, None)
+            if seconds is None:
+                raise failure
+            await asyncio.sleep(seconds)
+            repeated = True
+
+    async def create(
+        self,
+        name: str,
+        learner: str = "RPNB",
+        *,
+        features: Sequence[str] | int,
+        classes: Sequence[Label] | None = None,
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """As `Client.create`."""
+        return await self._run(
+            calls.create(name, learner, features, classes, parameters)
+        )
+
+    async def upload(self, name: str, content: bytes) -> dict[str, Any]:
+        """As `Client.upload`."""
+        return await self._run(calls.upload(name, content))
+
+    async def download(self, name: str, kind: str = "model") -> bytes:
+        """As `Client.download`."""
+        return await self._run(calls.download(name, kind))
+
+    async def models(self) -> list[dict[str, Any]]:
+        """As `Client.models`."""
+        return await self._run(calls.models())
+
+    async def model(self, name: str) -> dict[str, Any]:
+        """As `Client.model`."""
+        return await self._run(calls.model(name))
+
+    async def delete(self, name: str) -> None:
+        """As `Client.delete`."""
+        await self._run(calls.delete(name))
+
+    async def health(self) -> dict[str, Any]:
+        """As `Client.health`."""
+        return await self._run(calls.health())
+
+    async def predict(
+        self,
+        name: str,
+        rows: Rows,
+        *,
+        remember: bool = False,
+        ids: Sequence[str] | None = None,
+        probabilities: bool = False,
+    ) -> Prediction:
+        """As `Client.predict`."""
+        call = calls.predict(
+            self.batch_size,
+            name,
+            rows,
+            ids,
+            remember=remember,
+            probabilities=probabilities,
+        )
+        return await self._run(call)
+
+    async def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
+        """As `Client.explain`."""
+        return await self._run(calls.explain(self.batch_size, name, rows))
+
+    async def label(
+        self,
+        name: str,
+        ids: Sequence[str],
+        labels: Sequence[Label],
+        *,
+        key: str | None = None,
+    ) -> LabelResult:
+        """As `Client.label`."""
+        return await self._run(calls.label(self.batch_size, name, ids, labels, key))
+
+    async def forget(self, name: str, ids: Sequence[str]) -> list[str]:
+        """As `Client.forget`."""
+        return await self._run(calls.forget(name, ids))
+
+    async def learn(
+        self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
+    ) -> int:
+        """As `Client.learn`."""
+        return await self._run(calls.learn(self.batch_size, name, rows, labels, key))
+
+    async def observe(
+        self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
+    ) -> list[Label | None]:
+        """As `Client.observe`."""
+        return await self._run(calls.observe(self.batch_size, name, rows, labels, key))

@@ -1,0 +1,291 @@
+"""What each method of a client sends, and what it makes of the answers.
+
+One description for both clients: a `Call` is a list of requests, and a function of
+their answers.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from rpnb.client.results import Label, LabelResult, Prediction, ServeError
+from rpnb.client.rows import JSON, batches, encode_batches, plain, plain_labels, to_json
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, and the same one for each of its retries."""
+
+    method: str
+    path: str
+    content: bytes = b""
+    content_type: str = JSON
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    key: str | None = None
+    """for safe retries, if it changes something"""
+    first_row: int = 0
+    """of the call, in this batch"""
+    binary: bool = False
+    """whether the answer is a file, not JSON"""
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers."""
+        found = {"content-type": self.content_type} if self.content else {}
+        if self.key is not None:
+            found["idempotency-key"] = self.key
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
+    """The requests of a method, and what is made of their answers."""
+
+    requests: list[Request]
+    result: Callable[[list[Any]], Result]
+
+
+def read_answer(response: Any, request: Request, *, repeated: bool) -> Any:
+    """Return the content of an answer, or raise the error that it is."""
+    if response.status_code < 400:
+        return response.content if request.binary else response.json()
+    if repeated and request.method == "DELETE" and response.status_code == 404:
+        return {"deleted": True}  # by the first try
+    raise read_error(response, request)
+
+
+def read_error(response: Any, request: Request) -> ServeError:
+    """Return the error that an answer is."""
+    try:
+        found = response.json()["error"]
+        row = found.get("row")
+        return ServeError(
+            response.status_code,
+            found["code"],
+            found["message"],
+            None if row is None else row + request.first_row,
+            found.get("column"),
+        )
+    except (ValueError, KeyError, TypeError):
+        return ServeError(response.status_code, "http", "the answer is no JSON")
+
+
+def _one(name: str, action: str = "") -> str:
+    return f"/v1/models/{name}{action}"
+
+
+def _keys(key: str | None, n: int) -> list[str]:
+    """Return a key for each request; that of a client stands for one request."""
+    if key is None:
+        return [secrets.token_hex(16) for _ in range(n)]
+    if n > 1:
+        raise ValueError("a key stands for one request: send at most batch_size rows")
+    return [key] * n
+
+
+def _only(answers: list[Any]) -> Any:
+    return answers[0]
+
+
+def _with_rows(
+    path: str,
+    rows: Any,
+    size: int,
+    *,
+    labels: list[Label] | None = None,
+    ids: Sequence[str] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    keys: Callable[[int], Sequence[str | None]] = lambda n: [None] * n,
+) -> list[Request]:
+    """Return the requests that send rows."""
+    encoded = list(encode_batches(rows, labels, ids, size))
+    found = []
+    for (start, content, kind), key in zip(encoded, keys(len(encoded)), strict=True):
+        query = dict(parameters or {})
+        if kind != JSON:
+            query["columns"] = "position"
+        found.append(Request("POST", path, content, kind, query, key, start))
+    return found
+
+
+# Models
+
+
+def create(
+    name: str,
+    learner: str,
+    features: Sequence[str] | int,
+    classes: Sequence[Label] | None,
+    parameters: Mapping[str, Any],
+) -> Call[dict[str, Any]]:
+    """Create a model."""
+    body: dict[str, Any] = {
+        "name": name,
+        "learner": learner,
+        "parameters": {each: plain(value) for each, value in parameters.items()},
+    }
+    if isinstance(features, int):
+        body["n_features"] = features
+    else:
+        body["features"] = list(features)
+    if classes is not None:
+        body["classes"] = plain_labels(classes)
+    (key,) = _keys(None, 1)
+    return Call([Request("POST", "/v1/models", to_json(body), key=key)], _only)
+
+
+def upload(name: str, content: bytes) -> Call[dict[str, Any]]:
+    """Create a model from a file."""
+    path, kind = _one(name, "/file"), "application/octet-stream"
+    (key,) = _keys(None, 1)
+    return Call([Request("PUT", path, content, kind, key=key)], _only)
+
+
+def download(name: str, kind: str) -> Call[bytes]:
+    """Ask for a file."""
+    path, parameters = _one(name, "/file"), {"kind": kind}
+    return Call([Request("GET", path, parameters=parameters, binary=True)], _only)
+
+
+def models() -> Call[list[dict[str, Any]]]:
+    """Ask for all models."""
+    return Call([Request("GET", "/v1/models")], lambda answers: answers[0]["models"])
+
+
+def model(name: str) -> Call[dict[str, Any]]:
+    """Ask for one model."""
+    return Call([Request("GET", _one(name))], _only)
+
+
+def delete(name: str) -> Call[None]:
+    """Delete a model."""
+    return Call([Request("DELETE", _one(name))], lambda _answers: None)
+
+
+def health() -> Call[dict[str, Any]]:
+    """Ask whether all is well."""
+    return Call([Request("GET", "/healthz")], _only)
+
+
+# Rows
+
+
+def predict(
+    size: int,
+    name: str,
+    rows: Any,
+    ids: Sequence[str] | None,
+    *,
+    remember: bool,
+    probabilities: bool,
+) -> Call[Prediction]:
+    """Predict rows."""
+    if ids is not None and not remember:
+        raise ValueError("ids are for rows that wait: remember=True")
+    flags = {"remember": remember, "probabilities": probabilities}
+    requests = _with_rows(
+        _one(name, "/predict"),
+        rows,
+        size,
+        ids=ids,
+        parameters={each: "true" for each, wanted in flags.items() if wanted},
+        keys=lambda n: _keys(None, n) if remember else [None] * n,
+    )
+    return Call(requests, _join_predictions)
+
+
+def explain(size: int, name: str, rows: Any) -> Call[list[dict[str, Any]]]:
+    """Ask why rows are given their classes."""
+    return Call(_with_rows(_one(name, "/explain"), rows, size), _join_reasons)
+
+
+def label(
+    size: int, name: str, ids: Sequence[str], labels: Any, key: str | None
+) -> Call[LabelResult]:
+    """Send labels of rows that wait."""
+    values = plain_labels(labels)
+    if len(values) != len(ids):
+        raise ValueError(f"there are {len(ids)} ids and {len(values)} labels")
+    parts = list(batches(len(ids), size))
+    requests = [
+        Request(
+            "POST",
+            _one(name, "/labels"),
+            to_json({"ids": list(ids[part]), "labels": values[part]}),
+            key=each,
+            first_row=part.start,
+        )
+        for part, each in zip(parts, _keys(key, len(parts)), strict=True)
+    ]
+    return Call(
+        requests,
+        lambda answers: LabelResult([r for each in answers for r in each["results"]]),
+    )
+
+
+def forget(name: str, ids: Sequence[str]) -> Call[list[str]]:
+    """Remove rows."""
+    (key,) = _keys(None, 1)
+    body = to_json({"ids": list(ids)})
+    request = Request("POST", _one(name, "/forget"), body, key=key)
+    return Call([request], lambda answers: answers[0]["results"])
+
+
+def learn(size: int, name: str, rows: Any, labels: Any, key: str | None) -> Call[int]:
+    """Learn rows with their labels."""
+    requests = _labelled(size, _one(name, "/learn"), rows, labels, key)
+    return Call(requests, lambda answers: sum(each["learnt"] for each in answers))
+
+
+def observe(
+    size: int, name: str, rows: Any, labels: Any, key: str | None
+) -> Call[list[Label | None]]:
+    """Predict rows, then learn them."""
+    requests = _labelled(size, _one(name, "/observe"), rows, labels, key)
+    return Call(
+        requests, lambda answers: [y for each in answers for y in each["labels"]]
+    )
+
+
+def _labelled(
+    size: int, path: str, rows: Any, labels: Any, key: str | None
+) -> list[Request]:
+    values = plain_labels(labels)
+    return _with_rows(path, rows, size, labels=values, keys=lambda n: _keys(key, n))
+
+
+# Answers
+
+
+def _join_predictions(answers: list[Any]) -> Prediction:
+    labels = [label for each in answers for label in each["labels"]]
+    confidence = [
+        value
+        for each in answers
+        for value in each.get("confidence", [None] * len(each["labels"]))
+    ]
+    ids = None
+    if answers and "ids" in answers[0]:
+        ids = [i for each in answers for i in each["ids"]]
+    if answers and "probabilities" in answers[-1]:
+        classes = answers[-1]["classes"]
+        same = all(each.get("classes") == classes for each in answers)
+        if same:
+            P = np.array([row for each in answers for row in each["probabilities"]])
+            return Prediction(labels, confidence, ids, P, classes)
+    return Prediction(labels, confidence, ids)
+
+
+def _join_reasons(answers: list[Any]) -> list[dict[str, Any]]:
+    found = []
+    for each in answers:
+        names = each["features"]
+        for i, values in enumerate(each["contributions"]):
+            row = {key: each[key][i] for key in ("against", "base", "score")}
+            reasons = dict(zip(names, values, strict=True))
+            found.append({"label": each["labels"][i], **row, "contributions": reasons})
+    return found

@@ -1,0 +1,106 @@
+"""Rows and labels as they are sent: in batches, as JSON or as Arrow."""
+
+import importlib.util
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rpnb.client.results import Label
+
+Rows = ArrayLike | Sequence[Mapping[str, float | None]]
+
+JSON = "application/json"
+_ARROW = "application/vnd.apache.arrow.stream"
+_FEW_ROWS = 16
+
+
+def to_json(value: Any) -> bytes:
+    """Return a value as a JSON text."""
+    return json.dumps(value, allow_nan=False).encode()
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_labels(y: Any) -> list[Label]:
+    """Return labels as Python's own values."""
+    if isinstance(y, np.ndarray):
+        found: list[Label] = y.tolist()
+        return found
+    return [plain(label) for label in (y.tolist() if hasattr(y, "tolist") else y)]
+
+
+def batches(n: int, size: int) -> Iterator[slice]:
+    """Yield parts of n rows, of at most `size` rows each."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def encode_batches(
+    rows: Any, labels: list[Label] | None, ids: Sequence[str] | None, size: int
+) -> Iterator[tuple[int, bytes, str]]:
+    """Yield the first row, the body and the media type of each batch of rows."""
+    objects = (
+        not isinstance(rows, np.ndarray) and len(rows) and isinstance(rows[0], dict)
+    )
+    X = rows if objects else np.asarray(rows, dtype=np.float64)
+    if not objects and X.ndim != 2:
+        raise ValueError(f"rows must be a table (n, p), got {X.ndim} dimensions")
+    n = len(X)
+    for name, values in (("labels", labels), ("ids", ids)):
+        if values is not None and len(values) != n:
+            raise ValueError(f"there are {n} rows and {len(values)} {name}")
+    as_arrow = not objects and n > _FEW_ROWS and _has_arrow()
+    for part in batches(n, size):
+        some_labels = None if labels is None else labels[part]
+        some_ids = None if ids is None else list(ids[part])
+        if as_arrow:
+            yield part.start, _arrow_table(X[part], some_labels, some_ids), _ARROW
+            continue
+        body: dict[str, Any] = {
+            "rows": list(X[part]) if objects else _json_rows(X[part])
+        }
+        if some_labels is not None:
+            body["labels"] = some_labels
+        if some_ids is not None:
+            body["ids"] = some_ids
+        yield part.start, to_json(body), JSON
+
+
+def _has_arrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+def _json_rows(X: NDArray[np.float64]) -> list[list[float | None]]:
+    """Return rows as lists, in which a missing value is None."""
+    lists: list[list[float | None]] = X.tolist()
+    if np.isnan(X).any():
+        return [[None if v != v else v for v in row] for row in lists]
+    return lists
+
+
+def _arrow_table(
+    X: NDArray[np.float64], labels: list[Label] | None, ids: list[str] | None
+) -> bytes:
+    """Return rows as an Arrow IPC stream; columns of features are named by number."""
+    import pyarrow as pa
+    import pyarrow.ipc
+
+    columns = {
+        f"x{j}": pa.array(np.ascontiguousarray(X[:, j])) for j in range(X.shape[1])
+    }
+    if labels is not None:
+        columns["label"] = pa.array(labels)
+    if ids is not None:
+        columns["id"] = pa.array(ids)
+    table = pa.table(columns)
+    sink = io.BytesIO()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

@@ -1,0 +1,246 @@
+"""The client that waits for its answers."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, final
+
+import httpx
+
+from rpnb.client import calls
+from rpnb.client.calls import Call, Request, Result, read_answer, read_error
+from rpnb.client.results import Label, LabelResult, Prediction
+from rpnb.client.retries import RETRIED, access, no_answer, pauses
+from rpnb.client.rows import Rows
+
+
+@final
+class Client:
+    """A client of `rpnb serve` that waits for its answers.
+
+    Parameters
+    ----------
+    address : str, default="http://127.0.0.1:8000"
+        Of the service.
+    token : str, optional
+        Access token.
+    batch_size : int, default=5000
+        Rows per request.
+    retries : int, default=6
+        How often a request is tried again: if no answer came, or one that says that the
+        service is busy. Pauses double from 0.05 to 5 seconds. A retry has the key of
+        the first try and is carried out once.
+    timeout : float, default=300.0
+        Seconds to wait for an answer.
+
+    Examples
+    --------
+    A row is predicted now, its label comes later::
+
+        with Client() as client:
+            client.create("leaves", features=["width", "height"])
+            found = client.predict("leaves", [[5.1, 3.5]], remember=True)
+            client.label("leaves", found.ids, ["oak"])
+    """
+
+    def __init__(
+        self,
+        address: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        batch_size: int = 5000,
+        retries: int = 6,
+        timeout: float = 300.0,
+    ) -> None:
+        self.batch_size, self.retries = batch_size, retries
+        self._http = httpx.Client(
+            base_url=address, headers=access(token), timeout=timeout, trust_env=False
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _run(self, call: Call[Result]) -> Result:
+        return call.result([self._send(each) for each in call.requests])
+
+    def _send(self, request: Request) -> Any:
+        pause, repeated = pauses(self.retries), False
+        while True:
+            failure: Exception
+            try:
+                response = self._http.request(
+                    request.method,
+                    request.path,
+                    content=request.content,
+                    headers=request.headers(),
+                    params=dict(request.parameters),
+                )
+                if response.status_code not in RETRIED:
+                    return read_answer(response, request, repeated=repeated)
+                failure = read_error(response, request)
+            except httpx.TransportError as error:
+                failure = no_answer(error)
+            seconds = next(pause, None)
+            if seconds is None:
+                raise failure
+            time.sleep(seconds)
+            repeated = True
+
+    # Models
+
+    def create(
+        self,
+        name: str,
+        learner: str = "RPNB",
+        *,
+        features: Sequence[str] | int,
+        classes: Sequence[Label] | None = None,
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """Create a model.
+
+        Parameters
+        ----------
+        name : str
+            Letters, digits, _ and -.
+        learner : str, default="RPNB"
+            Any learner of the package, as in `rpnb run --learner`.
+        features : sequence of str, or int
+            Names of the features, or their number.
+        classes : sequence, optional
+            Classes that may be predicted from the start.
+        **parameters
+            Of the learner.
+
+        Returns
+        -------
+        dict
+            What the service knows of the model.
+        """
+        return self._run(calls.create(name, learner, features, classes, parameters))
+
+    def upload(self, name: str, content: bytes) -> dict[str, Any]:
+        """Create a model from the bytes of a model file."""
+        return self._run(calls.upload(name, content))
+
+    def download(self, name: str, kind: str = "model") -> bytes:
+        """Return a model file: "model", "frozen" or "onnx"."""
+        return self._run(calls.download(name, kind))
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return what the service knows of each model."""
+        return self._run(calls.models())
+
+    def model(self, name: str) -> dict[str, Any]:
+        """Return what the service knows of a model."""
+        return self._run(calls.model(name))
+
+    def delete(self, name: str) -> None:
+        """Delete a model and all its rows."""
+        self._run(calls.delete(name))
+
+    def health(self) -> dict[str, Any]:
+        """Return whether all is well, and what is not."""
+        return self._run(calls.health())
+
+    # Rows
+
+    def predict(
+        self,
+        name: str,
+        rows: Rows,
+        *,
+        remember: bool = False,
+        ids: Sequence[str] | None = None,
+        probabilities: bool = False,
+    ) -> Prediction:
+        """Predict rows.
+
+        Parameters
+        ----------
+        name : str
+            Of the model.
+        rows : array-like of shape (n, p), or sequence of mappings
+            Observations; mappings are by feature name.
+        remember : bool, default=False
+            Whether the rows wait for their labels.
+        ids : sequence of str, optional
+            Ids of rows that wait; the service gives them ids otherwise.
+        probabilities : bool, default=False
+            Whether to return the probabilities of all classes.
+        """
+        call = calls.predict(
+            self.batch_size,
+            name,
+            rows,
+            ids,
+            remember=remember,
+            probabilities=probabilities,
+        )
+        return self._run(call)
+
+    def explain(self, name: str, rows: Rows) -> list[dict[str, Any]]:
+        """Return why each row is given its class.
+
+        For each row: the label, the class that it is compared with ("against"), the
+        score of the background ("base"), the row's ("score"), and what each feature
+        contributes to the difference, by name ("contributions").
+        """
+        return self._run(calls.explain(self.batch_size, name, rows))
+
+    def label(
+        self,
+        name: str,
+        ids: Sequence[str],
+        labels: Sequence[Label],
+        *,
+        key: str | None = None,
+    ) -> LabelResult:
+        """Send labels of rows that wait, late, in any order.
+
+        Parameters
+        ----------
+        name : str
+            Of the model.
+        ids : sequence of str
+            Of the rows.
+        labels : sequence
+            Their labels.
+        key : str, optional
+            A key of your own, for a call that you may repeat in another process; for
+            calls of at most `batch_size` labels.
+        """
+        return self._run(calls.label(self.batch_size, name, ids, labels, key))
+
+    def forget(self, name: str, ids: Sequence[str]) -> list[str]:
+        """Remove rows from the log and from the model, as if never seen.
+
+        Returns for each id "forgotten", or "unknown" if there is no such row. The model
+        becomes that of a replay of its log without the rows, to the bit; this takes as
+        long as learning all of them again.
+        """
+        return self._run(calls.forget(name, ids))
+
+    def learn(
+        self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
+    ) -> int:
+        """Learn rows with their labels; return how many."""
+        return self._run(calls.learn(self.batch_size, name, rows, labels, key))
+
+    def observe(
+        self, name: str, rows: Rows, labels: Sequence[Label], *, key: str | None = None
+    ) -> list[Label | None]:
+        """Predict each row, then learn it; return the predictions."""
+        return self._run(calls.observe(self.batch_size, name, rows, labels, key))

@@ -1,0 +1,18 @@
+"""What clients ask the writer for: each command is checked and written in a group."""
+
+from rpnb.serve.commands.command import Command
+from rpnb.serve.commands.group import Group, no_model
+from rpnb.serve.commands.models import Create, Delete
+from rpnb.serve.commands.rows import Forget, LabelRows, Learn, Remember
+
+__all__ = [
+    "Command",
+    "Create",
+    "Delete",
+    "Forget",
+    "Group",
+    "LabelRows",
+    "Learn",
+    "Remember",
+    "no_model",
+]

@@ -1,0 +1,229 @@
+"""The commands of one transaction, and what they change."""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, final
+
+from rpnb.serve.commands.tables import StoredKey, Tables
+from rpnb.serve.http.formats import Label
+from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
+from rpnb.serve.models import LabelledEvent, ServedModel
+
+if TYPE_CHECKING:
+    from rpnb.serve.commands.command import Command
+
+_KINDS = {str: "text", int: "integers", bool: "booleans"}
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What a group changes of a model once it is on the disk."""
+
+    model: ServedModel
+    waiting: int
+    expired: int
+    kind: type | None
+    new: set[Label] = field(default_factory=set)
+
+
+@final
+class Group:
+    """The commands of one transaction.
+
+    Parameters
+    ----------
+    connection
+        The log, in a transaction.
+    models
+        The models by name.
+    limits
+        Of the service.
+    answers
+        Answers that are not in the log yet, by model and key.
+    ids
+        Ids for rows that have none.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        models: dict[str, ServedModel],
+        limits: Limits,
+        answers: dict[tuple[int, str], str],
+        ids: Iterator[str] | None = None,
+    ) -> None:
+        self.connection, self.models, self.limits = connection, models, limits
+        self.tables = Tables(connection)
+        self.row_ids = row_ids() if ids is None else ids
+        self.events: list[tuple[ServedModel, LabelledEvent]] = []
+        self.predictions: dict[int, list[Label | None]] = {}
+        self.created: dict[str, ServedModel] = {}
+        self.deleted: set[str] = set()
+        self.replayed: dict[int, ServedModel] = {}
+        self._changes: dict[int, _Changes] = {}
+        self._answers = answers
+
+    def run_all(
+        self, commands: "Sequence[Command]"
+    ) -> list[dict[str, Any] | ApiError | None]:
+        """Write commands; return their answers, None where they follow from events."""
+        self._read_ahead(commands)
+        found: list[dict[str, Any] | ApiError | None] = []
+        for command in commands:
+            try:
+                found.append(self.run(command))
+            except ApiError as error:
+                found.append(error)
+        self.tables.flush()
+        for changes in self._changes.values():
+            if changes.model.name not in self.deleted:
+                self._drop_rows_beyond_limit(changes)
+        return found
+
+    def _read_ahead(self, commands: "Sequence[Command]") -> None:
+        """Read the rows and keys that commands will ask for, all together."""
+        rows: dict[int, list[str]] = {}
+        keys: dict[int, list[str]] = {}
+        for command in commands:
+            model = self.models.get(command.name)
+            if model is not None:
+                rows.setdefault(model.id, []).extend(command.rows_to_read)
+                if command.key is not None:
+                    keys.setdefault(model.id, []).append(command.key)
+        for number, names in rows.items():
+            self.tables.read_rows(number, names)
+        for number, names in keys.items():
+            self.tables.read_keys(number, names)
+
+    def run(self, command: "Command") -> dict[str, Any] | None:
+        """Write a command; return its answer, None if that follows from its event."""
+        if command.key is not None:
+            known = self._known_answer(command)
+            if known is not None:
+                return known
+        answer = None if command.repeats is not None else command.write(self)
+        if command.key is not None and command.repeats is None:
+            text = None if answer is None else json.dumps(answer)
+            stored = StoredKey(command.digest, command.event, text)
+            self.tables.add_key(command.namespace(self), command.key, stored)
+        return answer
+
+    def _known_answer(self, command: "Command") -> dict[str, Any] | None:
+        """Return the answer that a key has got before, if it is known already."""
+        number, key = command.namespace(self), str(command.key)
+        found = self.tables.key(number, key)
+        if found is None:
+            return None
+        if found.digest != command.digest:
+            raise ApiError(
+                422, "key_reused", "the key was used for another request before"
+            )
+        answer = found.answer or self._answers.get((number, key))
+        if answer is None:
+            command.repeats = found.event
+            return None
+        value: dict[str, Any] = json.loads(answer)
+        return value
+
+    def model(
+        self, name: str, number: int | None, *, changing: bool = True
+    ) -> ServedModel:
+        """Return a model that accepts changes.
+
+        With its number, it must be the very model that a request was checked against,
+        not a later one of the same name.
+        """
+        model = self.created.get(name) or self.models.get(name)
+        if model is None or name in self.deleted:
+            raise no_model()
+        if number is not None and model.id != number:
+            raise no_model()
+        if changing and model.broken is not None:
+            raise unavailable(model.broken)
+        return model
+
+    def changes(self, model: ServedModel) -> _Changes:
+        """Return what the group changes of a model."""
+        found = self._changes.get(model.id)
+        if found is None:
+            found = _Changes(model, model.waiting, model.expired, model.kind)
+            self._changes[model.id] = found
+        return found
+
+    def check_new_labels(self, model: ServedModel, labels: list[Label]) -> None:
+        """Refuse labels of another type than those known, and too many classes."""
+        changes = self.changes(model)
+        kind = type(labels[0])
+        if changes.kind is not None and kind is not changes.kind:
+            raise invalid(
+                f"labels are {_KINDS[kind]}; those of this model are "
+                f"{_KINDS[changes.kind]}",
+                row=0,
+            )
+        new = set(labels) - model.known
+        if new:
+            if len(model.known | changes.new | new) > self.limits.max_classes:
+                raise beyond("max_classes", self.limits.max_classes, "too many classes")
+            changes.new |= new
+        changes.kind = kind
+
+    def _drop_rows_beyond_limit(self, changes: _Changes) -> None:
+        """Delete the oldest waiting rows beyond the limit, and count them."""
+        excess = changes.waiting - self.limits.max_waiting
+        if excess > 0:
+            self.connection.execute(
+                "DELETE FROM rows WHERE seq IN (SELECT seq FROM rows WHERE model=? AND "
+                "event IS NULL ORDER BY seq LIMIT ?)",
+                (changes.model.id, excess),
+            )
+            self._count_expired(changes, excess)
+
+    def drop_old_rows(self) -> None:
+        """Delete rows that have waited too long, and count them."""
+        for model in self.models.values():
+            dropped = self.connection.execute(
+                "DELETE FROM rows WHERE model=? AND event IS NULL AND time<?",
+                (model.id, time.time() - self.limits.max_age),
+            ).rowcount
+            if dropped:
+                self._count_expired(self.changes(model), dropped)
+
+    def _count_expired(self, changes: _Changes, n: int) -> None:
+        changes.waiting -= n
+        changes.expired += n
+        self.connection.execute(
+            "UPDATE models SET expired=? WHERE id=?",
+            (changes.expired, changes.model.id),
+        )
+
+    def finish(self) -> None:
+        """Change what is kept in memory, once the transaction is on the disk."""
+        for changes in self._changes.values():
+            model = changes.model
+            model.waiting, model.expired = changes.waiting, changes.expired
+            model.kind = changes.kind
+            model.known |= changes.new
+        for number, new in self.replayed.items():
+            self._changes[number].model.become(new)
+        for name in self.deleted:
+            self.models.pop(name, None)
+        self.models.update(
+            {n: m for n, m in self.created.items() if n not in self.deleted}
+        )
+
+
+def row_ids() -> Iterator[str]:
+    """Yield ids of rows that are unique in the log, whatever process gives them."""
+    prefix = secrets.token_hex(5)
+    for n in count():
+        yield f"{prefix}{n:07x}"
+
+
+def no_model() -> ApiError:
+    """Return the error of a request for a model that is not there."""
+    return ApiError(404, "no_model", "there is no model of this name")

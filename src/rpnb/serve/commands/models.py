@@ -1,0 +1,83 @@
+"""Commands that create and delete models."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+from rpnb.serve.commands.command import Command, digest_of
+from rpnb.serve.commands.group import Group
+from rpnb.serve.limits import ApiError, beyond
+from rpnb.serve.models import ServedModel
+from rpnb.serve.scores import Scores
+from rpnb.serve.snapshots import insert_snapshot
+from rpnb.serve.specs import Learner, ModelSpec
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Create(Command):
+    """A new model."""
+
+    spec: ModelSpec
+    learner: Learner
+    file: bytes | None = None
+    """its first state, if it does not follow from the specification"""
+    given: bytes = b""
+    """what the client sent"""
+
+    CLIENT: ClassVar[int] = 0
+
+    @property
+    def digest(self) -> bytes:
+        """A digest of what was sent."""
+        return digest_of("create", self.name, self.given)
+
+    def namespace(self, group: Group) -> int:
+        """Return 0: there is no model yet."""
+        return self.CLIENT
+
+    def write(self, group: Group) -> dict[str, Any]:
+        """Insert the model, and its first state."""
+        taken = self.name in group.models and self.name not in group.deleted
+        if taken or self.name in group.created:
+            raise ApiError(409, "name_taken", "there is a model of this name already")
+        number = len(group.models) + len(group.created) - len(group.deleted)
+        if number >= group.limits.max_models:
+            raise beyond("max_models", group.limits.max_models, "too many models")
+        now = time.time()
+        cursor = group.connection.execute(
+            "INSERT INTO models(name, spec, created) VALUES(?,?,?)",
+            (self.name, self.spec.to_json(), now),
+        )
+        key = int(cursor.lastrowid or 0)
+        model = ServedModel(key, self.name, self.spec, self.learner, now)
+        if self.file is not None:
+            insert_snapshot(group.connection, key, 0, self.file, Scores(), True)
+        group.created[self.name] = model
+        group.deleted.discard(self.name)
+        return model.describe()
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Delete(Command):
+    """A model and all its rows, removed."""
+
+    @property
+    def digest(self) -> bytes:
+        """A digest of the name."""
+        return digest_of("delete", self.name)
+
+    def write(self, group: Group) -> dict[str, Any]:
+        """Delete it from all tables."""
+        model = group.model(self.name, self.number, changing=False)
+        group.tables.flush()
+        for table in ("events", "rows", "keys", "snapshots"):
+            group.connection.execute(
+                f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
+                (model.id,),
+            )
+        group.connection.execute("DELETE FROM models WHERE id=?", (model.id,))
+        group.created.pop(self.name, None)
+        group.deleted.add(self.name)
+        return {"deleted": True}

@@ -1,0 +1,211 @@
+"""What one transaction reads and writes, in few statements of many rows each.
+
+Every statement gives up the interpreter's lock and has to wait for it again, which
+takes longer than the statement while requests are being parsed. So the rows and keys
+that a group of commands asks for are read together before they run, and what they write
+is kept here, where later commands of the group find it, until `flush`.
+"""
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, final
+
+_LARGEST_STATEMENT = 64
+_ROWS = "INSERT INTO rows(seq, model, id, time, x, predicted, confidence) VALUES"
+_EVENTS = "INSERT INTO events(id, model, kind, time, n, body, checksum) VALUES"
+_KEYS = "INSERT INTO keys(model, key, digest, time, event, answer) VALUES"
+_LABELLED = (
+    "UPDATE rows SET event=new.column2 FROM (VALUES",
+    ") AS new WHERE rows.seq=new.column1",
+)
+_ANSWERS = (
+    "UPDATE keys SET answer=new.column1 FROM (VALUES",
+    ") AS new WHERE keys.model=new.column2 AND keys.key=new.column3",
+)
+
+
+@dataclass(slots=True)
+class StoredRow:
+    """A row of the log that was predicted."""
+
+    seq: int
+    """its number in the log"""
+    event: int | None
+    """the event that has labelled it"""
+    x: bytes
+    predicted: str
+    """as a JSON text"""
+    confidence: float | None
+
+
+class StoredKey(NamedTuple):
+    """A client's key, and what it stands for."""
+
+    digest: bytes
+    event: int | None
+    answer: str | None
+    """as a JSON text, None if it follows from the event"""
+
+
+@cache
+def _statement(head: str, tail: str, width: int, n: int) -> str:
+    row = "(" + ",".join("?" * width) + ")"
+    return head + ",".join([row] * n) + tail
+
+
+def execute_all(
+    connection: sqlite3.Connection,
+    head: str,
+    rows: Sequence[tuple[Any, ...]],
+    tail: str = "",
+) -> None:
+    """Execute a statement whose VALUES are rows, many of them at a time."""
+    for start in range(0, len(rows), _LARGEST_STATEMENT):
+        some = rows[start : start + _LARGEST_STATEMENT]
+        statement = _statement(head, tail, len(some[0]), len(some))
+        connection.execute(statement, [value for row in some for value in row])
+
+
+def save_answers(
+    connection: sqlite3.Connection, answers: dict[tuple[int, str], str]
+) -> None:
+    """Write answers to keys that were written without one."""
+    rows = [(answer, model, key) for (model, key), answer in answers.items()]
+    execute_all(connection, _ANSWERS[0], rows, _ANSWERS[1])
+
+
+@final
+class Tables:
+    """The tables of the log within one transaction.
+
+    Parameters
+    ----------
+    connection
+        The log, in a transaction.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self._numbers: dict[str, int] = {}
+        self._rows: dict[tuple[int, str], StoredRow | None] = {}
+        self._keys: dict[tuple[int, str], StoredKey | None] = {}
+        self._new_rows: list[tuple[Any, ...]] = []
+        self._new_events: list[tuple[Any, ...]] = []
+        self._new_keys: list[tuple[Any, ...]] = []
+        self._labelled: list[tuple[int, int]] = []
+
+    def _next_number(self, table: str) -> int:
+        """Return the number after the largest that a table has ever had."""
+        if not self._numbers:
+            self._numbers = {"rows": 0, "events": 0}
+            self._numbers |= dict(
+                self.connection.execute("SELECT name, seq FROM sqlite_sequence")
+            )
+        self._numbers[table] += 1
+        return self._numbers[table]
+
+    # Rows
+
+    def read_rows(self, model: int, ids: Iterable[str]) -> None:
+        """Read rows, to be found by `row`."""
+        wanted = [
+            each for each in dict.fromkeys(ids) if (model, each) not in self._rows
+        ]
+        for start in range(0, len(wanted), _LARGEST_STATEMENT):
+            some = wanted[start : start + _LARGEST_STATEMENT]
+            marks = ",".join("?" * len(some))
+            for each in some:
+                self._rows[model, each] = None
+            for name, *stored in self.connection.execute(
+                "SELECT id, seq, event, x, predicted, confidence FROM rows "  # noqa: S608 - question marks
+                f"WHERE model=? AND id IN ({marks})",
+                (model, *some),
+            ).fetchall():
+                self._rows[model, name] = StoredRow(*stored)
+
+    def row(self, model: int, name: str) -> StoredRow | None:
+        """Return the row of an id."""
+        if (model, name) not in self._rows:
+            self.read_rows(model, [name])
+        return self._rows[model, name]
+
+    def add_row(
+        self,
+        model: int,
+        name: str,
+        when: float,
+        x: bytes,
+        predicted: str,
+        confidence: float | None,
+    ) -> None:
+        """Add a row that waits for its label."""
+        seq = self._next_number("rows")
+        self._rows[model, name] = StoredRow(seq, None, x, predicted, confidence)
+        self._new_rows.append((seq, model, name, when, x, predicted, confidence))
+
+    def label(self, row: StoredRow, event: int) -> None:
+        """Note the event that has labelled a row."""
+        row.event = event
+        self._labelled.append((row.seq, event))
+
+    # Events
+
+    def add_event(
+        self, model: int, kind: str, n: int, body: bytes
+    ) -> tuple[int, float]:
+        """Append an event; return its id and its time."""
+        number, now = self._next_number("events"), time.time()
+        self._new_events.append((number, model, kind, now, n, body, zlib.crc32(body)))
+        return number, now
+
+    # Keys
+
+    def read_keys(self, model: int, keys: Iterable[str]) -> None:
+        """Read keys, to be found by `key`."""
+        wanted = [
+            each for each in dict.fromkeys(keys) if (model, each) not in self._keys
+        ]
+        for start in range(0, len(wanted), _LARGEST_STATEMENT):
+            some = wanted[start : start + _LARGEST_STATEMENT]
+            marks = ",".join("?" * len(some))
+            for each in some:
+                self._keys[model, each] = None
+            for name, *stored in self.connection.execute(
+                "SELECT key, digest, event, answer FROM keys "  # noqa: S608 - question marks
+                f"WHERE model=? AND key IN ({marks})",
+                (model, *some),
+            ).fetchall():
+                self._keys[model, name] = StoredKey(*stored)
+
+    def key(self, model: int, name: str) -> StoredKey | None:
+        """Return what a key stands for."""
+        if (model, name) not in self._keys:
+            self.read_keys(model, [name])
+        return self._keys[model, name]
+
+    def add_key(self, model: int, name: str, stored: StoredKey) -> None:
+        """Note what a key stands for."""
+        self._keys[model, name] = stored
+        self._new_keys.append((model, name, stored.digest, time.time(), *stored[1:]))
+
+    # All of them
+
+    def flush(self) -> None:
+        """Write what was added to the transaction."""
+        execute_all(self.connection, _ROWS, self._new_rows)
+        execute_all(self.connection, _EVENTS, self._new_events)
+        execute_all(self.connection, _LABELLED[0], self._labelled, _LABELLED[1])
+        execute_all(self.connection, _KEYS, self._new_keys)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was read and added: the tables themselves were changed."""
+        for each in (self._new_rows, self._new_events, self._labelled, self._new_keys):
+            each.clear()
+        self._numbers.clear()
+        self._rows.clear()
+        self._keys.clear()

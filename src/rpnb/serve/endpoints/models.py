@@ -1,0 +1,112 @@
+"""Models: create, describe, delete, upload and download them."""
+
+import asyncio
+from typing import final
+
+from fastapi import Request, Response
+
+from rpnb.serve.commands import Create, Delete
+from rpnb.serve.endpoints.messages import (
+    find_model,
+    idempotency_key,
+    json_answer,
+    require_json,
+)
+from rpnb.serve.endpoints.page import details
+from rpnb.serve.http.formats import parse_json
+from rpnb.serve.http.uploads import read_upload
+from rpnb.serve.limits import invalid, unavailable
+from rpnb.serve.models import nothing_learnt
+from rpnb.serve.specs import check_name, compile_kernels, new_learner, read_spec
+from rpnb.serve.writer import Writer
+
+_FILE_KINDS = ("model", "frozen", "onnx")
+
+
+@final
+class ModelEndpoints:
+    """Endpoints about whole models.
+
+    Parameters
+    ----------
+    writer
+        The log and the models.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._limits = writer, writer.limits
+
+    async def list_models(self, _request: Request) -> Response:
+        """Return all models."""
+        models = list(self._writer.models.values())
+        return json_answer({"models": [model.describe() for model in models]})
+
+    async def create_model(self, request: Request) -> Response:
+        """Create a model."""
+        body = await request.body()
+        require_json(request)
+        given = parse_json(body)
+        spec = read_spec(given, self._limits)
+        name = check_name(given.get("name"))
+        learner = await asyncio.to_thread(new_learner, spec, self._limits)
+        await asyncio.to_thread(compile_kernels, spec.learner)
+        command = Create(
+            name=name,
+            key=idempotency_key(request),
+            spec=spec,
+            learner=learner,
+            given=body,
+        )
+        return json_answer(await self._writer.submit(command), 201)
+
+    async def upload_model(self, request: Request) -> Response:
+        """Create a model from a model file."""
+        name = check_name(request.path_params["name"])
+        body = await request.body()
+        upload = await asyncio.to_thread(read_upload, body, self._limits)
+        await asyncio.to_thread(compile_kernels, upload.spec.learner)
+        command = Create(
+            name=name,
+            key=idempotency_key(request),
+            spec=upload.spec,
+            learner=upload.learner,
+            file=upload.file,
+            given=body,
+        )
+        return json_answer(await self._writer.submit(command), 201)
+
+    async def get_model(self, request: Request) -> Response:
+        """Return what is known of a model."""
+        return json_answer(find_model(request, self._writer).describe())
+
+    async def get_scores(self, request: Request) -> Response:
+        """Return how a model is doing, in detail."""
+        return json_answer(
+            await asyncio.to_thread(details, find_model(request, self._writer))
+        )
+
+    async def delete_model(self, request: Request) -> Response:
+        """Delete a model and all its rows."""
+        return json_answer(
+            await self._writer.submit(Delete(name=request.path_params["name"]))
+        )
+
+    async def download_model(self, request: Request) -> Response:
+        """Return a model as a file."""
+        model = find_model(request, self._writer)
+        kind = request.query_params.get("kind", "model")
+        if kind not in _FILE_KINDS:
+            raise invalid(f"kind must be one of {', '.join(_FILE_KINDS)}")
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
+        if kind == "model":
+            content = await asyncio.to_thread(model.to_bytes, names=True)
+            if content is None:
+                raise nothing_learnt()
+        else:
+            content = await asyncio.to_thread(model.frozen, kind)
+        suffix = {"model": "rpnb", "frozen": "frozen.rpnb", "onnx": "onnx"}[kind]
+        headers = {
+            "content-disposition": f'attachment; filename="{model.name}.{suffix}"'
+        }
+        return Response(content, 200, headers, "application/octet-stream")

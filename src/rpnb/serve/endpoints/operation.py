@@ -1,0 +1,69 @@
+"""Operation: learners, health, and figures for Prometheus."""
+
+import asyncio
+from typing import Any, final
+
+from fastapi import Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from rpnb._version import __version__
+from rpnb.estimators.registry import learners
+from rpnb.serve.endpoints.messages import json_answer
+from rpnb.serve.metrics import Metrics
+from rpnb.serve.writer import Writer
+
+
+@final
+class OperationEndpoints:
+    """Endpoints for those who run the service.
+
+    Parameters
+    ----------
+    writer
+        The log and the models.
+    metrics
+        Of the service.
+    stopping
+        Set when the service begins to stop.
+    """
+
+    def __init__(
+        self, writer: Writer, metrics: Metrics, stopping: asyncio.Event
+    ) -> None:
+        self._writer, self._metrics, self._stopping = writer, metrics, stopping
+
+    async def list_learners(self, _request: Request) -> Response:
+        """Return the learners that models can be made of."""
+        found = [
+            {"name": each.name, "description": each.description, "family": each.family}
+            for each in learners().values()
+        ]
+        return json_answer({"learners": found})
+
+    def health(self) -> dict[str, Any]:
+        """Return whether all is well, and what is not."""
+        health, models = self._writer.health, self._writer.models
+        broken = {m.name: m.broken for m in list(models.values()) if m.broken}
+        return {
+            "status": "failing" if health.writes or broken else "ok",
+            "version": __version__,
+            "writes": health.writes or "ok",
+            "writes_failing_since": health.since if health.writes else None,
+            "models": len(models),
+            "broken_models": broken,
+            "notes": health.notes,
+        }
+
+    async def healthz(self, _request: Request) -> Response:
+        """Say that the process answers, and what is wrong, if anything."""
+        return json_answer(self.health())
+
+    async def readyz(self, _request: Request) -> Response:
+        """Say whether labels are accepted: 503 if they are not."""
+        ready = self._writer.health.writes is None and not self._stopping.is_set()
+        return json_answer(self.health(), 200 if ready else 503)
+
+    async def prometheus(self, _request: Request) -> Response:
+        """Return the figures for Prometheus."""
+        text = await asyncio.to_thread(generate_latest, self._metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)

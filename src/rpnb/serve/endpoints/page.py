@@ -1,0 +1,116 @@
+"""The page, and the figures that it shows live."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, final
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
+
+from rpnb.serve.endpoints.messages import find_model
+from rpnb.serve.limits import ApiError
+from rpnb.serve.models import ServedModel
+from rpnb.serve.writer import Writer
+
+_PAGE = Path(__file__).parents[1] / "page"
+_ASSETS = {
+    "page.js": "text/javascript",
+    "page.css": "text/css",
+    "uPlot.iife.min.js": "text/javascript",
+    "uPlot.min.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
+
+
+def details(model: ServedModel) -> dict[str, Any]:
+    """Return all figures of a model."""
+    return {
+        "time": time.time(),
+        **model.describe(),
+        **model.scores.details(),
+        "recent": model.recent_predictions(),
+    }
+
+
+@final
+class PageEndpoints:
+    """The page and its streams.
+
+    Parameters
+    ----------
+    writer
+        The log and the models.
+    health
+        Returns whether all is well.
+    stopping
+        Set when the service begins to stop: streams end.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        health: Callable[[], dict[str, Any]],
+        stopping: asyncio.Event,
+    ) -> None:
+        self._writer, self._health, self._stopping = writer, health, stopping
+        self._limits = writer.limits
+        self._pages = 0
+
+    async def page(self, _request: Request) -> Response:
+        """Return the page."""
+        return Response((_PAGE / "index.html").read_bytes(), media_type="text/html")
+
+    async def asset(self, request: Request) -> Response:
+        """Return a file of the page."""
+        file = request.path_params["file"]
+        if file not in _ASSETS:
+            raise ApiError(404, "no_file", "there is no such file")
+        return Response((_PAGE / file).read_bytes(), media_type=_ASSETS[file])
+
+    def _overview(self) -> dict[str, Any]:
+        models = sorted(self._writer.models.values(), key=lambda m: m.name)
+        return {
+            "time": time.time(),
+            "health": self._health(),
+            "models": [model.describe() for model in models],
+        }
+
+    async def live(self, _request: Request) -> Response:
+        """Stream the overview, once a second (server-sent events)."""
+        return self._stream(self._overview)
+
+    async def live_model(self, request: Request) -> Response:
+        """Stream the figures of a model, once a second (server-sent events)."""
+        name = find_model(request, self._writer).name
+
+        def read() -> dict[str, Any]:
+            model = self._writer.models.get(name)
+            return {"deleted": True} if model is None else details(model)
+
+        return self._stream(read)
+
+    def _stream(self, read: Callable[[], dict[str, Any]]) -> Response:
+        if self._pages >= self._limits.max_pages:
+            raise ApiError(
+                503,
+                "too_many",
+                f"too many live pages: max_pages is {self._limits.max_pages}",
+            )
+
+        async def events() -> AsyncIterator[bytes]:
+            self._pages += 1
+            try:
+                while not self._stopping.is_set():
+                    value = await asyncio.to_thread(read)
+                    yield b"data: " + to_json(value) + b"\n\n"
+                    try:
+                        await asyncio.wait_for(self._stopping.wait(), 1.0)
+                    except TimeoutError:
+                        continue
+            finally:
+                self._pages -= 1
+
+        return StreamingResponse(events(), media_type="text/event-stream")

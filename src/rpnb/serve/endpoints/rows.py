@@ -1,0 +1,171 @@
+"""Rows: predict, explain, label, learn, observe and forget them."""
+
+import asyncio
+import time
+from functools import partial
+from typing import final
+
+from fastapi import Request, Response
+
+from rpnb.serve.commands import Forget, LabelRows, Learn, Remember
+from rpnb.serve.endpoints.messages import (
+    find_model,
+    flag,
+    idempotency_key,
+    table_answer,
+)
+from rpnb.serve.http.formats import Table, read_table
+from rpnb.serve.limits import unavailable
+from rpnb.serve.models import ServedModel
+from rpnb.serve.recent import RecentPrediction
+from rpnb.serve.writer import Writer
+
+# Larger work than this would keep other requests waiting too long.
+_INLINE_BYTES = 100_000
+_INLINE_VALUES = 10_000
+
+
+@final
+class RowEndpoints:
+    """Endpoints that take rows, or ids of rows.
+
+    Parameters
+    ----------
+    writer
+        The log and the models.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self._limits = writer, writer.limits
+
+    async def _table(
+        self,
+        request: Request,
+        model: ServedModel,
+        wanted: tuple[str, ...],
+        optional: tuple[str, ...] = (),
+    ) -> Table:
+        body = await request.body()
+        query = request.query_params
+        columns = model.columns
+        if query.get("columns") == "position":
+            columns = columns._replace(names=None)
+        read = partial(
+            read_table,
+            body,
+            request.headers.get("content-type", ""),
+            wanted,
+            columns,
+            self._limits,
+            optional=optional,
+            label_column=query.get("label_column", "label"),
+            id_column=query.get("id_column", "id"),
+        )
+        return read() if len(body) < _INLINE_BYTES else await asyncio.to_thread(read)
+
+    async def predict(self, request: Request) -> Response:
+        """Predict rows; with remember=true they wait for their labels."""
+        model = find_model(request, self._writer)
+        remember, all_classes = (
+            flag(request, "remember"),
+            flag(request, "probabilities"),
+        )
+        optional = ("ids",) if remember else ()
+        table = await self._table(request, model, ("rows",), optional)
+        X = table.X
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
+        few = model.warm and X.size < _INLINE_VALUES
+        if few and remember:
+            found = None  # the writer predicts rows of several requests at once
+        elif few and not model.lock.locked():
+            found = model.predict(X, confidence=remember, probabilities=all_classes)
+        else:
+            found = await asyncio.to_thread(
+                model.predict, X, confidence=remember, probabilities=all_classes
+            )
+        if remember:
+            command = Remember(
+                name=model.name,
+                number=model.id,
+                key=idempotency_key(request),
+                X=X,
+                ids=table.ids,
+                probabilities=all_classes,
+                found=found,
+            )
+            answer = await self._writer.submit(command)
+        else:
+            assert found is not None  # noqa: S101 - only kept rows are left to others
+            answer = {"labels": found.labels}
+            if found.probabilities is not None:
+                answer |= {
+                    "confidence": found.confidence,
+                    "probabilities": found.probabilities,
+                    "classes": found.classes,
+                }
+        model.recent.append(
+            RecentPrediction(
+                time.time(),
+                answer["labels"][-1],
+                answer["confidence"][-1] if "confidence" in answer else None,
+                X.shape[0],
+                answer["ids"][-1] if remember else None,
+                X[-1],
+            )
+        )
+        return table_answer(request, answer)
+
+    async def explain(self, request: Request) -> Response:
+        """Say what each feature adds to the score of the predicted class."""
+        model = find_model(request, self._writer)
+        table = await self._table(request, model, ("rows",))
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
+        return table_answer(request, await asyncio.to_thread(model.explain, table.X))
+
+    async def label(self, request: Request) -> Response:
+        """Take labels of rows that were remembered."""
+        model = find_model(request, self._writer)
+        table = await self._table(request, model, ("ids", "labels"))
+        command = LabelRows(
+            name=model.name,
+            number=model.id,
+            key=idempotency_key(request),
+            ids=table.ids or [],
+            labels=table.labels,
+        )
+        return table_answer(request, await self._writer.submit(command))
+
+    async def learn(self, request: Request) -> Response:
+        """Learn rows with their labels."""
+        return await self._learn(request, observe=False)
+
+    async def observe(self, request: Request) -> Response:
+        """Predict each row, then learn it."""
+        return await self._learn(request, observe=True)
+
+    async def _learn(self, request: Request, *, observe: bool) -> Response:
+        model = find_model(request, self._writer)
+        table = await self._table(request, model, ("rows", "labels"))
+        command = Learn(
+            name=model.name,
+            number=model.id,
+            key=idempotency_key(request),
+            X=table.X,
+            labels=table.labels,
+            observe=observe,
+        )
+        return table_answer(request, await self._writer.submit(command))
+
+    async def forget(self, request: Request) -> Response:
+        """Remove rows from the log and from the state, as if never seen."""
+        model = find_model(request, self._writer)
+        table = await self._table(request, model, ("ids",))
+        command = Forget(
+            name=model.name,
+            number=model.id,
+            key=idempotency_key(request),
+            ids=table.ids or [],
+        )
+        return table_answer(request, await self._writer.submit(command))

@@ -1,0 +1,209 @@
+"""Specifications of models: what a client may ask for, and the learner made of it."""
+
+import inspect
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.estimators.registry import find_learner, learners
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.serve.http.formats import Label, check_labels, check_names
+from rpnb.serve.limits import Limits, beyond, invalid
+
+Learner = StreamClassifier[Any]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+# Set by the server, or of no use in it.
+_NOT_FOR_CLIENTS = ("n_jobs",)
+_DTYPES: dict[type, Any] = {str: np.str_, int: np.int64, bool: np.bool_}
+
+
+def check_name(name: Any) -> str:
+    """Return the name of a model, which is safe as part of a path or an address."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise invalid(
+            "a model's name must be 1 to 64 letters, digits, _ and -, the first of "
+            "them a letter or digit"
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """What a model was created from; a model without events follows from it."""
+
+    learner: str
+    parameters: Mapping[str, Any]
+    n_features: int
+    features: tuple[str, ...] | None
+    classes: tuple[Label, ...] | None
+    from_file: bool = False
+    """whether its first state is a file, kept as the first snapshot"""
+
+    def to_json(self) -> str:
+        """Return the specification as a JSON text."""
+        return json.dumps(
+            {
+                "learner": self.learner,
+                "parameters": dict(self.parameters),
+                "n_features": self.n_features,
+                "features": self.features,
+                "classes": self.classes,
+                "from_file": self.from_file,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelSpec":
+        """Return what `to_json` wrote."""
+        saved = json.loads(text)
+        for name in ("features", "classes"):
+            saved[name] = None if saved[name] is None else tuple(saved[name])
+        return cls(**saved)
+
+
+def read_spec(request: Any, limits: Limits) -> ModelSpec:
+    """Return the specification in the JSON object that a client sent."""
+    if not isinstance(request, dict):
+        raise invalid("the body must be a JSON object")
+    fields = ("name", "learner", "parameters", "features", "n_features", "classes")
+    if not request.keys() <= set(fields):
+        raise invalid(f"the body must have no other fields than {', '.join(fields)}")
+    learner = find_learner(_text(request.get("learner", "RPNB")))
+    if learner is None:
+        raise invalid(f"learner must be one of {', '.join(learners())}")
+    names = request.get("features")
+    p = request.get("n_features")
+    if names is not None:
+        if not isinstance(names, list) or not names:
+            raise invalid("features must be a list of at least one name")
+        if len(names) > limits.max_features:
+            raise beyond("max_features", limits.max_features, "too many features")
+        names = check_names(names, "feature")
+        if p not in (None, len(names)):
+            raise invalid("n_features must be the number of features")
+        p = len(names)
+    if type(p) is not int or p < 1:
+        raise invalid("features must be a list of names, or n_features their number")
+    if p > limits.max_features:
+        raise beyond("max_features", limits.max_features, "too many features")
+    classes = request.get("classes")
+    if classes is not None:
+        if not isinstance(classes, list) or not classes:
+            raise invalid("classes must be a list of at least one label")
+        if len(classes) > limits.max_classes:
+            raise beyond("max_classes", limits.max_classes, "too many classes")
+        classes = tuple(check_labels(classes))
+    parameters = _parameters(learner.estimator, request.get("parameters", {}))
+    if learner.seeded and parameters.get("random_state") is None:
+        parameters["random_state"] = secrets.randbits(32)
+    return ModelSpec(learner.name, parameters, p, names, classes)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _parameters(estimator: type[Learner], given: Any) -> dict[str, Any]:
+    """Return the parameters of a learner, which are plain values."""
+    if not isinstance(given, dict):
+        raise invalid("parameters must be an object")
+    names = [
+        name
+        for name in inspect.signature(estimator).parameters
+        if name not in _NOT_FOR_CLIENTS
+    ]
+    if not given.keys() <= set(names):
+        raise invalid(
+            f"parameters must have no other names than {', '.join(names) or 'none'}"
+        )
+    for name, value in given.items():
+        values = value if isinstance(value, list) and value else [value]
+        for each in values:
+            if isinstance(each, dict | list):
+                raise invalid(f"parameter {name} must be a number, a text, or a list")
+            if isinstance(each, int | float) and not abs(each) < 2**63:
+                raise invalid(f"parameter {name} must be below 2⁶³ in size")
+    if isinstance(given.get("class_prior"), list):
+        raise invalid("parameter class_prior must be 'uniform' or 'frequency'")
+    return dict(given)
+
+
+def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
+    """Return the learner of a specification; with classes, one that can predict.
+
+    With limits, parameters come from a client and are checked.
+    """
+    registered = learners()[spec.learner]
+    if limits is not None:
+        check_size(spec.learner, spec.parameters, spec.n_features, limits)
+    try:
+        model = registered.estimator(**spec.parameters)
+        declared = as_array(spec.classes or ("a", "b"))
+        if spec.classes is not None or limits is not None:
+            classes = np.unique(declared)
+            state = model._state_for(spec.n_features, classes, classes, first=True)
+            if spec.classes is not None:
+                X = np.zeros((1, spec.n_features))
+                model._commit(X, classes, state, first=True)
+    except (TypeError, ValueError) as error:
+        if limits is None:
+            raise
+        # The rule, without the value that was given.
+        raise invalid(f"parameters: {str(error).partition(', got ')[0]}") from None
+    return model
+
+
+@cache
+def compile_kernels(learner: str) -> None:
+    """Compile what a learner runs, or load it from the disk, by a few rows.
+
+    The first use may take a minute, in which the writer would not answer anybody.
+    """
+    model = learners()[learner].estimator()
+    X = np.arange(6.0).reshape(3, 2)
+    model.predict_then_learn(X, np.array(["a", "b", "a"]))
+    model.partial_fit(X[:1], np.array(["b"]))
+    model.predict(X)
+    if hasattr(model, "predict_proba"):
+        model.predict_proba(X)
+
+
+def check_size(
+    learner: str, parameters: Mapping[str, Any], p: int, limits: Limits
+) -> None:
+    """Refuse parameters that would ask for more memory than one model may have."""
+
+    def number(name: str, default: int) -> float:
+        value = parameters.get(name)
+        usable = type(value) in (int, float) and value > 0  # type: ignore[operator]
+        return float(value) if usable else default  # type: ignore[arg-type]
+
+    size = float(p)
+    if learner == "RPNB":
+        q = number("n_components", max(int(2 * np.log2(max(p, 2))), 1))
+        size = number("n_estimators", 200) * q * (p + 20)
+    elif learner == "Pooled":
+        D = number("n_projections", 512)
+        window = number("window", 4000)
+        size = D * D + D * min(p, 4096) + window * min(p, 4096) + 20 * min(p, 4096) ** 2
+    elif learner in ("OnlineBagging", "OnlineBoosting"):
+        size = number("n_estimators", 10) * (p + 1) * 1000
+    elif learner in ("CW", "SCW1", "SCW2", "AROW", "NAROW", "NHERD", "SOP", "IELLIP"):
+        size = float(p) * p
+    if size > limits.max_state:
+        raise beyond(
+            "max_state", limits.max_state, "the learner would hold too many numbers"
+        )
+
+
+def as_array(labels: Sequence[Label]) -> NDArray[Any]:
+    """Return labels of one type as the array that learners get."""
+    return np.array(labels, dtype=_DTYPES[type(labels[0])])

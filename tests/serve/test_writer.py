@@ -1,0 +1,207 @@
+"""The writer: one transaction for many commands, and nobody waits for ever."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rpnb.serve.commands import Command, Create, Delete, LabelRows, Learn, Remember
+from rpnb.serve.limits import ApiError, Limits
+from rpnb.serve.snapshots import same_state, state_of
+from rpnb.serve.specs import ModelSpec, new_learner
+from rpnb.serve.writer import Writer
+from serve.streams import clusters
+
+X, Y = clusters(12)
+SPEC = ModelSpec("GaussianNB", {}, 4, None, ("ash", "elm", "oak"))
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(tmp_path, Limits(max_waiting=8))
+    yield writer
+    if writer._thread.is_alive():
+        writer.stop()
+
+
+def run(writer: Writer, work: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        writer.start()
+        await submit(writer, create())
+        await work()
+
+    asyncio.run(main())
+
+
+async def submit(writer: Writer, *commands: Command) -> list[Any]:
+    """Submit commands in one turn of the loop: they share a transaction."""
+    return await asyncio.gather(*map(writer.submit, commands), return_exceptions=True)
+
+
+def create() -> Create:
+    return Create(name="m", spec=SPEC, learner=new_learner(SPEC))
+
+
+def remember(writer: Writer, ids: list[str] | None, rows: slice) -> Remember:
+    number = writer.models["m"].id
+    return Remember(name="m", number=number, X=X[rows], ids=ids, probabilities=False)
+
+
+def label(ids: list[str], labels: list[str], key: str | None = None) -> LabelRows:
+    return LabelRows(name="m", ids=ids, labels=list(labels), key=key)
+
+
+def test_commands_of_one_transaction_see_each_other(
+    writer: Writer, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        before = writer.counts.transactions
+        found = await submit(
+            writer,
+            remember(writer, ["a", "b"], slice(0, 2)),
+            remember(writer, ["b"], slice(1, 2)),
+            remember(writer, ["b"], slice(2, 3)),
+            label(["a", "x", "a"], ["oak", "oak", "elm"], "key"),
+            label(["a", "x", "a"], ["oak", "oak", "elm"], "key"),
+            label(["b"], ["ash"], "key"),
+            label(["a", "b"], ["ash", "ash"]),
+            Learn(name="m", X=X[3:5], labels=["oak", "elm"], observe=True, key="o"),
+            Learn(name="m", X=X[3:5], labels=["oak", "elm"], observe=True, key="o"),
+        )
+        assert writer.counts.transactions == before + 1
+        assert found[0]["labels"] == writer_predicts(slice(0, 2))
+        assert found[1]["ids"] == ["b"]
+        assert found[2].code == "id_taken"
+        assert found[3]["results"] == ["learnt", "unknown", "duplicate"]
+        assert found[4] == found[3]
+        assert found[5].code == "key_reused"
+        assert found[6]["results"] == ["duplicate", "learnt"]
+        assert found[7] == found[8]
+        assert (writer.models["m"].scores.learnt, writer.models["m"].waiting) == (4, 0)
+
+    def writer_predicts(rows: slice) -> list[Any]:
+        return new_learner(SPEC).predict(X[rows]).tolist()
+
+    run(writer, work)
+    state = writer.models["m"].to_bytes()
+    writer.stop()
+    assert state is not None
+    replayed = state_of(tmp_path, "m")
+    assert replayed is not None
+    assert same_state(state, replayed)
+
+
+def test_rows_predicted_together_are_predicted_as_alone(writer: Writer) -> None:
+    async def work() -> None:
+        await submit(writer, Learn(name="m", X=X, labels=Y, observe=False))
+        together = await submit(
+            writer, *(remember(writer, None, slice(i, i + 1)) for i in range(6))
+        )
+        model = writer.models["m"]
+        for i, each in enumerate(together):
+            alone = model.predict(X[i : i + 1], confidence=True, probabilities=False)
+            assert (each["labels"], each["confidence"]) == (
+                alone.labels,
+                alone.confidence,
+            )
+        assert len({each["ids"][0] for each in together}) == 6
+
+    run(writer, work)
+
+
+def test_rows_beyond_the_limit_are_dropped_after_labels_of_the_group(
+    writer: Writer, tmp_path: Path
+) -> None:
+    """A label that comes with the rows that push its row out is still learnt."""
+
+    async def work() -> None:
+        await submit(writer, remember(writer, [f"r{i}" for i in range(8)], slice(0, 8)))
+        found = await submit(
+            writer, remember(writer, ["new"], slice(8, 9)), label(["r0"], ["oak"])
+        )
+        assert found[1]["results"] == ["learnt"]
+        model = writer.models["m"]
+        assert (model.waiting, model.expired) == (8, 0)
+        await submit(writer, remember(writer, ["more"], slice(9, 10)))
+        assert (model.waiting, model.expired) == (8, 1)
+        (late,) = await submit(writer, label(["r1"], ["oak"]))
+        assert late["results"] == ["unknown"]
+
+    run(writer, work)
+    writer.stop()
+    assert state_of(tmp_path, "m") is not None
+
+
+def test_a_model_deleted_with_its_rows_in_flight(writer: Writer) -> None:
+    async def work() -> None:
+        observe = Learn(
+            name="m",
+            number=writer.models["m"].id,
+            X=X[:2],
+            labels=["oak", "elm"],
+            observe=True,
+            key="k",
+        )
+        kept = remember(writer, ["a"], slice(0, 1))
+        found = await submit(writer, observe, kept, Delete(name="m"), create(), kept)
+        assert found[0]["learnt"] == 2
+        assert found[2] == {"deleted": True}
+        assert found[3]["learnt"] == 0
+        assert isinstance(found[4], ApiError)
+        (again,) = await submit(writer, label(["a"], ["oak"]))
+        assert again["results"] == ["unknown"]
+        assert writer._thread.is_alive()
+
+    run(writer, work)
+
+
+def test_an_error_that_should_not_be_is_answered_and_rolled_back(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        def fail(*_: object) -> None:
+            raise RuntimeError("broken")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("rpnb.serve.commands.rows.pack_labels", fail)
+            await submit(writer, remember(writer, ["a"], slice(0, 1)))
+            (found,) = await submit(writer, label(["a"], ["oak"]))
+        assert found.status == 503
+        assert not writer._connection.in_transaction
+        (again,) = await submit(writer, label(["a"], ["oak"]))
+        assert again["results"] == ["learnt"]
+
+    run(writer, work)
+
+
+def test_a_stop_answers_everybody(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, Limits())
+
+    async def main() -> None:
+        writer.start()
+        await submit(writer, create())
+        number = writer.models["m"].id
+        tasks = [
+            asyncio.ensure_future(
+                writer.submit(
+                    Learn(name="m", number=number, X=X, labels=Y, observe=False)
+                )
+            )
+            for _ in range(1500)
+        ]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(writer.stop)
+        found = await asyncio.gather(*tasks)
+        assert found == [{"learnt": 12}] * 1500
+        with pytest.raises(ApiError, match="stopping"):
+            await writer.submit(create())
+
+    asyncio.run(main())
+    state = state_of(tmp_path, "m")
+    kept = writer.models["m"].to_bytes()
+    assert state is not None
+    assert kept is not None
+    assert same_state(state, kept)
+    assert writer.models["m"].scores.learnt == 12 * 1500
