@@ -20,11 +20,16 @@ settings.register_profile(
     settings.get_profile("ci"),
     max_examples=4,
 )
+# With every index checked, kernels are compiled anew, which is most of the time; and an
+# index that is wrong is wrong in most examples.
+settings.register_profile("bounds", settings.get_profile("ci"), max_examples=20)
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 if UNCOMPILED:
     settings.load_profile("interpreted")
     # Compiled arithmetic overflows silently, by design; NumPy's scalars would warn.
     np.seterr(all="ignore")
+elif os.environ.get("NUMBA_BOUNDSCHECK") == "1":
+    settings.load_profile("bounds")
 else:
     settings.load_profile("ci")
 

@@ -117,7 +117,8 @@ def test_a_model_goes_through_bytes_and_back() -> None:
     X, y = rows(200)
     model = rpnb(batch_size=None).fit(X, y)
     frozen = model.compile()
-    for each in (model, frozen, GaussianNB().fit(X, y)):
+    mixed = RPNBClassifier(5, batch_size=None, random_state=0).fit(X, y)
+    for each in (model, frozen, GaussianNB().fit(X, y), mixed, mixed.compile()):
         copy = model_from_bytes(model_to_bytes(each))
         found = score_rows(copy, X)
         assert_array_equal(found.labels, each.predict(X))
@@ -130,3 +131,17 @@ def test_a_model_goes_through_bytes_and_back() -> None:
     earlier = model_from_bytes(model_to_bytes(model))
     copied = model_from_bytes(model_to_bytes(again), earlier)
     assert_array_equal(copied.predict_proba(X), again.predict_proba(X))
+
+
+def test_thresholds_of_sets_go_through_bytes() -> None:
+    X, y = rows(200)
+    model = GaussianNB()
+    model.predict_set_then_learn(X, y, 0.8)
+    earlier = GaussianNB().fit(X, y)
+    for copy in (
+        model_from_bytes(model_to_bytes(model)),
+        model_from_bytes(model_to_bytes(model), earlier),
+    ):
+        assert_array_equal(copy.predict_set(X, 0.8), model.predict_set(X, 0.8))
+    assert model_from_bytes(model_to_bytes(GaussianNB().fit(X, y)), model)
+    assert model._set_thresholds is None

@@ -60,7 +60,9 @@ def test_the_description_has_examples_that_work(shared: ServerProcess) -> None:
     def send(path: str, **where: str) -> httpx.Response:
         content = described["paths"][path]["post"]["requestBody"]["content"]
         example = content["application/json"]["example"]
-        return httpx.post(shared.address + path.format(**where), json=example)
+        return httpx.post(
+            shared.address + path.format(**where), json=example, timeout=300
+        )
 
     httpx.delete(f"{shared.address}/v1/models/leaves")  # another test may have it
     assert send("/v1/models").status_code == 201
