@@ -295,6 +295,49 @@ default="log_sum"
         self.seed = seed
         self.class_weight = class_weight
 
+    # Reasons, and taking back
+
+    def explain_one(
+        self, x: Mapping[Any, Any], label: Any = None, against: Any = None
+    ) -> dict[Any, float]:
+        """Return what each feature of `x` adds to a label's score against another's.
+
+        Exact Shapley values, see `rpnb.RPNBClassifier.explain`, with an observation
+        without features as the background: a feature that is absent is zero, and adds
+        nothing.
+
+        Parameters
+        ----------
+        x
+            An observation.
+        label
+            The label that is explained; by default the prediction.
+        against
+            The label that it is compared with; by default the second best.
+        """
+        features = self._features
+        if features is None:
+            raise ValueError("explain_one needs labels of two classes: none was learnt")
+        row = features.row(x)
+        found = features.classifier.explain(
+            row[None, :],
+            label=label,
+            against=against,
+            background=np.zeros((1, row.shape[0])),
+        )
+        return dict(zip(features.row_names, found.values[0].tolist(), strict=False))
+
+    def unlearn_one(self, x: Mapping[Any, Any], y: ClfTarget) -> None:
+        """Take an observation that was learnt with label `y` out again.
+
+        See `rpnb.RPNBClassifier.unlearn` for what that means with update="mistakes",
+        and for when it is refused.
+        """
+        features = self._features
+        if features is None:
+            raise ValueError("nothing was learnt that could be unlearnt")
+        features.classifier.unlearn(features.row(x)[None, :], np.array([y]))
+
     def _begin(self, x: Iterable[FeatureName]) -> NamedFeatures:
         parameters = self._get_params()
         seed = parameters.pop("seed")

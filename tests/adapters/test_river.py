@@ -486,3 +486,47 @@ def test_a_missing_river_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "rpnb.river")
     with pytest.raises(ImportError, match=r"pip install 'rpnb\[river\]'"):
         importlib.import_module("rpnb.river")
+
+
+# Reasons, and taking back
+
+
+def test_the_reasons_of_an_observation_add_up_to_its_score() -> None:
+    model = small()
+    for x, y in zip(dicts(X), WORDS, strict=True):
+        model.learn_one(x, y)
+    x = dicts(X)[7]
+    reasons = model.explain_one(x, label="bee", against="ant")
+    assert set(reasons) == set(x)
+    inner = estimator_of(model)
+
+    def score(observation: Observation) -> float:
+        assert model._features is not None
+        row = model._features.row(observation)[None, :]
+        scores = dict(zip(inner.classes_, inner.decision_function(row)[0], strict=True))
+        return float(scores["bee"] - scores["ant"])
+
+    nothing = dict.fromkeys(x, 0.0)
+    assert sum(reasons.values()) == pytest.approx(score(x) - score(nothing))
+    # A feature that is zero adds nothing, as one that is absent.
+    without = {**x, "ant": 0.0}
+    assert model.explain_one(without, label="bee", against="ant")["ant"] == 0.0
+
+
+def test_an_observation_is_unlearnt() -> None:
+    model, other = small(update="all"), small(update="all")
+    for i, (x, y) in enumerate(zip(dicts(X), WORDS, strict=True)):
+        model.learn_one(x, y)
+        if i != 30:
+            other.learn_one(x, y)
+    model.unlearn_one(dicts(X)[30], WORDS[30])
+    mine, its = (estimator_of(each)._state.moments for each in (model, other))
+    for part, expected in zip(mine, its, strict=True):
+        np.testing.assert_allclose(part, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_nothing_can_be_explained_or_unlearnt_before_something_is_learnt() -> None:
+    with pytest.raises(ValueError, match="none was learnt"):
+        small().explain_one({"ant": 1.0})
+    with pytest.raises(ValueError, match="nothing was learnt"):
+        small().unlearn_one({"ant": 1.0}, "bee")

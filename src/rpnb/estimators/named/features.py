@@ -60,6 +60,11 @@ class NamedFeatures:
         """The features seen so far, in the order of their appearance."""
         return list(self._known)
 
+    @property
+    def row_names(self) -> tuple[Hashable, ...]:
+        """The features of the rows that the classifier now takes, in their order."""
+        return self._names
+
     def row(self, x: Mapping[Hashable, Any]) -> FloatArray:
         """Return an observation as the row (p,) that the classifier now takes."""
         if len(x) == len(self._names):
