@@ -358,6 +358,18 @@ def test_a_learner_that_beats_the_references_is_left_alone(
     assert "not beat" not in capsys.readouterr().out
 
 
+def test_a_single_label_is_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("a,y\n" + "1,x\n2,x\n" * 20)
+    assert main(["run", str(file), "--target", "y", "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "40 rows, 1 features, 1 class, in the order" in said
+    assert "All rows have the label 'x': nothing can be learnt." in said
+    assert "not beat" not in said
+
+
 def test_a_run_imports_nothing_that_it_does_not_need(path: Path) -> None:
     code = (
         "import sys, rpnb.cli as c; c.main(sys.argv[1:]); "

@@ -37,10 +37,14 @@ def _listed(names: Sequence[str]) -> str:
 def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
     """Return a sentence for learners that do not beat the references, if there are any.
 
-    It says what to try: other rows, other columns, or another learner.
+    It says what to try: other rows, other columns, or another learner. Of a single
+    label nothing can be learnt.
     """
     references = [each for each in evaluation.participants if each.reference]
     learners = [each for each in evaluation.participants if not each.reference]
+    if len(evaluation.labels) == 1:
+        (only,) = evaluation.labels.labels
+        return [f"All rows have the label {only!r}: nothing can be learnt."]
     if not references:
         return []
     best = min(references, key=lambda each: each.confusion.error)

@@ -92,7 +92,7 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         )
     title = (
         f"{facts.source}: {evaluation.rows:,} rows, {facts.p} features, "
-        f"{classes} classes, {order}"
+        f"{classes} {'class' if classes == 1 else 'classes'}, {order}"
     )
     table = TextTable(
         "\n".join([title, *column_lines(facts)]),
