@@ -67,12 +67,9 @@ def resolve(name: str) -> Any:
     else:
         raise AssertionError(name)
     # They cannot be imported without the packages of an extra.
-    if parts[:2] in (["rpnb", "capymoa"], ["rpnb", "client"]):
-        source = path.with_suffix(".py").read_text()
-        assert all(re.search(rf"^class {each}\b", source, re.M) for each in parts[end:])
-        return source
-    if parts[:2] == ["rpnb", "spark"]:  # nor this without PySpark
-        files = sorted((PACKAGE / "spark").glob("*.py"))
+    if parts[:2] in (["rpnb", "capymoa"], ["rpnb", "client"], ["rpnb", "spark"]):
+        place = PACKAGE / parts[1]
+        files = sorted(place.glob("*.py")) or [place.with_suffix(".py")]
         source = "\n".join(file.read_text() for file in files)
         for each in parts[end:]:
             assert re.search(rf"^(class|def) {each}\b", source, re.M), name

@@ -14,7 +14,7 @@ from rpnb.core.bayes.model import Model, copy_model, fade_all
 from rpnb.core.bayes.moments import add_observation, empty_moments, fade, merge
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.passes.engine import learn_all, run, run_batches
+from rpnb.core.passes.engine import _run_one, learn_all, run, run_batches
 from rpnb.core.passes.exact import pass_combined
 from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from strategies import (
@@ -174,7 +174,8 @@ def test_a_whole_model_fades_with_its_counts() -> None:
     stream = well_behaved(4, 80)
     model = with_prior(make_model(6, 3), True)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, np.empty(80, np.int64))
-    run(model, stream.X[:1], stream.y[:1], WEIGHT, LEARN_ALL, np.empty(1, np.int64))
+    row, label = stream.X[:1], stream.y[:1]
+    _run_one(model, row, label, WEIGHT, LEARN_ALL, np.empty(1, np.int64))
     before = copy_model(model)
     assert model.memo is not None
     fade_all(model, 0.25)
