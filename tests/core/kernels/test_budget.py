@@ -57,3 +57,14 @@ def test_a_compiled_kernel_is_used_at_once() -> None:
     assert not budget.pays(10.0)
     kernel.signatures.append("f8")
     assert budget.pays(10.0)
+
+
+def test_the_python_function_works_until_the_kernel_pays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "readiness", lambda _: "to be compiled")
+    kernel: Any = Kernel()
+    kernel.py_func = object()
+    budget = CompilingBudget(kernel, compiling=1000.0)
+    assert budget.function(999.0) is kernel.py_func
+    assert budget.function(1.0) is kernel

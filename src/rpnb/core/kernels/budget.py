@@ -42,3 +42,7 @@ class CompilingBudget:
             self._price = self._reading if found == "on disk" else self._compiling
         self._spent += cost
         return self._spent >= self._price
+
+    def function(self, cost: float) -> Any:
+        """Return the kernel if it pays, else the Python function that it is made of."""
+        return self._kernel if self.pays(cost) else self._kernel.py_func

@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.budget import CompilingBudget
 from rpnb.core.kernels.compiled import compiled
 from rpnb.estimators.checks.frames import column_names, refuse_columns
 from rpnb.estimators.checks.masks import refuse_masked
@@ -127,7 +128,8 @@ def refuse_bad_values(
     By the `names` of the columns where they have some.
     """
     if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
-        bad = first_bad(X.reshape(-1))
+        find = _bad_budget.function(_PLAIN_VALUE * X.size)
+        bad = find(X.reshape(-1))
     else:
         wrong = ~(np.abs(X) <= LARGEST)
         bad = int(np.argmax(wrong)) if wrong.any() else -1
@@ -218,3 +220,8 @@ def first_bad(values: FloatArray) -> int:
                 i += 1
             return i
     return -1
+
+
+# Nanoseconds of looking at a value in Python, and of compiling the kernel.
+_PLAIN_VALUE = 200.0
+_bad_budget = CompilingBudget(first_bad, compiling=2e8)

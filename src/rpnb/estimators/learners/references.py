@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.budget import CompilingBudget
 from rpnb.core.kernels.compiled import compiled
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.schema import MOST_COUNTED, StateSchema, indices
@@ -99,7 +100,8 @@ class MajorityClass(LabelOnlyClassifier):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        _count_majority(state, y, np.empty_like(y) if labels is None else labels)
+        count = _majority_budget.function(_PLAIN_ROW * y.shape[0])
+        count(state, y, np.empty_like(y) if labels is None else labels)
 
     def _row_counts(self, state: IntArray) -> tuple[int, int]:
         seen = int(np.maximum(state, 0).sum())
@@ -163,7 +165,8 @@ class NoChange(LabelOnlyClassifier):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        _repeat_last(state, y, np.empty_like(y) if labels is None else labels)
+        repeat = _last_budget.function(_PLAIN_ROW * y.shape[0])
+        repeat(state, y, np.empty_like(y) if labels is None else labels)
 
     def _row_counts(self, state: IntArray) -> tuple[int, int]:
         seen = max(int(state.max()), 0)
@@ -200,3 +203,9 @@ def _repeat_last(state: IntArray, y: IntArray, labels: IntArray) -> None:
         seen += 1
         last = m
         state[m] = seen
+
+
+# Nanoseconds of a row in Python, and of compiling either.
+_PLAIN_ROW = 1e3
+_majority_budget = CompilingBudget(_count_majority, compiling=3e8)
+_last_budget = CompilingBudget(_repeat_last, compiling=1.5e8)
