@@ -162,3 +162,30 @@ def test_a_full_disk_under_the_results_is_one_line() -> None:
         )
     assert done.returncode == 2
     assert done.stderr == b"rpnb datasets: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "run x.csv --reprot r",
+            "rpnb run: there is no option --reprot; close to it: ",
+        ),
+        (
+            "compare x --models A",
+            "rpnb compare: there is no option --models; `rpnb com",
+        ),
+        (
+            "run a.csv b.csv",
+            "rpnb run: 'b.csv' is one word too many; `rpnb run --help`",
+        ),
+    ],
+)
+def test_a_word_that_a_command_does_not_take_is_named(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(message)
+    assert err.count("\n") == 1

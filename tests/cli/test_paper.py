@@ -104,7 +104,10 @@ def test_a_study_without_available_data_says_so(
         (["--seed", "-3"], "must be a whole number, got '-3'"),
         (["--jobs", "0"], "--jobs: must be at least 1, got 0"),
         (["--reading", "wrong"], "invalid choice: 'wrong'"),
-        (["--surprise"], "unrecognized arguments: --surprise"),
+        (
+            ["--surprise"],
+            "there is no option --surprise; `rpnb paper --help`",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )

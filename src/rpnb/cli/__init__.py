@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
@@ -107,15 +108,17 @@ def interrupts_raise() -> None:
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
     """Parse arguments, run their command, and return the exit code."""
     try:
-        arguments = parser.parse_args(argv)
+        arguments, unknown = parser.parse_known_args(argv)
     except SystemExit as end:  # argparse has printed the error, or the help
         return int(end.code or 0)
     words = sys.argv[1:] if argv is None else argv
+    name = " ".join(filter(None, [parser.prog, getattr(arguments, "command", None)]))
+    if unknown:
+        return _failed(f"{name}: {_unknown(parser, arguments, unknown[0], name)}")
     for word in words:
         if "\0" in word:  # no system lets it in; callers from Python may
             return _failed(f"{parser.prog}: an argument has a null character: {word!r}")
     arguments.command_line = shlex.join([*shlex.split(parser.prog), *words])
-    name = " ".join(filter(None, [parser.prog, getattr(arguments, "command", None)]))
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -135,6 +138,21 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{name}: {where}{error.strerror or error}")
     return code
+
+
+def _unknown(
+    parser: argparse.ArgumentParser, arguments: argparse.Namespace, word: str, name: str
+) -> str:
+    """Return what is wrong with a word that a command does not take."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            parser = action.choices[arguments.command]
+    options = [option for each in parser._actions for option in each.option_strings]
+    if not word.startswith("-"):
+        return f"{word!r} is one word too many; `{name} --help` says what it takes"
+    close = get_close_matches(word.split("=")[0], options, 1, 0.7)
+    hint = f"; close to it: {close[0]}" if close else ""
+    return f"there is no option {word}{hint}; `{name} --help` lists them"
 
 
 def _failed(message: str) -> int:
