@@ -48,8 +48,11 @@ def test_the_same_seed_is_the_same_case_and_json(target: str, tmp_path: Path) ->
         case = case_of(target, seed)
         assert json.loads(json.dumps(case)) == case_of(target, seed)
     assert case_of(target, 1) != case_of(target, 2)
-    path = write_case(target, 1, case_of(target, 1), "why", tmp_path)
+    why = 'File "/a/b/src/rpnb/x.py", line 1; "/c/lib/json.py": /tmp/d/m.rpnb is 1/2'
+    path = write_case(target, 1, case_of(target, 1), why, tmp_path)
     kept = json.loads(path.read_text(encoding="utf-8"))
+    short = 'File "src/rpnb/x.py", line 1; "json.py": m.rpnb is 1/2'
+    assert kept["finding"] == short  # nothing of the machine
     assert kept["target"] == target
     assert kept["case"] == case_of(target, 1)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -152,9 +153,16 @@ def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
     return printed if "Traceback" in printed else None
 
 
+def without_folders(text: str) -> str:
+    """Return a traceback whose paths begin at the package, or are mere file names."""
+    own = re.sub(r"/[^\s\"':]*/(?=(?:src|tools|tests)/)", "", text)
+    return re.sub(r"(?<![\w.])/(?:[^\s\"'/:]+/)+(?=[^\s\"'/:]+)", "", own)
+
+
 def write_case(target: str, seed: int, case: Case, finding: str, folder: Path) -> Path:
     """Keep a failing case as a file; return its path."""
-    content = {"target": target, "seed": seed, "finding": finding, "case": case}
+    why = without_folders(finding)
+    content = {"target": target, "seed": seed, "finding": why, "case": case}
     name = sha256(json.dumps(case, sort_keys=True).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{target.rpartition('.')[2]}-{name}.json"
