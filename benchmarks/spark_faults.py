@@ -56,7 +56,7 @@ SHORT_LIVED = {
 # How long a trigger takes, until one was measured.
 _SECONDS = 4.0
 # Far more than anything here takes on a busy machine.
-_PATIENCE = 600.0
+_PATIENCE = 3600.0
 
 Kind = Literal["executor", "worker", "during", "before", "after"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
