@@ -45,7 +45,7 @@ ROWS = 4500
 # Rows of each trigger that are bad: a missing value, a huge one, no label.
 BAD = {17: "missing", 1234: "huge", 4400: "no label"}
 # Drivers and executors live for a minute: compiling their code does not pay.
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote"
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SHORT_LIVED = {
     "spark.driver.extraJavaOptions": _JAVA,
     "spark.executor.extraJavaOptions": _JAVA,
