@@ -47,6 +47,8 @@ class Group:
         Answers that are not in the log yet, by model and key.
     ids
         Ids for rows that have none.
+    numbers
+        The largest numbers that tables have had.
     """
 
     def __init__(
@@ -56,9 +58,10 @@ class Group:
         limits: Limits,
         answers: dict[tuple[int, str], str],
         ids: Iterator[str] | None = None,
+        numbers: dict[str, int] | None = None,
     ) -> None:
         self.connection, self.models, self.limits = connection, models, limits
-        self.tables = Tables(connection)
+        self.tables = Tables(connection, numbers)
         self.row_ids = row_ids() if ids is None else ids
         self.events: list[tuple[ServedModel, LabelledEvent]] = []
         self.predictions: dict[int, list[Label | None]] = {}

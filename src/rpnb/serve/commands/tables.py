@@ -86,11 +86,16 @@ class Tables:
     ----------
     connection
         The log, in a transaction.
+    numbers
+        The largest numbers that tables have had, kept by the only one who writes to
+        the log; read from it if empty.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, numbers: dict[str, int] | None = None
+    ) -> None:
         self.connection = connection
-        self._numbers: dict[str, int] = {}
+        self._numbers = {} if numbers is None else numbers
         self._rows: dict[tuple[int, str], StoredRow | None] = {}
         self._keys: dict[tuple[int, str], StoredKey | None] = {}
         self._new_rows: list[tuple[Any, ...]] = []
@@ -101,8 +106,8 @@ class Tables:
     def _next_number(self, table: str) -> int:
         """Return the number after the largest that a table has ever had."""
         if not self._numbers:
-            self._numbers = {"rows": 0, "events": 0}
-            self._numbers |= dict(
+            self._numbers.update({"rows": 0, "events": 0})
+            self._numbers.update(
                 self.connection.execute("SELECT name, seq FROM sqlite_sequence")
             )
         self._numbers[table] += 1
@@ -206,6 +211,5 @@ class Tables:
         """Forget what was read and added: the tables themselves were changed."""
         for each in (self._new_rows, self._new_events, self._labelled, self._new_keys):
             each.clear()
-        self._numbers.clear()
         self._rows.clear()
         self._keys.clear()
