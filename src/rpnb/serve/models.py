@@ -198,7 +198,7 @@ class ServedModel:
     # Learning
 
     @property
-    def _whole_events(self) -> bool:
+    def whole_events(self) -> bool:
         """Whether an event is a mini-batch, which must not be joined with others."""
         return getattr(self.learner, "batch_size", 1) != 1
 
@@ -210,7 +210,7 @@ class ServedModel:
         answers: dict[int, list[Label | None]] = {}
 
         def key(event: LabelledEvent) -> Any:
-            return event.event if self._whole_events else event.kind == "observe"
+            return event.event if self.whole_events else event.kind == "observe"
 
         for _, some in groupby(events, key):
             group = list(some)

@@ -308,6 +308,7 @@ class Writer:
         for model, event in group.events:
             by_model.setdefault(model.id, (model, []))[1].append(event)
         for model, events in by_model.values():
+            events.sort(key=lambda each: each.event)
             try:
                 group.predictions.update(model.apply(events))
             except Exception as error:
