@@ -81,9 +81,8 @@ def test_labels_known_at_once_flatter(tmp_path: Path) -> None:
 
 def test_learners_are_compared_by_tests_over_orders_and_datasets() -> None:
     text = printed("comparing")
-    verdicts = dict(
-        re.findall(r"^(\S+) +Pooled 0\.\d+. +RPNB 0\.\d+ +PA 0\.\d+(.)", text, re.MULTILINE)
-    )
+    line = r"^(\S+) +Pooled 0\.\d+. +RPNB 0\.\d+ +PA 0\.\d+(.)"
+    verdicts = dict(re.findall(line, text, re.MULTILINE))
     assert len(verdicts) == 5
     assert verdicts["Waveform_w_Noise"] == "-"
     assert text.count("(Holm)") == 10
