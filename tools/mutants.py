@@ -7,14 +7,14 @@ files first. Mutants that survive are printed as patches: either the edit change
 nothing that matters, or a test is missing. The same seed and sources give the same
 mutants.
 
-A mutant of the core runs its tests uncompiled first, since a change there makes compiled
-kernels stale; if it survives that, a few of the nearest tests run compiled. Time is
-counted in processor seconds. Tests that need many times as long as without the mistake
-have noticed it; where kernels must be compiled again, they have not: such a mutant is
-"undecided". Tests of the service and of Spark run in their environments, where these
-are; without them a mutant that only they reach is "not run". Neither counts as caught.
-At the end, the tests that failed run once more without any mistake: a mutant that was
-caught by a test that fails anyway is "undecided" too.
+A mutant of the core runs its tests uncompiled first, since a change there makes
+compiled kernels stale; if it survives that, a few of the nearest tests run compiled.
+Time is counted in processor seconds. Tests that need many times as long as without the
+mistake have noticed it; where kernels must be compiled again, they have not: such a
+mutant is "undecided". Tests of the service and of Spark run in their environments,
+where these are; without them a mutant that only they reach is "not run". Neither counts
+as caught. At the end, the tests that failed run once more without any mistake: a mutant
+that was caught by a test that fails anyway is "undecided" too.
 
 Why not an existing tool: mutmut 3 puts all mutants of a function beside it in one file
 and chooses among them when it is called, which Numba cannot compile, and leaves code
@@ -39,6 +39,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -60,7 +61,7 @@ from where_used import Sources
 
 #: Processor seconds of the tests that run against one mutant, and of compiled tests of
 #: a mutant of the core, which are compiled first; and how many files they come from.
-BUDGET = 40.0
+BUDGET = 25.0
 COMPILED_BUDGET = 10.0
 MOST_FILES = 10
 MOST_COMPILED_FILES = 2
@@ -125,10 +126,8 @@ def run_tests(tree: Path, run: Run) -> tuple[int, str]:
         except subprocess.TimeoutExpired:
             code = -1
         finally:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # servers that are left
-            except ProcessLookupError:
-                pass
             process.wait()
         output.seek(0)
         return code, output.read().decode(errors="replace")
@@ -261,12 +260,16 @@ def choose(
     for some in (set(reaching), beside - set(reaching)):
         turns = []
         for rank, file in enumerate(files):
-            of_file = [test for test in some if tests[test].file == file]
+            of_file = [
+                test
+                for test in some
+                if tests[test].file == file and not tests[test].failed
+            ]
             of_file.sort(key=lambda test: (tests[test].seconds, test))
             turns += [(turn, rank, test) for turn, test in enumerate(of_file)]
         for *_, test in sorted(turns):
             cost = max(tests[test].seconds, 0.02)
-            if not tests[test].failed and (cost <= left or not chosen):
+            if cost <= left or not chosen:
                 chosen.append(test)
                 left -= cost
     return chosen

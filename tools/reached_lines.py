@@ -87,7 +87,9 @@ def copy_tree(root: Path, folder: Path) -> Path:
     return folder
 
 
-def record(suite: Suite, words: Sequence[str], tree: Path, folder: Path) -> None:
+def record(
+    suite: Suite, words: Sequence[str], tree: Path, folder: Path, jobs: int = 2
+) -> None:
     """Run tests of a suite and add what they reach to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -96,6 +98,7 @@ def record(suite: Suite, words: Sequence[str], tree: Path, folder: Path) -> None
             "RPNB_RECORDED": str(tree / "src" / "rpnb"),
             "RPNB_EXAMPLES": EXAMPLES,
         }
+        variables.pop("PYTEST_CURRENT_TEST", None)  # of a test that records others
         flags = ["-q", "-p", "no:cacheprovider", "-p", "recording_plugin"]
         flags += [
             "--tb=no",
@@ -106,7 +109,7 @@ def record(suite: Suite, words: Sequence[str], tree: Path, folder: Path) -> None
         ]
         with (folder / "output.txt").open("a") as output:
             subprocess.run(  # noqa: S603 - our own interpreter
-                [suite.python, "-m", "pytest", *flags],
+                [suite.python, "-m", "pytest", *flags, *words],
                 cwd=tree,
                 env=variables,
                 stdout=output,

@@ -1,4 +1,4 @@
-"""A plugin of pytest: record for each test the lines it reaches and the time it takes."""
+"""A plugin of pytest: record the lines that each test reaches, and its time."""
 
 import json
 import os
