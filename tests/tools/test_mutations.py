@@ -10,7 +10,14 @@ import pytest
 import mutants
 from mutations import mutations
 from nearest_tests import NearestTests, module_name
-from reached_lines import ReachedLines, RecordedTest, Suite, changed_tests, record
+from reached_lines import (
+    ROOT,
+    ReachedLines,
+    RecordedTest,
+    Suite,
+    changed_tests,
+    record,
+)
 from where_used import Sources
 
 HERE = Path("src/rpnb/somewhere.py")
@@ -74,7 +81,7 @@ def test_mutants_of_the_package_parse_and_differ_and_depend_on_the_seed_alone() 
     assert drawn == mutants.draw(60, 7, "src/rpnb/e")
     assert drawn != mutants.draw(60, 8, "src/rpnb/e")
     for mutation in drawn:
-        source = (mutants.ROOT / mutation.path).read_bytes()
+        source = (ROOT / mutation.path).read_bytes()
         changed = mutation.apply(source)
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
         assert mutation.diff(source).count("\n@@") >= 1
