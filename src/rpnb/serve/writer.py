@@ -165,7 +165,7 @@ class Writer:
         submitted, self._submitted = self._submitted, []
         self._queue.put(submitted)
 
-    def stop(self, patience: float = 3.0) -> None:
+    def stop(self, patience: float = 2.0) -> None:
         """Finish what was submitted, write snapshots if there is time, and close."""
         self._closing = True
         self._hand_over()
