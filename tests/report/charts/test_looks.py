@@ -60,9 +60,9 @@ def drawings() -> Iterator[Drawing]:
     balance = balance_panel("balance", names, edges, shares)
     yield balance
     yield beside("both", balance, balance)
-    n = np.arange(8)
+    n = np.arange(8.0)
     history = MemberHistory(
-        np.cumsum(3 + n),
+        np.cumsum(np.arange(3, 11)),
         {"one": 1 / (1 + n), "two": n / (1 + n)},
         {"one": 0.5 / (1 + n), "two": 0.1 + 0 * n, "pool": 0.05 * n},
     )
