@@ -53,7 +53,7 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         names = (FIRST, "RPNB", "ARF100", "SRP100", "SAMkNN", "KNN")
         _print_tests(errors, names)
     same_run = _of(records, "same_run")
-    if same_run:
+    if any(record["learner"] in JAVA for record in same_run):
         _heading("CapyMOA's learners in the same run")
         charts["pooled_speed"] = _print_speed(same_run)
     timed = _of(records, "timed")
