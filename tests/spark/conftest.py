@@ -11,6 +11,9 @@ import pytest
 if find_spec("pyspark") is None:
     collect_ignore_glob = ["*.py"]
 
+#: Options of a Java machine that does not live long.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
@@ -25,7 +28,11 @@ def spark() -> Iterator[Any]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.shuffle.partitions", "2")
+        # Plans of a few rows run once: generating and optimising code costs more.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.driver.extraJavaOptions", JAVA)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -31,5 +31,6 @@ def named(X: Any) -> DataFrame:
 
 
 def small(**parameters: Any) -> RPNBClassifier:
-    """Return a small model, which does not calibrate itself."""
-    return RPNBClassifier(5, random_state=0, temperature=None, **parameters)
+    """Return a small model, which calibrates itself only if told so."""
+    given = {"temperature": None, **parameters}
+    return RPNBClassifier(5, random_state=0, **given)
