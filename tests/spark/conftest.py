@@ -11,9 +11,6 @@ import pytest
 if find_spec("pyspark") is None:
     collect_ignore_glob = ["*.py"]
 
-#: Options of a Java machine that does not live long.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
@@ -21,6 +18,8 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
+
+    from spark.workloads import JAVA
 
     session = (
         SparkSession.builder.master("local[2]")

@@ -16,7 +16,7 @@ from rpnb.estimators.mini_batches import learn_mini_batches, model_to_bytes
 from rpnb.spark import BadRowError, learn
 from spark.workloads import NAMES, labelled, named, small, table
 
-N = 9000
+N = 6500
 
 
 @pytest.mark.parametrize(

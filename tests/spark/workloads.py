@@ -8,6 +8,8 @@ from pandas import DataFrame  # type: ignore[import-untyped]
 
 from rpnb import RPNBClassifier
 
+#: Options of a Java machine that does not live long.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NAMES = ["a", "b", "c", "d", "e"]
 
 
