@@ -111,4 +111,4 @@ def test_measuring_probabilities_does_not_move_mini_batches() -> None:
         for chunk in rows.chunks(40, None):
             evaluation.step(blocks.block(chunk))
         means.append(model._state.moments.mean)
-    assert_array_equal(*means)
+    assert_array_equal(means[0], means[1])
