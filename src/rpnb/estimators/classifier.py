@@ -17,6 +17,7 @@ from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
     BlockMoments,
+    batch_probabilities,
     classify,
     learn_all,
     learn_blocks,
@@ -752,19 +753,33 @@ default="log_sum"
                 "before it, so rows cannot be shared out: scale them beforehand, for "
                 "example by StandardScaler, and set scale=None"
             )
-        if is_calibrated(self.temperature, self.combiner):
-            raise ValueError(
-                f"RPNBClassifier with temperature={self.temperature!r} calibrates "
-                "itself along the stream, so rows cannot be shared out: pass "
-                "temperature=None or a number"
-            )
+
+    def _begin_blocks(self, state: Model) -> None:
+        start_calibration(state, self.temperature)
 
     def _observe_block(
-        self, state: Model, X: NDArray[Any], y: IntArray, labels: IntArray
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
     ) -> BlockStatistics:
-        block = observe_block(state, X, y, labels, UPDATES[self.update])
-        arrays = {"classes": block.classes, **block.moments._asdict()}
-        return BlockStatistics(y, labels, arrays)
+        learn = UPDATES[self.update]
+        block = observe_block(state, X, y, labels, learn, weight, start)
+        arrays = {
+            "classes": block.classes,
+            "codes": block.codes,
+            **block.moments._asdict(),
+        }
+        return BlockStatistics(y, labels, arrays, weight)
+
+    def _block_probabilities(self, state: Model, X: NDArray[Any]) -> FloatArray:
+        found = batch_probabilities(state, X)
+        if state.calibration is not None:
+            return found
+        return np.exp(log_probabilities(state, found, self.temperature))
 
     def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
         parts = [
@@ -773,6 +788,8 @@ default="log_sum"
                 block.labels,
                 block.arrays["classes"],
                 Moments(*(block.arrays[name] for name in Moments._fields)),
+                block.weight,
+                block.arrays["codes"],
             )
             for block in blocks
         ]
