@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model, arrange_classes, copy_model
+from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
@@ -15,8 +16,12 @@ from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
+    BlockMoments,
+    batch_probabilities,
     classify,
     learn_all,
+    learn_blocks,
+    observe_block,
     run,
     run_batches,
     run_scored,
@@ -43,11 +48,6 @@ from rpnb.estimators.empty_model import (
 from rpnb.estimators.frozen.model import FrozenRPNB, freeze
 from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.posteriors import decisions
-from rpnb.estimators.row_blocks import (
-    block_statistics,
-    check_learns_blocks,
-    learn_block_statistics,
-)
 from rpnb.estimators.saving.model_parts import (
     model_from_arrays,
     model_schema,
@@ -663,15 +663,59 @@ default="log_sum"
         return state
 
     def _check_learns_blocks(self) -> None:
-        check_learns_blocks(self)
+        if self.batch_size == 1:
+            raise ValueError(
+                "RPNBClassifier with batch_size=1 predicts each row with what it has "
+                "learnt from the row before, so rows cannot be shared out: set "
+                "batch_size, for example to 10000"
+            )
+        if self.scale is not None:
+            raise ValueError(
+                f"RPNBClassifier with scale={self.scale!r} scales each row by those "
+                "before it, so rows cannot be shared out: scale them beforehand, for "
+                "example by StandardScaler, and set scale=None"
+            )
+
+    def _begin_blocks(self, state: Model) -> None:
+        start_calibration(state, self.temperature)
 
     def _observe_block(
-        self, state: Model, X: NDArray[Any], y: IntArray, labels: IntArray
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
     ) -> BlockStatistics:
-        return block_statistics(state, X, y, labels, UPDATES[self.update])
+        learn = UPDATES[self.update]
+        block = observe_block(state, X, y, labels, learn, weight, start)
+        arrays = {
+            "classes": block.classes,
+            "codes": block.codes,
+            **block.moments._asdict(),
+        }
+        return BlockStatistics(y, labels, arrays, weight)
+
+    def _block_probabilities(self, state: Model, X: NDArray[Any]) -> FloatArray:
+        found = batch_probabilities(state, X)
+        if state.calibration is not None:
+            return found
+        return np.exp(log_probabilities(state, found, self.temperature))
 
     def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
-        learn_block_statistics(state, blocks, UPDATES[self.update])
+        parts = [
+            BlockMoments(
+                block.y,
+                block.labels,
+                block.arrays["classes"],
+                Moments(*(block.arrays[name] for name in Moments._fields)),
+                block.weight,
+                block.arrays["codes"],
+            )
+            for block in blocks
+        ]
+        learn_blocks(state, parts, UPDATES[self.update])
         return state
 
     # For adapters to other libraries
