@@ -116,7 +116,9 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     words = sys.argv[1:] if argv is None else argv
     name = " ".join(filter(None, [parser.prog, getattr(arguments, "command", None)]))
     if unknown:
-        return _failed(f"{name}: {_unknown(parser, arguments, unknown[0], name)}")
+        return _failed(
+            f"{name}: {_unknown_word_message(parser, arguments, unknown[0], name)}"
+        )
     for word in words:
         if "\0" in word:  # no system lets it in; callers from Python may
             shown = _short(word)
@@ -145,7 +147,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     return code
 
 
-def _unknown(
+def _unknown_word_message(
     parser: argparse.ArgumentParser, arguments: argparse.Namespace, word: str, name: str
 ) -> str:
     """Return what is wrong with a word that a command does not take."""

@@ -81,7 +81,9 @@ def refused(name: str, parts: Parts, folder: Path, message: str = "damaged") -> 
 
 
 def arrays_of(parts: Parts) -> list[str]:
-    return [name.removesuffix(".npy") for name in parts if name.endswith(".npy")]
+    """Return all arrays; with late labels, those that the pool alone lacks."""
+    names = [name.removesuffix(".npy") for name in parts if name.endswith(".npy")]
+    return [name for name in names if name.startswith("late.")] or names
 
 
 # Every array of every estimator
