@@ -105,7 +105,7 @@ bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot av
 	$(BIN)/python benchmarks/bench_river.py
 	$(BIN)/python benchmarks/bench_import.py
 
-# make mutants N=200 SEED=0
+# make mutants N=200 SEED=0; tests are recorded first, once: about 20 minutes of a processor
 .PHONY: mutants
 mutants: $(STAMP) ## put random small mistakes into the sources; which does no test notice?
 	$(BIN)/python tools/mutants.py $(or $(N),200) --seed $(or $(SEED),0)

@@ -4,32 +4,48 @@ Six datasets, each repeated in new orders up to 200,000 rows, so that even mini-
 of 100,000 follow each other, and two streams that drift. Each mini-batch is predicted
 before it is learnt. Of a first mini-batch of 100,000 rows nothing is known before:
 errors are therefore compared from row 100,000 on, and those of all rows given besides.
+
+    python benchmarks/batch_sizes.py [--data FOLDER] [--figure batch-sizes.svg]
+
+A dataset is read from the folder, as letter.csv.gz with its label in the last column,
+or from the copies that `rpnb datasets` keeps; otherwise rows of its shape are drawn.
 """
 
 import argparse
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pooled_accuracy import read_table
 from rpnb import RPNBClassifier
 from rpnb.datasets import streams
 from workloads import paper_stream
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
 DATASETS = ("Letter", "Penbased", "Chess-krvk", "Nursery", "Skin_NonSkin", "Twonorm")
+DRIFTING = ("SEA, abrupt", "Hyperplane, gradual")
 ROWS = 200_000
 COUNTED = 100_000
 
 
-def repeated(name: str, rows: int) -> tuple[Any, Any, bool]:
+def repeated(name: str, rows: int, folder: Path | None) -> tuple[Any, Any, bool]:
     """Return a dataset in one random order after the other."""
-    data = paper_stream(name)
-    n = data.y.shape[0]
+    file = None if folder is None else folder / f"{_file_name(name)}.csv.gz"
+    if file is not None and file.exists():
+        (X, y), stand_in = read_table(file), False
+    else:
+        _, X, y, stand_in = paper_stream(name)
+    n = y.shape[0]
     rng = np.random.default_rng(0)
     orders = [rng.permutation(n) for _ in range(-(-rows // n))]
     order = np.concatenate(orders)[:rows]
-    return data.X[order], data.y[order], data.stand_in
+    return X[order], y[order], stand_in
+
+
+def _file_name(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def drifting(name: str, rows: int) -> tuple[Any, Any, bool]:
@@ -47,7 +63,9 @@ def errors(X: Any, y: Any, members: int) -> list[tuple[float, float]]:
     """Return the error over the counted rows and all rows, by size of mini-batch."""
     found = []
     for size in SIZES:
-        model = RPNBClassifier(members, batch_size=size, random_state=0)
+        model = RPNBClassifier(
+            members, batch_size=size, temperature=None, random_state=0
+        )
         wrong = model.predict_then_learn(X, y, classes=np.unique(y)) != y
         found.append((float(wrong[COUNTED:].mean()), float(wrong.mean())))
     return found
@@ -55,9 +73,11 @@ def errors(X: Any, y: Any, members: int) -> list[tuple[float, float]]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--members", type=int, default=50)
     parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--data", type=Path, help="folder of datasets")
+    parser.add_argument("--figure", type=Path, help="where to draw the errors")
     arguments = parser.parse_args()
     print(
         f"error on rows {COUNTED:,} to {arguments.rows:,} by rows of a mini-batch; "
@@ -65,14 +85,44 @@ def main() -> None:
     )
     print("| stream | " + " | ".join(f"{size:,}" for size in SIZES) + " |")
     print("|---" * (len(SIZES) + 1) + "|")
-    for name in (*DATASETS, "SEA, abrupt", "Hyperplane, gradual"):
-        make = repeated if name in DATASETS else drifting
-        X, y, stand_in = make(name, arguments.rows)
-        cells = [
-            f"{late:.4f} ({all_:.4f})" for late, all_ in errors(X, y, arguments.members)
-        ]
+    measured = {}
+    for name in (*DATASETS, *DRIFTING):
+        if name in DRIFTING:
+            X, y, stand_in = drifting(name, arguments.rows)
+        else:
+            X, y, stand_in = repeated(name, arguments.rows, arguments.data)
+        found = errors(X, y, arguments.members)
+        cells = [f"{late:.4f} ({all_:.4f})" for late, all_ in found]
         mark = " (drawn, of its shape)" if stand_in else ""
+        measured[name + mark] = [late for late, _ in found]
         print(f"| {name}{mark} | " + " | ".join(cells) + " |", flush=True)
+    if arguments.figure:
+        draw(measured, arguments.figure)
+
+
+def draw(measured: dict[str, list[float]], path: Path) -> None:
+    """Draw how many times the error of B = 1 that of larger mini-batches is."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8.4, 4.2), layout="constrained")
+    for name, values in measured.items():
+        style = "--" if name in DRIFTING else "-"
+        times = np.array(values) / values[0]
+        axes.plot(SIZES, times, style, marker="o", markersize=3.5, label=name)
+    axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
+    axes.set(xscale="log", yscale="log", xlabel="rows of a mini-batch, B")
+    axes.set_ylabel(f"error after row {COUNTED:,}, B = 1 is 1")
+    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
+    axes.set_yticks(ticks, [f"{each:g}" for each in ticks])
+    axes.minorticks_off()
+    axes.set_title("The price of large mini-batches", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    # The same bytes for the same numbers.
+    with pyplot.rc_context({"svg.hashsalt": "batch sizes"}):
+        date = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(path, metadata=date)
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

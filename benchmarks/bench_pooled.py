@@ -3,9 +3,10 @@
     python benchmarks/bench_pooled.py --data FOLDER --streams FOLDER [--names letter]
 
 All rows of a dataset are learnt, test then train, in one thread, from a warm cache; the
-best of a few runs counts. `start` is the time of the first 1,000 rows, `one` the median
-time of `predict_one` and `learn_one` of a row, `most` the longest single call of either
-after row 256.
+best of a few runs counts; with `--rows` only the first ones, of a dataset in the order
+of `python -m pooled_evidence`'s part same_run. `start` is the time of the first 1,000
+rows, `one` the median time of `predict_one` and `learn_one` of a row, `most` the
+longest single call of either after row 256.
 
     python benchmarks/bench_pooled.py --kernels
 
@@ -190,6 +191,7 @@ def main() -> None:
     parser.add_argument("--names", nargs="*", default=NAMES)
     parser.add_argument("--without", nargs="*", default=[], help="members to leave out")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, help="the first ones only")
     parser.add_argument("--kernels", action="store_true", help="single kernels only")
     options = parser.parse_args()
     if options.kernels:
@@ -200,10 +202,12 @@ def main() -> None:
         table = options.data / f"{name}.csv.gz" if options.data else None
         if table is not None and table.exists():
             X, y = read_table(table)
-            order = np.random.default_rng(0).permutation(len(y))
+            seed = 0 if options.rows is None else 31337
+            order = np.random.default_rng(seed).permutation(len(y))
             X, y = X[order], y[order]
         else:
             X, y = read_stream(options.streams / f"{name}.npz")
+        X, y = X[: options.rows], y[: options.rows]
         timed_run(X[:3000], y[:3000], names)  # compile
         whole = min(timed_run(X, y, names) for _ in range(options.repeats))
         start = min(timed_run(X[:1000], y[:1000], names) for _ in range(3))

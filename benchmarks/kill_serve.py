@@ -1,6 +1,7 @@
 """Kill `rpnb serve` at random moments under load, and count what is lost.
 
 Run: python benchmarks/kill_serve.py [KILLS] [--clients 32] [--minutes M] [--seed 0]
+     [--folder DIR]
 
 Clients predict rows, remember them, and send their labels, or let rows be observed,
 over and over; each request is repeated until it is answered. Meanwhile the server gets
@@ -8,6 +9,10 @@ SIGKILL at a random moment and is started again. In the end every label that was
 acknowledged must be in the log, none twice, and the state of the server must be that of
 a replay of the log, to the bit. Servers are forked from a process that has imported the
 package already, so that most of the time is spent under load.
+
+With `--folder`, what clients were told is kept there line by line, and a run that was
+ended from outside is resumed by the same command: kills and labels of all runs count.
+Requests that were under way when a run ended may be in the log or not.
 """
 
 import argparse
@@ -24,14 +29,20 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 Answer = TypeVar("Answer")
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 MODEL = "m"
 FEATURES = 4
+ROWS_OBSERVED = 3
+#: One in so many clients observes rows.
+OBSERVERS = 8
+#: At most so many answers between a start and the next kill.
+ANSWERS = 40
 
 
 # The process that servers are forked from
@@ -70,6 +81,8 @@ class Servers:
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
         self._log = (folder / "stderr.txt").open("a")
+        self._pid_file = folder / "server.pid"
+        self._end_earlier()
         self._parent = subprocess.Popen(  # noqa: S603 - a command of our own
             [sys.executable, __file__, "--fork"],
             stdin=subprocess.PIPE,
@@ -80,6 +93,15 @@ class Servers:
         )
         self.pid = 0
 
+    def _end_earlier(self) -> None:
+        """End the server that a run which was ended from outside has left."""
+        if not self._pid_file.exists():
+            return
+        self.pid = int(self._pid_file.read_text())
+        command = Path(f"/proc/{self.pid}/cmdline")
+        if command.exists() and b"kill_serve" in command.read_bytes():
+            self.kill()
+
     def start(self) -> None:
         """Start a server and wait until it listens."""
         assert self._parent.stdin is not None
@@ -87,6 +109,7 @@ class Servers:
         self._parent.stdin.write(f"{self.folder} {self.port}\n")
         self._parent.stdin.flush()
         self.pid = int(self._parent.stdout.readline())
+        self._pid_file.write_text(str(self.pid))
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 0.2).close()
@@ -139,6 +162,40 @@ class Outcome:
     states_different: int = 0
     stopping: bool = False
     """whether clients finish what they have begun, and end"""
+    runs: int = 1
+    """of which all but the last were ended from outside"""
+    unknown: int = 0
+    """rows that may have been observed when a run was ended from outside"""
+    record: IO[str] | None = None
+    """where it is written what clients were told"""
+
+    def note(self, *words: object) -> None:
+        """Keep what a client was told, or that a server was killed."""
+        if self.record is not None:
+            self.record.write(" ".join(map(str, words)) + "\n")
+            self.record.flush()
+
+    def resume(self, path: Path, clients: int) -> None:
+        """Read what earlier runs were told, and go on writing there."""
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        for line in lines:
+            what, *words = line.split()
+            if what == "label":
+                self.acknowledged[words[0]] = words[1]
+            elif what == "observed":
+                self.observed += ROWS_OBSERVED
+            elif what == "kill":
+                self.kills += 1
+            elif what == "compared":
+                self.states_compared += 1
+                self.states_different += words[0] == "different"
+            elif what == "wrong":
+                self.wrong_answers.append(" ".join(words))
+            else:
+                self.runs += 1
+                self.unknown += ROWS_OBSERVED * -(-clients // OBSERVERS)
+        self.record = path.open("a")
+        self.note("run")
 
     @property
     def sound(self) -> bool:
@@ -156,6 +213,7 @@ class Outcome:
         """Return the counts in words."""
         return [
             f"kills -9:                          {self.kills}",
+            f"runs:                              {self.runs}",
             f"labels acknowledged:               {len(self.acknowledged)}",
             f"rows observed, acknowledged:       {self.observed}",
             f"requests cut off and repeated:     {self.cut_off}",
@@ -192,7 +250,7 @@ async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
     rng = random.Random(number)  # noqa: S311 - not for secrets
     n = 0
     while not outcome.stopping:
-        name, n = f"{number}-{n}", n + 1
+        name, n = f"{outcome.runs}-{number}-{n}", n + 1
         label = rng.choice(["a", "b", "c"])
         centre = "abc".index(label)
         x = [[rng.gauss(centre, 1.0) for _ in range(FEATURES)]]
@@ -212,8 +270,10 @@ async def label_rows(client: Any, number: int, outcome: Outcome) -> None:
             answer.results == ["duplicate"] and repeated and key is None
         ):
             outcome.acknowledged[name] = label
+            outcome.note("label", name, label)
         else:
             outcome.wrong_answers.append(f"{name}: {answer.results}")
+            outcome.note("wrong", outcome.wrong_answers[-1])
 
 
 async def observe_rows(client: Any, number: int, outcome: Outcome) -> None:
@@ -222,26 +282,29 @@ async def observe_rows(client: Any, number: int, outcome: Outcome) -> None:
     n = 0
     while not outcome.stopping:
         n += 1
-        labels = [rng.choice(["a", "b", "c"]) for _ in range(3)]
+        labels = [rng.choice(["a", "b", "c"]) for _ in range(ROWS_OBSERVED)]
+        key = f"observe-{outcome.runs}-{number}-{n}"
         rows = [["abc".index(y) + rng.gauss(0, 1)] * FEATURES for y in labels]
 
-        def send(rows: Any = rows, labels: Any = labels, n: int = n) -> Any:
-            return client.observe(MODEL, rows, labels, key=f"observe-{number}-{n}")
+        def send(rows: Any = rows, labels: Any = labels, key: str = key) -> Any:
+            return client.observe(MODEL, rows, labels, key=key)
 
         first, _ = await until_answered(send, outcome)
-        outcome.observed += 3
+        outcome.observed += ROWS_OBSERVED
+        outcome.note("observed", key)
         again, _ = await until_answered(send, outcome)
         if first != again:
-            outcome.wrong_answers.append(f"observe-{number}-{n}")
+            outcome.wrong_answers.append(key)
+            outcome.note("wrong", key)
 
 
 async def _random_moment(rng: random.Random, outcome: Outcome) -> None:
     """Wait for a random number of answers, and a random time more."""
 
     def answers() -> int:
-        return len(outcome.acknowledged) + outcome.observed // 3
+        return len(outcome.acknowledged) + outcome.observed // ROWS_OBSERVED
 
-    wanted = answers() + rng.randint(0, 100)
+    wanted = answers() + rng.randint(0, ANSWERS)
     latest = time.monotonic() + 10.0
     while answers() < wanted and time.monotonic() < latest:
         await asyncio.sleep(0.002)
@@ -255,8 +318,12 @@ async def run_clients(
     from rpnb.client import AsyncClient, ServeError
 
     outcome = Outcome()
-    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    outcome.resume(servers.folder / "told.txt", clients)
+    # Other moments in each run, the same ones for the same seed.
+    rng = random.Random(seed + 1_000_003 * (outcome.runs - 1))  # noqa: S311 - not for secrets
     started = time.monotonic()
+    if outcome.runs > 1:
+        print(f"run {outcome.runs}, after {outcome.kills} kills", flush=True)
     servers.start()
     async with AsyncClient(
         servers.address, retries=0, timeout=30, connections=clients
@@ -268,7 +335,7 @@ async def run_clients(
                 raise
         tasks = [
             asyncio.create_task(
-                (observe_rows if i % 8 == 0 else label_rows)(client, i, outcome)
+                (observe_rows if i % OBSERVERS == 0 else label_rows)(client, i, outcome)
             )
             for i in range(clients)
         ]
@@ -277,6 +344,7 @@ async def run_clients(
             await _random_moment(rng, outcome)
             await asyncio.to_thread(servers.kill)
             outcome.kills += 1
+            outcome.note("kill")
             if outcome.kills % 25 == 0:
                 await asyncio.to_thread(_compare_states, servers.folder, outcome)
                 print(
@@ -296,6 +364,8 @@ async def run_clients(
         state = await client.download(MODEL)
     servers.kill()
     _compare_states(servers.folder, outcome, state)
+    if outcome.record is not None:
+        outcome.record.close()
     _read_log(servers.folder, outcome)
     return outcome
 
@@ -322,11 +392,13 @@ def _compare_states(folder: Path, outcome: Outcome, state: bytes | None = None) 
             state = restore(connection, row).model.to_bytes()
     finally:
         connection.close()
-    outcome.states_compared += 1
     if replayed is None or state is None:
-        outcome.states_different += replayed is not state
+        different = replayed is not state
     else:
-        outcome.states_different += not same_state(state, replayed)
+        different = not same_state(state, replayed)
+    outcome.states_compared += 1
+    outcome.states_different += different
+    outcome.note("compared", "different" if different else "equal")
 
 
 def _read_log(folder: Path, outcome: Outcome) -> None:
@@ -353,7 +425,8 @@ def _read_log(folder: Path, outcome: Outcome) -> None:
         outcome.lost += learnt[number] == 0
         outcome.wrong_label += learnt[number] > 0 and labels[number] != label
     outcome.twice += sum(count > 1 for count in learnt.values())
-    outcome.missing_observations += abs(observed - outcome.observed)
+    beyond = observed - outcome.observed - outcome.unknown
+    outcome.missing_observations += max(outcome.observed - observed, beyond, 0)
 
 
 def kill(
@@ -376,18 +449,23 @@ def main() -> int:
         "--minutes", type=float, default=math.inf, help="end earlier, after this time"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--folder", type=Path, help="kept, to resume a run")
     parser.add_argument("--fork", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fork:
         fork_servers()
         return 0
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = arguments.folder
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
         seconds = 60.0 * arguments.minutes
         outcome = kill(
             arguments.kills,
             arguments.clients,
-            Path(folder),
+            folder,
             seconds=seconds,
             seed=arguments.seed,
         )

@@ -81,7 +81,7 @@ def main() -> None:
     options = parser.parse_args()
     logs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for source in sources(options.data, options.streams, options.keel):
-        if source.part == "peers":
+        if source.part not in ("permutations", "streams", "aside"):
             continue
         errors: dict[str, list[float]] = defaultdict(list)
         for seed in range(options.permutations if source.shuffled else 1):

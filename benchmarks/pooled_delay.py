@@ -4,7 +4,7 @@
 
 `--streams` holds NAME.npz with X and y, in their own order. A label is learnt before
 the row so many rows after its own is predicted; 0 is test then train. Each line: the
-stream, the learner, and its error at each delay.
+stream, the learner, and its error at each delay, the mean of `--draws` random states.
 """
 
 import argparse
@@ -23,17 +23,19 @@ DELAYS = (0, 10, 100, 1000)
 FRESH = ("transitions", "neighbours", "window_forest")
 
 
-def models(delay: int) -> dict[str, Any]:
+def models(delay: int, seed: int) -> dict[str, Any]:
     """Return the learners; those of a delay know it."""
     from river.tree import HoeffdingTreeClassifier
 
     rest = [name for name in MEMBERS if name not in FRESH]
     return {
-        "Pooled": PooledClassifier(delay=delay, random_state=0),
-        "Pooled, not told": PooledClassifier(random_state=0),
-        "Pooled without the three": PooledClassifier(rest, delay=delay, random_state=0),
-        "Pooled without the three, not told": PooledClassifier(rest, random_state=0),
-        "RPNB": RPNBClassifier(random_state=0),
+        "Pooled": PooledClassifier(delay=delay, random_state=seed),
+        "Pooled, not told": PooledClassifier(random_state=seed),
+        "Pooled without the three": PooledClassifier(
+            rest, delay=delay, random_state=seed
+        ),
+        "Pooled without the three, not told": PooledClassifier(rest, random_state=seed),
+        "RPNB": RPNBClassifier(random_state=seed),
         "Hoeffding tree (River)": HoeffdingTreeClassifier(),
     }
 
@@ -43,27 +45,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--streams", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--names", nargs="*", default=STREAMS)
+    parser.add_argument("--delays", nargs="*", type=int, default=DELAYS)
+    parser.add_argument("--draws", type=int, default=1)
     options = parser.parse_args()
-    print("| stream | learner |", " | ".join(f"{d:,}" for d in DELAYS), "|")
-    for stream in STREAMS:
+    print("| stream | learner |", " | ".join(f"{d:,}" for d in options.delays), "|")
+    for stream in options.names:
         arrays = np.load(options.streams / f"{stream}.npz")
         X = np.ascontiguousarray(arrays["X"][: options.rows], np.float64)
         y = np.unique(arrays["y"][: options.rows], return_inverse=True)[1]
         errors: dict[str, list[float]] = {}
-        for delay in DELAYS:
-            result = prequential(
-                models(delay),
-                X,
-                y,
-                classes=np.unique(y),
-                metrics=["error"],
-                delay=delay or None,
-            )
-            for name in result:
-                errors.setdefault(name, []).append(result[name].last("error"))
+        for delay in options.delays:
+            found: dict[str, list[float]] = {}
+            for seed in range(options.draws):
+                result = prequential(
+                    models(delay, seed),
+                    X,
+                    y,
+                    classes=np.unique(y),
+                    metrics=["error"],
+                    delay=delay or None,
+                )
+                for name in result:
+                    found.setdefault(name, []).append(result[name].last("error"))
             M, between = int(y.max()) + 1, max(delay - 1, 0)
             labels = neighbours(standardised(X), y, M, between)
-            errors.setdefault("kNN", []).append(float(np.mean(labels != y)))
+            found["kNN"] = [float(np.mean(labels != y))]
+            for name, values in found.items():
+                errors.setdefault(name, []).append(float(np.mean(values)))
         for name, values in errors.items():
             cells = " | ".join(f"{value:.4f}" for value in values)
             print(f"| {stream} | {name} | {cells} |", flush=True)

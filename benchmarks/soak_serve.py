@@ -3,9 +3,10 @@
 Run: python benchmarks/soak_serve.py [--minutes 30] [--clients 32]
 
 Clients predict rows, let them wait, send their labels, and let rows be observed. The
-server's memory is read every few seconds; a stream of the page is read throughout. In
-the end: requests and errors, memory after a tenth of the time and at the end, and the
-longest time without an event of the page.
+server's memory is read every few seconds; a stream of the page is read throughout.
+Progress is printed each minute. In the end: requests and errors, memory at the start,
+after 5 minutes and at the end, its slope from then on, and the events of the page with
+the longest time without one.
 """
 
 import argparse
@@ -86,7 +87,14 @@ async def measure(pid: int, until: float, soak: Soak) -> None:
     while time.monotonic() < until:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         line = next(each for each in status.splitlines() if each.startswith("VmRSS"))
-        soak.memory.append((time.monotonic() - start, int(line.split()[1]) / 1024))
+        now, before = time.monotonic() - start, soak.memory[-1:]
+        soak.memory.append((now, int(line.split()[1]) / 1024))
+        if before and now // 60 > before[0][0] // 60:
+            print(
+                f"{now / 60:.0f} min: {soak.requests} requests, {len(soak.errors)} "
+                f"errors, {soak.memory[-1][1]:.0f} MB, {soak.events} events",
+                flush=True,
+            )
         await asyncio.sleep(2.0)
 
 
@@ -115,13 +123,15 @@ def main() -> int:
     seconds = 60.0 * arguments.minutes
     with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server:
         soak = asyncio.run(run(server.address, server.pid, seconds, arguments.clients))
-    early = next(mb for at, mb in soak.memory if at >= 0.1 * soak.memory[-1][0])
-    middle = soak.memory[len(soak.memory) // 2][1]
+    at, memory = np.array(soak.memory).T
+    settled = at >= min(300.0, 0.2 * at[-1])  # caches fill before
+    slope = np.polyfit(at[settled] / 60.0, memory[settled], 1)[0]
     print(f"{arguments.minutes:g} minutes, {arguments.clients} clients")
     print(f"requests: {soak.requests}, rows: {soak.rows}, errors: {len(soak.errors)}")
     print(
-        f"memory in MB: {early:.0f} after a tenth, {middle:.0f} after half, "
-        f"{soak.memory[-1][1]:.0f} at the end"
+        f"memory in MB: {memory[0]:.0f} at the start, {memory[settled][0]:.0f} after "
+        f"{at[settled][0] / 60.0:.1f} min, {memory[-1]:.0f} at the end, from then on "
+        f"{slope:+.2f} per minute"
     )
     print(f"events of the page: {soak.events}, longest gap {soak.longest_gap:.1f} s")
     for error in soak.errors[:5]:

@@ -103,10 +103,14 @@ class Cluster:
 
     def kill_worker(self, number: int) -> None:
         """Kill a worker and start another; its executors end with it."""
+        self.stop_worker(number)
+        self.add_worker()
+
+    def stop_worker(self, number: int) -> None:
+        """Kill a worker, and start no other."""
         worker = self.workers.pop(number)
         worker.kill()
         worker.wait()
-        self.add_worker()
 
     def executors(self) -> list[int]:
         """Return the ids of the processes that execute tasks."""

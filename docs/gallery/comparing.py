@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpnb import RPNBClassifier, baselines, datasets
+from rpnb import PooledClassifier, RPNBClassifier, baselines, datasets
 from rpnb.evaluate import prequential
 from rpnb.study.statistics import compare, friedman, pairwise
 
@@ -20,6 +20,7 @@ for name in DATASETS:
     for seed in range(ORDERS):
         order = np.random.default_rng(seed).permutation(len(data.y))[:ROWS]
         models = {
+            "Pooled": PooledClassifier(random_state=seed),
             "RPNB": RPNBClassifier(n_estimators=100, random_state=seed),
             "PA": baselines.PA(),
             "AROW": baselines.AROW(),

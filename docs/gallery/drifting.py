@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rpnb import RPNBClassifier, baselines
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.datasets import streams
 from rpnb.drift import DriftAware
 from rpnb.evaluate import prequential
@@ -20,6 +20,7 @@ from rpnb.report.charts.curves import Curve, curve_panel
 from rpnb.report.charts.svg import standalone
 
 learners = {
+    "Pooled": PooledClassifier(random_state=0),
     "RPNB": RPNBClassifier(random_state=0),
     "DriftAware": DriftAware(RPNBClassifier(random_state=0), warm=100),
     "forgetting=50": RPNBClassifier(forgetting=50, random_state=0),

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from rpnb import RPNBClassifier, baselines
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.evaluate import prequential
 
 N, PER_DAY = 9000, 100
@@ -26,7 +26,11 @@ rng = np.random.default_rng(1)
 # Complaints come after 5 to 20 days; what nobody has complained of is fair by day 20.
 known = day + np.where(y == "fraud", rng.uniform(5.0, 20.0, N), 20.0)
 
-model = {"RPNB": RPNBClassifier(random_state=0), "AROW": baselines.AROW()}
+model = {
+    "Pooled": PooledClassifier(random_state=0),
+    "RPNB": RPNBClassifier(random_state=0),
+    "AROW": baselines.AROW(),
+}
 measures = ["balanced_accuracy", "kappa"]
 at_once = prequential(model, X, y, metrics=measures)
 late = prequential(model, X, y, metrics=measures, moment=day, arrival=known)

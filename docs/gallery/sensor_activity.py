@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from rpnb import RPNBClassifier, baselines
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.evaluate import prequential
 
 RATE, SECONDS = 25, 2  # samples a second; seconds in a window
@@ -49,6 +49,10 @@ for _person in range(20):
 X, y = np.array(rows), np.array(labels)
 X = StandardScaler().fit(X[:200]).transform(X)  # scales from a first sample
 
-models = {"RPNB": RPNBClassifier(random_state=0), "PA": baselines.PA()}
+models = {
+    "Pooled": PooledClassifier(random_state=0),
+    "RPNB": RPNBClassifier(random_state=0),
+    "PA": baselines.PA(),
+}
 result = prequential(models, X, y, metrics=["accuracy", "macro_f1", "kappa_temporal"])
 print(result)

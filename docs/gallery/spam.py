@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from rpnb import RPNBClassifier, baselines
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.evaluate import prequential
 
 HAM = ["meeting", "report", "invoice", "lunch", "project", "draft", "budget"]
@@ -35,6 +35,7 @@ def inbox(n: int, chunk: int = 250) -> Iterator[tuple[csr_matrix, list[str]]]:
 
 
 models = {
+    "Pooled": PooledClassifier(random_state=0),
     "RPNB": RPNBClassifier(projection="very_sparse", random_state=0),
     "PA": baselines.PA(),
     "Perceptron": baselines.Perceptron(),

@@ -33,7 +33,7 @@ rows = (
 )
 
 query = stream(
-    RPNBClassifier(batch_size=10_000, temperature=None, random_state=0),
+    RPNBClassifier(batch_size=10_000, random_state=0),
     rows,
     path=state / "model.rpnb",
     checkpoint=str(state / "checkpoint"),

@@ -47,7 +47,7 @@ def learn_rows(rows: DataFrame, state: Path, **more: Any) -> Any:
     """Start to learn; messages that cannot be learnt are set aside."""
     state.mkdir(parents=True, exist_ok=True)
     return stream(
-        RPNBClassifier(batch_size=None, temperature=None, random_state=0),
+        RPNBClassifier(batch_size=None, random_state=0),
         rows,
         path=state / "model.rpnb",
         checkpoint=str(state / "checkpoint"),

@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from pooled_evidence import __main__ as command
 from pooled_evidence.learners import neighbours, standardised
-from pooled_evidence.sources import AGAIN, DRIFTING, KEEL, sources
+from pooled_evidence.sources import DRIFTING, KEEL, SAME_RUN, sources
+from pooled_evidence.tables import show
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,9 @@ def test_a_run_is_resumed_and_shown(
     for name in ("letter", "iris"):
         assert found.count(("permutations", name, 1)) == 7
         assert found.count(("peers", name, 0)) == 3
+    assert found.count(("same_run", "letter", 0)) == 3
+    assert found.count(("same_run", "iris", 0)) == 0
+    assert found.count(("same_run", "sea_abrupt", 0)) == 3
     assert found.count(("streams", "sea_abrupt", 0)) == 7
     results.write_text("\n".join(lines[:-3]) + "\n")
     capsys.readouterr()
@@ -87,6 +91,52 @@ def _without_gm(*folders: Path | None) -> list[object]:
     return [source for source in sources(*folders) if source.name != "gm"]
 
 
+def test_rows_in_the_order_of_time_are_read(tmp_path: Path) -> None:
+    recording = {"X": [np.ones((30, 6)), np.zeros((40, 6))], "y": np.array([2, 1])}
+    np.save(tmp_path / "watch_dataset.npy", np.array(recording, object))
+    (tmp_path / "seattle-weather.csv").write_text(
+        "date,precipitation,temp_max,temp_min,wind,weather\n"
+        "2012/01/31,0.5,3,1,2,sun\n2012/02/01,0,4,2,3,fog\n"
+    )
+    (tmp_path / "sf-temps.csv").write_text(
+        "temp,date\n1,2010/01/01 00:00:00\n3,2010/01/01 23:00:00\n"
+    )
+    found = {
+        source.name: source.load
+        for source in sources(None, None, None, tmp_path)
+        if source.part == "timed"
+    }
+    X, y = found["watch"]()
+    assert_array_equal(X[:, 0], [1, 1, 0])
+    assert_array_equal(y, [2, 2, 1])
+    X, y = found["seattle_weather"]()
+    assert_array_equal(X, [[31, 0.5, 3, 1, 2], [32, 0, 4, 2, 3]])
+    assert_array_equal(y, [1, 0])
+    X, y = found["sf_temperature"]()
+    assert_array_equal(X, [[1, 0], [1, 23]])
+    assert_array_equal(y, [0, 1])
+
+
+def test_times_and_labels_in_runs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = {"Pooled": 0.1, "RPNB": 0.01, "ARF100": 9.0, "SRP100": 11.0}
+    seconds |= {"SAMkNN": 1.0, "KNN": 1.0}
+    usual = {"permutation": 0, "error": 0.2, "rows": 5000}
+    records = [
+        {**usual, "part": "same_run", "data": "a", "learner": name, "seconds": value}
+        for name, value in seconds.items()
+    ]
+    errors = {"Pooled": 0.11, "NoChange": 0.1, "ARF100, last label": 0.3}
+    records += [
+        {**usual, "part": "timed", "data": "b", "learner": name, "error": error}
+        for name, error in errors.items()
+    ]
+    show(records, None, None)
+    out = capsys.readouterr().out
+    assert "Time of ARF100 over that of Pooled: median 90, 90 to 90; 0 of 1" in out
+    assert "Time of SRP100 over that of Pooled: median 110, 110 to 110; 1 of 1" in out
+    assert "- b (5,000 rows): +0.0100 ± 0.0065" in out
+
+
 def test_rows_are_standardised_by_those_so_far() -> None:
     X = np.random.default_rng(1).normal(3.0, 2.0, (50, 2))
     X[:, 1] = 5.0
@@ -109,5 +159,5 @@ def test_what_is_kept_aside_is_not_among_the_paper_s() -> None:
     assert aside == {*KEEL, *DRIFTING, "phishing"}
     known = {"contraceptive", "hayes-roth", "ionosphere", "iris", "led7digit"}
     known |= {"letter", "marketing", "monk-2", "optdigits", "penbased", "satimage"}
-    known |= {"tae", "tic-tac-toe", "twonorm", "vowel", "wisconsin", *AGAIN}
+    known |= {"tae", "tic-tac-toe", "twonorm", "vowel", "wisconsin", *SAME_RUN}
     assert not aside & known

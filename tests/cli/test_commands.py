@@ -164,6 +164,17 @@ def test_a_full_disk_under_the_results_is_one_line() -> None:
     assert done.stderr == b"rpnb datasets: No space left on device\n"
 
 
+@pytest.mark.parametrize("word", ["--" + "a" * 200_000, "b" * 200_000, "\0" * 200_000])
+def test_a_long_word_is_cut_in_the_message(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "a.csv", word]) == 2
+    message = capsys.readouterr().err
+    cut = word[:59] + "…"
+    assert cut in message or repr(cut) in message
+    assert len(message) < 400
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

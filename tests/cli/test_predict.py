@@ -132,7 +132,7 @@ def test_a_sparse_file_is_read_as_it_was(
     assert (
         main(["run", str(path), "--model", "PA", "--quiet", "--save", str(model)]) == 0
     )
-    path.write_text("0 0:5 2:1\n0 1:7\n")  # without the highest feature it counts too
+    path.write_text("0 0:5\n0 1:7\n")  # the highest feature is in no row of it
     capsys.readouterr()
     assert main(["predict", str(path), "--load", str(model)]) == 0
     assert capsys.readouterr().out == "row,prediction\n1,1\n2,2\n"

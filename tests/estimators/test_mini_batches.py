@@ -11,8 +11,10 @@ from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import PA, GaussianNB
 from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
+    RowBlocks,
     begin_rows,
     check_batch_size,
+    counts_of_classes,
     learn_mini_batches,
     learn_statistics,
     model_from_bytes,
@@ -31,7 +33,8 @@ def rows(n: int = N, p: int = 3) -> tuple[Any, Any]:
 
 
 def rpnb(**parameters: Any) -> RPNBClassifier:
-    return RPNBClassifier(4, random_state=0, temperature=None, **parameters)
+    given = {"temperature": None, **parameters}
+    return RPNBClassifier(4, random_state=0, **given)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +44,16 @@ def rpnb(**parameters: Any) -> RPNBClassifier:
         {"batch_size": None, "update": "all"},
         {"batch_size": 500, "class_prior": "frequency", "forgetting": 300.0},
         {"batch_size": 2500, "combiner": "vote"},
+        {"batch_size": 2500, "temperature": "auto"},
+        {"batch_size": 2100, "temperature": "auto", "class_weight": "balanced"},
+        {"batch_size": None, "class_weight": {0: 3.0, 2: 0.5}},
     ],
 )
 def test_of_the_classifier_it_is_partial_fit(parameters: Any) -> None:
     X, y = rows()
     one, other, shared = (rpnb(**parameters) for _ in range(3))
-    expected = one.predict_then_learn(X, y)
+    expected, P = one.predict_then_learn(X, y, return_proba=True)
+    assert model_to_bytes(rpnb(**parameters).partial_fit(X, y)) == model_to_bytes(one)
     known = [label is not None for label in expected]
     found = learn_mini_batches(other, X, y)
     assert_array_equal(found[known], expected[known])
@@ -59,7 +66,11 @@ def test_of_the_classifier_it_is_partial_fit(parameters: Any) -> None:
         for at in reversed(range(start, stop, BLOCK_ROWS)):
             copy = model_from_bytes(model_to_bytes(shared), copy)
             block = slice(at, min(at + BLOCK_ROWS, stop))
-            (parts[at],) = observe_rows(copy, X[block], y[block])
+            counts = counts_of_classes(shared)
+            counts += np.bincount(y[start:at], minlength=3)
+            given = RowBlocks(X[block], y[block], starts=[at - start], counts=[counts])
+            (parts[at],) = observe_rows(copy, given, probabilities=True)
+            assert_array_equal(parts[at].probabilities, P[block])
         learn_statistics(shared, [parts[at] for at in sorted(parts)])
     assert model_to_bytes(one) == model_to_bytes(shared)
 
@@ -79,6 +90,21 @@ def test_moments_of_naive_bayes_add_up() -> None:
     predicted = learn_mini_batches(by_batch, X, y, batch_size=2500, classes=[0, 1, 2])
     assert_allclose(by_batch.predict_log_proba(X), by_row.predict_log_proba(X))
     assert by_batch.n_seen_ == N
+    weight = np.arange(1.0, N + 1.0) % 5 + 1.0
+    by_row = GaussianNB(class_weight={1: 2.0}).partial_fit(X, y, [0, 1, 2], weight)
+    by_batch = GaussianNB(class_weight={1: 2.0})
+    learn_mini_batches(by_batch, X, y, 2500, [0, 1, 2], weight)
+    assert_allclose(by_batch.predict_log_proba(X), by_row.predict_log_proba(X))
+    blocks = observe_rows(by_batch, RowBlocks(X, y), probabilities=True)
+    assert_array_equal(blocks[0].probabilities, by_batch.predict_proba(X[:BLOCK_ROWS]))
+    with pytest.raises(ValueError, match="sample_weight must be above 0"):
+        learn_mini_batches(GaussianNB(), X, y, sample_weight=weight - 1.0)
+    # Before the first row there are no probabilities.
+    empty = GaussianNB()
+    begin_rows(empty, 3, y)
+    (block,) = observe_rows(empty, RowBlocks(X[:9], y[:9]), probabilities=True)
+    assert block.probabilities is not None
+    assert not block.probabilities.any()
     # The second mini-batch is predicted by what the first has taught.
     first = GaussianNB()
     learn_mini_batches(first, X[:2500], y[:2500])
@@ -94,7 +120,7 @@ def test_what_does_not_add_up_is_refused() -> None:
         check_batch_size(rpnb(batch_size=7, scale="running"), None)
     with pytest.raises(ValueError, match="is not that of the model, 7"):
         check_batch_size(rpnb(batch_size=7), 8)
-    with pytest.raises(TypeError, match="PooledClassifier learns row by row"):
+    with pytest.raises(TypeError, match="the weights of its pool"):
         check_batch_size(PooledClassifier(), 100)
     with pytest.raises(TypeError, match="classifier of this package"):
         check_batch_size("RPNB", 100)

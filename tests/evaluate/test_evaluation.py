@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from rpnb import RPNBClassifier
 from rpnb.baselines import make
 from rpnb.evaluate import confusion_counts
 from rpnb.evaluate.blocks import ChunkBlocks
+from rpnb.evaluate.drivers.driver import Probabilities
 from rpnb.evaluate.evaluation import native_evaluation
 from rpnb.files import LabelledArrays, LabelledChunk
 
@@ -94,3 +96,19 @@ def test_rows_are_let_go_once_they_are_learnt() -> None:
         assert [reference() for reference in kept] == [None] * 3
     finally:
         gc.enable()
+
+
+def test_measuring_probabilities_does_not_move_mini_batches() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 50)
+    rows = LabelledArrays("rows", rng.normal(size=(50, 3)) + y[:, None], y)
+    means = []
+    kinds: tuple[Probabilities, ...] = ("none", "truth")
+    for asked in kinds:
+        model = RPNBClassifier(4, batch_size=20, random_state=0)
+        evaluation = native_evaluation({"RPNB": model}, probabilities=asked)
+        blocks = ChunkBlocks(evaluation.labels)
+        for chunk in rows.chunks(40, None):
+            evaluation.step(blocks.block(chunk))
+        means.append(model._state.moments.mean)
+    assert_array_equal(means[0], means[1])

@@ -1,9 +1,14 @@
 """What a served model predicts is what its learner predicts."""
 
+import asyncio
+import threading
+import time
+
 import numpy as np
 import pytest
 
 from rpnb.estimators.registry import learners
+from rpnb.serve.endpoints.batches import PredictionBatches
 from rpnb.serve.models import LabelledEvent, ServedModel
 from rpnb.serve.specs import ModelSpec, new_learner
 from serve.streams import clusters
@@ -50,3 +55,53 @@ def test_without_a_class_there_is_no_label() -> None:
     found = model.predict(np.zeros((2, 4)), confidence=True, probabilities=True)
     assert found.labels == [None, None]
     assert found.probabilities is None
+
+
+@pytest.mark.parametrize("learning", [False, True])
+def test_requests_that_arrive_together_get_their_own_predictions(
+    learning: bool,
+) -> None:
+    spec = ModelSpec("GaussianNB", {}, 4, None, ("ash", "elm", "oak"))
+    model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
+    X, y = clusters(30)
+    model.apply([LabelledEvent(1, "learn", 0.0, X, y, None, None)])
+    calls = []
+    predict = model.learner.predict_proba
+
+    def counted(rows: np.ndarray) -> np.ndarray:
+        calls.append(len(rows))
+        result: np.ndarray = predict(rows)
+        return result
+
+    model.learner.predict_proba = counted
+    batches = PredictionBatches()
+
+    async def work() -> None:
+        found = await asyncio.gather(
+            *(
+                batches.predict(model, X[i : i + 2], probabilities=i == 4)
+                for i in range(0, 10, 2)
+            )
+        )
+        for i, each in zip(range(0, 10, 2), found, strict=True):
+            assert each.labels == model.learner.predict(X[i : i + 2]).tolist()
+            assert (each.probabilities is None) == (i != 4)
+        assert calls == [10]
+
+    async def with_a_bad_row() -> None:
+        found = await asyncio.gather(
+            batches.predict(model, X[:1], probabilities=False),
+            batches.predict(model, X[:1, :3], probabilities=False),
+            return_exceptions=True,
+        )
+        assert all(isinstance(each, ValueError) for each in found)
+
+    if learning:  # the event loop does not wait for it
+        model.lock.acquire()
+        threading.Timer(0.1, model.lock.release).start()
+        started = time.monotonic()
+        asyncio.run(work())
+        assert time.monotonic() - started > 0.09
+    else:
+        asyncio.run(work())
+        asyncio.run(with_a_bad_row())

@@ -111,6 +111,43 @@ def test_rows_predicted_together_are_predicted_as_alone(writer: Writer) -> None:
     run(writer, work)
 
 
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
+    tmp_path: Path, batch_size: int
+) -> None:
+    parameters = {"n_estimators": 5, "random_state": 0, "batch_size": batch_size}
+    spec = ModelSpec("RPNB", parameters, 4, None, ("ash", "elm", "oak"))
+    writer = Writer(tmp_path, Limits())
+
+    async def work() -> None:
+        writer.start()
+        await submit(writer, Create(name="m", spec=spec, learner=new_learner(spec)))
+        ids = [f"r{i}" for i in range(8)]
+        await submit(writer, remember(writer, ids, slice(0, 8)))
+        await submit(
+            writer,
+            *(label([each], [Y[i]]) for i, each in enumerate(ids[:4])),
+            Learn(name="m", X=X[8:10], labels=Y[8:10], observe=True),
+            *(label([each], [Y[4 + i]]) for i, each in enumerate(ids[4:7])),
+        )
+        await submit(writer, label(ids[7:], [Y[7]]))  # learnt as a row alone
+
+    asyncio.run(work())
+    model = writer.models["m"]
+    state, applied = model.to_bytes(), model.applied
+    kinds = writer._connection.execute("SELECT kind, n FROM events ORDER BY id")
+    single = [("labels", 7), ("observe", 2), ("labels", 1)]
+    cut = [("labels", 1)] * 4 + [("observe", 2)] + [("labels", 1)] * 4
+    found = kinds.fetchall()
+    writer.stop()
+    assert found == (single if batch_size == 1 else cut)
+    assert (model.scores.learnt, model.waiting, applied) == (10, 0, len(found))
+    replayed = state_of(tmp_path, "m")
+    assert state is not None
+    assert replayed is not None
+    assert same_state(state, replayed)
+
+
 def test_rows_beyond_the_limit_are_dropped_after_labels_of_the_group(
     writer: Writer, tmp_path: Path
 ) -> None:
@@ -165,7 +202,7 @@ def test_an_error_that_should_not_be_is_answered_and_rolled_back(
             raise RuntimeError("broken")
 
         with monkeypatch.context() as patch:
-            patch.setattr("rpnb.serve.commands.rows.pack_labels", fail)
+            patch.setattr("rpnb.serve.commands.group.pack_labels", fail)
             await submit(writer, remember(writer, ["a"], slice(0, 1)))
             (found,) = await submit(writer, label(["a"], ["oak"]))
         assert found.status == 503

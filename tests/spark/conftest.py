@@ -19,13 +19,19 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
+    from spark.workloads import JAVA
+
     session = (
         SparkSession.builder.master("local[2]")
         .appName("rpnb tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.shuffle.partitions", "2")
+        # Plans of a few rows run once: generating and optimising code costs more.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.driver.extraJavaOptions", JAVA)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -47,22 +47,25 @@ def test_a_folder_is_learnt_as_one_file(
     for number, part in enumerate((slice(0, 1800), slice(1800, 5000))):
         frame[part].to_csv(folder / f"part{number}.csv", index=False)
     frame.to_csv(tmp_path / "whole.csv", index=False)
-    options = ["--batch-size", "2300", "--n-estimators", "5"]
+    options = ["--batch-size", "2300", "--n-estimators", "5", "--metrics"]
+    options += ["log_loss", "brier", "auc", "coverage", "kappa"]
     outputs = {
         name: [
             *("--report", f"{tmp_path}/{name}.html"),
             *("--save", f"{tmp_path}/{name}.rpnb"),
-            *("--predictions", f"{tmp_path}/{name}.csv", "--no-probabilities"),
+            *("--predictions", f"{tmp_path}/{name}.csv"),
         ]
         for name in ("one", "many")
     }
-    fixed = ["--temperature", "none"]  # what Spark takes by default
-    one = run(capsys, tmp_path / "whole.csv", *options, *fixed, *outputs["one"])
+    one = run(capsys, tmp_path / "whole.csv", *options, *outputs["one"])
     many = run(capsys, folder, *options, *outputs["many"], "--engine", "spark")
     assert stripped(many) == stripped(one)
+    assert set(one["learners"][0]["metrics"]) > {"log_loss", "coverage"}
     assert (tmp_path / "many.csv").read_text() == (tmp_path / "one.csv").read_text()
     models = [RPNBClassifier.load(tmp_path / f"{name}.rpnb") for name in outputs]
     assert (models[0]._state.moments.mean == models[1]._state.moments.mean).all()
+    weights = [model._state.calibration.weights for model in models]  # type: ignore[union-attr]
+    assert (weights[0] == weights[1]).all()
     assert "<svg" in (tmp_path / "many.html").read_text()
     code = main(
         ["run", str(folder), "--engine", "spark", "--target", "label", *options]
@@ -77,7 +80,6 @@ def test_a_folder_is_learnt_as_one_file(
     ("words", "message"),
     [
         ([], "batch_size=1 predicts each row"),
-        (["--batch-size", "9", "--temperature", "auto"], "pass temperature=None"),
         (["--model", "Pooled"], "PooledClassifier learns row by row"),
         (["--model", "PA"], "PA learns row by row"),
         (["--batch-size", "9", "--shuffle", "1"], "--shuffle cannot be used"),

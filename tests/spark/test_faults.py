@@ -13,7 +13,14 @@ import pytest
 from rpnb import RPNBClassifier
 from rpnb.spark import saved_batch
 from spark_cluster import Cluster, kill
-from spark_faults import learnt, same_bits, start_driver, undisturbed, write_files
+from spark_faults import (
+    Kill,
+    learnt,
+    same_bits,
+    start_driver,
+    undisturbed,
+    write_files,
+)
 
 TRIGGERS = 6
 # Far more than a query takes on a busy machine.
@@ -44,14 +51,14 @@ def test_killed_at_any_moment_the_model_has_the_same_bits(
     write_files(tmp_path / "in", TRIGGERS)
     expected = undisturbed(TRIGGERS)
     # The driver dies after the results and before the model of a trigger are written.
-    assert wait(start_driver(cluster.url, tmp_path, "before", 1), tmp_path) == -9
+    assert wait(start_driver(cluster.url, tmp_path, Kill("before", 1)), tmp_path) == -9
     assert (batch_of(tmp_path), learnt(tmp_path)) == (0, 2)
     # After the model is written, and before Spark notes that the trigger is done.
-    assert wait(start_driver(cluster.url, tmp_path, "after", 2), tmp_path) == -9
+    assert wait(start_driver(cluster.url, tmp_path, Kill("after", 2)), tmp_path) == -9
     assert batch_of(tmp_path) == 2
     assert "2" not in os.listdir(tmp_path / "checkpoint" / "commits")
-    # Between two mini-batches of a trigger: the first of this process.
-    assert wait(start_driver(cluster.url, tmp_path, "during", 0), tmp_path) == -9
+    # While a trigger is learnt.
+    assert wait(start_driver(cluster.url, tmp_path, Kill("during", 3)), tmp_path) == -9
     assert batch_of(tmp_path) == 2
     # An executor, then a worker, while the rest is learnt.
     driver = start_driver(cluster.url, tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spark.workloads import labelled, named
+from spark.workloads import JAVA, labelled, named
 from spark_cluster import environment
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -35,7 +35,7 @@ def test_the_job_on_files_runs_by_spark_submit(tmp_path: Path) -> None:
         [
             f"{variables['SPARK_HOME']}/bin/spark-submit",
             *("--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1"),
-            *("--conf", "spark.ui.enabled=false"),
+            *("--conf", "spark.ui.enabled=false", "--driver-java-options", JAVA),
             str(DOCS / "gallery" / "spark_files.py"),
             str(tmp_path / "in"),
             str(tmp_path / "state"),

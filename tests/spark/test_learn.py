@@ -10,23 +10,24 @@ from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
 from sklearn.metrics import cohen_kappa_score
 
-from rpnb import PooledClassifier, RPNBClassifier
+from rpnb import PooledClassifier
 from rpnb.baselines import PA, GaussianNB
 from rpnb.estimators.mini_batches import learn_mini_batches, model_to_bytes
 from rpnb.spark import BadRowError, learn
 from spark.workloads import NAMES, labelled, named, small, table
 
-N = 9000
+N = 6500
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
 @pytest.mark.parametrize(
-    "parameters",
+    ("partitions", "parameters"),
     [
-        {"batch_size": 5000},
-        {"batch_size": 700},
-        {"batch_size": None, "update": "all"},
-        {"batch_size": 4200, "class_prior": "frequency", "forgetting": 900.0},
+        (1, {"batch_size": 5000}),
+        (7, {"batch_size": 5000, "temperature": "auto", "class_weight": "balanced"}),
+        (2, {"batch_size": 700, "temperature": "auto", "class_weight": {1: 3.0}}),
+        (2, {"batch_size": 1500, "class_weight": "balanced"}),
+        (7, {"batch_size": None, "update": "all"}),
+        (3, {"batch_size": 4200, "class_prior": "frequency", "forgetting": 900.0}),
     ],
 )
 def test_the_model_is_that_of_one_process_to_the_bit(
@@ -51,6 +52,24 @@ def test_the_model_is_that_of_one_process_to_the_bit(
     if last.start > 0:
         kappa = cohen_kappa_score(y[last].tolist(), predicted[last].tolist())
         assert results[-1].kappa == pytest.approx(kappa)
+
+
+def test_rows_have_weights_as_in_one_process(spark: Any) -> None:
+    X, y = labelled(6000)
+    weight = np.random.default_rng(1).integers(0, 4, 6000) / 2.0
+    rows = table(X, y).append_column("w", [weight])
+    frame = spark.createDataFrame(rows).repartition(3)
+    parameters: Any = {"batch_size": 2500, "class_weight": "balanced"}
+    model, expected = small(**parameters), small(**parameters)
+    learn(model, frame, order="time", weight="w")
+    expected.partial_fit(named(X), y, sample_weight=weight)
+    assert model_to_bytes(model) == model_to_bytes(expected)
+    for bad in (-1.0, None):
+        worse = frame.withColumn(
+            "w", F.when(F.col("time") != 77, F.col("w")).otherwise(F.lit(bad))
+        )
+        with pytest.raises(BadRowError, match=f"'w' must be a weight.*got {bad}"):
+            learn(small(batch_size=2500), worse, order="time", weight="w")
 
 
 def test_what_was_learnt_before_is_resumed_and_classes_are_added(spark: Any) -> None:
@@ -121,10 +140,10 @@ def test_what_cannot_be_learnt_so_is_refused(spark: Any) -> None:
     frame = spark.createDataFrame(table(X, y))
     with pytest.raises(TypeError, match="PA learns row by row"):
         learn(PA(), frame)
-    with pytest.raises(TypeError, match="PooledClassifier learns row by row"):
+    with pytest.raises(TypeError, match="the weights of its pool"):
         learn(PooledClassifier(), frame)
-    with pytest.raises(ValueError, match="pass temperature=None or a number"):
-        learn(RPNBClassifier(batch_size=20), frame)
+    with pytest.raises(ValueError, match="the weight 'a' is of type string"):
+        learn(small(batch_size=9), frame.withColumn("a", F.lit("x")), weight="a")
     with pytest.raises(ValueError, match="batch_size=1 predicts each row"):
         learn(small(), frame)
     model = small(batch_size=20)

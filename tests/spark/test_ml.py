@@ -58,7 +58,7 @@ def test_a_pipeline_is_fitted_saved_and_loaded(frame: Any, tmp_path: Path) -> No
     found = fitted.transform(frame)
     assert found.schema.simpleString() == columns.simpleString()
     X, y = labelled(900)
-    expected = small(batch_size=300)
+    expected = small(batch_size=300, temperature="auto")
     expected.fit(np.abs(X), y.astype(float), shuffle=False)
     model = fitted.stages[-1]
     assert model_to_bytes(model.model) == model_to_bytes(expected)
@@ -95,6 +95,37 @@ def test_it_is_cross_validated(frame: Any) -> None:
     fitted = validator.fit(frame)
     assert fitted.avgMetrics[1] > fitted.avgMetrics[0]
     assert fitted.bestModel.stages[-1].model.n_estimators == 20
+
+
+def test_weights_and_thresholds_are_those_of_spark(frame: Any) -> None:
+    vectors = VectorAssembler(inputCols=NAMES, outputCol="vector").transform(frame)
+    rows = vectors.withColumns(
+        {
+            "number": F.col("label").isin("bee", "dog").cast("double"),
+            "w": (F.col("time") % 4).cast("double"),
+        }
+    )
+    given = classifier(weightCol="w", thresholds=[0.9, 0.1])
+    model = given.copy().fit(rows)
+    X, y = labelled(900)
+    X, truth = np.abs(X), np.isin(WORDS[y], ["bee", "dog"]).astype(float)
+    expected = small(batch_size=300, temperature="auto")
+    expected.fit(X, truth, np.arange(900) % 4, shuffle=False)
+    assert model_to_bytes(model.model) == model_to_bytes(expected)
+    found = model.transform(rows).orderBy("time").collect()
+    chosen = (expected.predict_proba(X) / [0.9, 0.1]).argmax(axis=1)
+    assert [row.prediction for row in found] == chosen.tolist()
+    assert chosen.mean() > truth.mean()
+    # Without the column of probabilities the labels are the same.
+    model.setProbabilityCol("")
+    again = model.transform(rows)
+    assert again.columns == [*rows.columns, "rawPrediction", "prediction"]
+    assert [
+        row.prediction for row in again.orderBy("time").collect()
+    ] == chosen.tolist()
+    for bad in ([0.5], [0.0, 0.0], [-1.0, 1.0]):
+        with pytest.raises(ValueError, match="thresholds must"):
+            model.setThresholds(bad).transform(rows)
 
 
 def test_labels_that_were_never_seen_have_no_probability(spark: Any) -> None:

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
 
+from rpnb import PooledClassifier
 from rpnb.baselines import PA, GaussianNB
 from rpnb.spark import predict
 from spark.workloads import labelled, named, small, table
@@ -19,11 +20,14 @@ def rows() -> Any:
     return X, np.array(["ant", "bee", "cat", "dog"])[y]
 
 
-@pytest.mark.parametrize("kind", ["model", "frozen", "naive Bayes"])
+@pytest.mark.parametrize("kind", ["model", "frozen", "naive Bayes", "pooled"])
 def test_predictions_are_those_of_the_model(spark: Any, rows: Any, kind: str) -> None:
     X, y = rows
-    learner = GaussianNB() if kind == "naive Bayes" else small()
-    model: Any = learner.fit(named(X), y)
+    learners: Any = {
+        "naive Bayes": GaussianNB(),
+        "pooled": PooledClassifier("mergeable", n_projections=16, random_state=0),
+    }
+    model: Any = learners.get(kind, small(temperature="auto")).fit(named(X), y)
     if kind == "frozen":
         model = model.compile()
     frame = spark.createDataFrame(table(X, y)).repartition(3)

@@ -8,6 +8,8 @@ from pandas import DataFrame  # type: ignore[import-untyped]
 
 from rpnb import RPNBClassifier
 
+#: Options of a Java machine that does not live long.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 NAMES = ["a", "b", "c", "d", "e"]
 
 
@@ -31,5 +33,6 @@ def named(X: Any) -> DataFrame:
 
 
 def small(**parameters: Any) -> RPNBClassifier:
-    """Return a small model, which does not calibrate itself."""
-    return RPNBClassifier(5, random_state=0, temperature=None, **parameters)
+    """Return a small model, which calibrates itself only if told so."""
+    given = {"temperature": None, **parameters}
+    return RPNBClassifier(5, random_state=0, **given)

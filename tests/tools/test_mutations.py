@@ -1,6 +1,8 @@
 """Every mutation is one edit that still parses; types and messages are left alone."""
 
 import ast
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,15 @@ import pytest
 import mutants
 from mutations import mutations
 from nearest_tests import NearestTests, module_name
+from reached_lines import (
+    ROOT,
+    ReachedLines,
+    RecordedTest,
+    Suite,
+    changed_tests,
+    record,
+)
+from where_used import Sources
 
 HERE = Path("src/rpnb/somewhere.py")
 
@@ -66,11 +77,11 @@ def test_what_is_left_alone(source: str) -> None:
 
 
 def test_mutants_of_the_package_parse_and_differ_and_depend_on_the_seed_alone() -> None:
-    drawn = mutants.draw(60, 7, "src/rpnb")
-    assert drawn == mutants.draw(60, 7, "src/rpnb")
-    assert drawn != mutants.draw(60, 8, "src/rpnb")
+    drawn = mutants.draw(60, 7, "src/rpnb/e")
+    assert drawn == mutants.draw(60, 7, "src/rpnb/e")
+    assert drawn != mutants.draw(60, 8, "src/rpnb/e")
     for mutation in drawn:
-        source = (mutants.ROOT / mutation.path).read_bytes()
+        source = (ROOT / mutation.path).read_bytes()
         changed = mutation.apply(source)
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
         assert mutation.diff(source).count("\n@@") >= 1
@@ -106,7 +117,7 @@ def test_a_mutant_is_caught_or_survives_and_is_taken_out_again(tmp_path: Path) -
         "tests/test_sums.py": (
             "from rpnb.sums import f\n"
             "def test_f():\n    assert f(1)[0] == 2\n"
-            "def test_of_no_use():\n    assert False\n"
+            "def test_that_fails_anyway():\n    assert f(1)[1] == 9\n"
         ),
     }
     for name, text in contents.items():
@@ -114,18 +125,99 @@ def test_a_mutant_is_caught_or_survives_and_is_taken_out_again(tmp_path: Path) -
         (tmp_path / name).write_text(text)
     path = Path("src/rpnb/sums.py")
     source = (tmp_path / path).read_bytes()
-    files = tuple(NearestTests(tmp_path).nearest(path, 3))
-    left_out = mutants.fail_unmutated(tmp_path, files)
-    assert left_out == ["--deselect=tests/test_sums.py::test_of_no_use"]
-    found = {
-        mutation.text: mutants.judge(mutation, tmp_path, files, 60.0, left_out)
-        for mutation in mutations(path, source)
-        if mutation.text in ("-", "8")
-    }
-    assert {text: verdict.outcome for text, verdict in found.items()} == {
-        "-": "caught",
-        "8": "survived",
-    }
+    test = "tests/test_sums.py::test_f"
+    bad = "tests/test_sums.py::test_that_fails_anyway"
+    run = mutants.Run(Suite("compiled", ()), (test,), 60.0)
+    plus, seven = (
+        next(each for each in mutations(path, source) if each.text == text)
+        for text in ("-", "8")
+    )
+    caught = mutants.judge(plus, tmp_path, [run])
+    assert (caught.outcome, caught.test) == ("caught", test)
+    assert mutants.judge(seven, tmp_path, [run]).outcome == "survived"
+    assert mutants.judge(seven, tmp_path, []).outcome == "not reached"
+    missing = mutants.Run(None, (), 0.0)
+    assert mutants.judge(seven, tmp_path, [missing]).outcome == "not run"
     assert (tmp_path / path).read_bytes() == source
-    assert mutants.summarise(list(found.values()), 0.4) == 0
-    assert mutants.summarise(list(found.values()), 0.9) == 1
+    fooled = replace(caught, test=bad)
+    failing = mutants.not_by_the_mistake([caught, fooled], tmp_path)
+    assert failing == {bad}
+    assert mutants.summarise([caught, fooled], failing, 0.5) == 0
+    assert mutants.summarise([caught, fooled], failing, 0.9) == 1
+
+
+def test_files_take_turns_and_the_tests_beside_come_last() -> None:
+    tests = {
+        "near::a": RecordedTest("near", 3.0, failed=False),
+        "near::b": RecordedTest("near", 1.0, failed=False),
+        "near::beside": RecordedTest("near", 0.1, failed=False),
+        "far::c": RecordedTest("far", 2.0, failed=False),
+        "far::fails": RecordedTest("far", 0.1, failed=True),
+        "elsewhere::d": RecordedTest("elsewhere", 0.1, failed=False),
+    }
+    ranks = {"near": 0, "far": 1}
+    reaching = {"near::a", "near::b", "far::c", "far::fails"}
+    in_order = ["near::b", "far::c", "near::a", "near::beside"]
+    assert mutants.choose(reaching, tests, ranks, 9.0) == in_order
+    assert mutants.choose(reaching, tests, ranks, 3.05) == in_order[:2]
+    assert mutants.choose(reaching, tests, ranks, 9.0, 1) == [
+        test for test in in_order if test.startswith("near")
+    ]
+
+
+def test_tests_are_recorded_line_by_line_with_the_processes_they_start(
+    tmp_path: Path,
+) -> None:
+    contents = {
+        "tree/src/rpnb/__init__.py": "",
+        "tree/src/rpnb/sums.py": (
+            "def f(x):\n    if x:\n        return 1\n    return 2\n"
+        ),
+        "tree/tests/test_sums.py": (
+            "import subprocess, sys\n"
+            "def test_here():\n    from rpnb.sums import f\n    assert f(0) == 2\n"
+            "def test_there():\n    code = 'from rpnb.sums import f; f(1)'\n"
+            "    subprocess.run([sys.executable, '-c', code], check=True)\n"
+        ),
+    }
+    for name, text in contents.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    tree, kept = tmp_path / "tree", tmp_path / "kept"
+    record(Suite("compiled", ()), ["tests"], tree, kept / "compiled", jobs=0)
+    shutil.copytree(tree / "src", kept / "sources" / "src")
+    path = Path("src/rpnb/sums.py")
+    (tree / path).write_text("\n\n" + contents["tree/src/rpnb/sums.py"])
+    reached = ReachedLines(kept / "compiled", tree)
+    here, there = "tests/test_sums.py::test_here", "tests/test_sums.py::test_there"
+    assert reached.tests.keys() == {here, there}
+    assert reached.reaching(path, [4]) == {here, there}
+    assert reached.reaching(path, [5]) == {there}
+    assert reached.reaching(path, [6]) == {here}
+    assert changed_tests(kept, tree) == ["tests/test_sums.py"]
+    again = shutil.copytree(tree, tmp_path / "again")
+    (again / path).write_text(contents["tree/src/rpnb/sums.py"])
+    (again / "tests" / "test_more.py").write_text(
+        "from rpnb.sums import f\ndef test_more():\n    assert f(2) == 1\n"
+    )
+    record(Suite("compiled", ()), ["tests/test_more.py"], again, kept / "compiled", 0)
+    reached = ReachedLines(kept / "compiled", tree)
+    assert reached.reaching(path, [5]) == {there, "tests/test_more.py::test_more"}
+
+
+def test_a_constant_is_run_by_what_names_it(tmp_path: Path) -> None:
+    contents = {
+        "src/rpnb/a.py": (
+            "SIZE = 3\n\ndef f(x=1):\n    y = [\n        x,\n        SIZE,\n    ]\n"
+            "    return y\n"
+        ),
+        "src/rpnb/b.py": "from rpnb.a import SIZE\n\ndef g(x=SIZE):\n    return x\n",
+    }
+    for name, text in contents.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    a, b = Path("src/rpnb/a.py"), Path("src/rpnb/b.py")
+    sources = Sources(tmp_path)
+    assert sources.lines(a, 1)[0] == {a: {6}, b: {4}}
+    assert sources.lines(a, 3)[0] == {a: {4, 5, 6, 7, 8}}
+    assert sources.lines(a, 5)[:2] == [{a: {5}}, {a: {4, 5, 6, 7}}]

@@ -63,6 +63,8 @@ COMMANDS = {
 
 #: Bad usage or bad input.
 BAD_INPUT = 2
+# Characters of a user's word that a message repeats.
+_LONGEST_WORD = 60
 #: The exit code of a program ended by Ctrl-C, as shells report it.
 INTERRUPTED = 130
 
@@ -114,10 +116,15 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     words = sys.argv[1:] if argv is None else argv
     name = " ".join(filter(None, [parser.prog, getattr(arguments, "command", None)]))
     if unknown:
-        return _failed(f"{name}: {_unknown(parser, arguments, unknown[0], name)}")
+        return _failed(
+            f"{name}: {_unknown_word_message(parser, arguments, unknown[0], name)}"
+        )
     for word in words:
         if "\0" in word:  # no system lets it in; callers from Python may
-            return _failed(f"{parser.prog}: an argument has a null character: {word!r}")
+            shown = _short(word)
+            return _failed(
+                f"{parser.prog}: an argument has a null character: {shown!r}"
+            )
     arguments.command_line = shlex.join([*shlex.split(parser.prog), *words])
     try:
         code: int = arguments.run(arguments)
@@ -140,7 +147,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) 
     return code
 
 
-def _unknown(
+def _unknown_word_message(
     parser: argparse.ArgumentParser, arguments: argparse.Namespace, word: str, name: str
 ) -> str:
     """Return what is wrong with a word that a command does not take."""
@@ -148,11 +155,17 @@ def _unknown(
         if isinstance(action, argparse._SubParsersAction):
             parser = action.choices[arguments.command]
     options = [option for each in parser._actions for option in each.option_strings]
+    word = _short(word)
     if not word.startswith("-"):
         return f"{word!r} is one word too many; `{name} --help` says what it takes"
     close = get_close_matches(word.split("=")[0], options, 1, 0.7)
     hint = f"; close to it: {close[0]}" if close else ""
     return f"there is no option {word}{hint}; `{name} --help` lists them"
+
+
+def _short(word: str) -> str:
+    """Return a word of the user's, cut to what a message has room for."""
+    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
 
 
 def _failed(message: str) -> int:

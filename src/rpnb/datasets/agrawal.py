@@ -54,7 +54,7 @@ def agrawal(
     attributes, moves = children(seed, 2)
 
     def draw(rows: IntArray) -> Chunk:
-        person = _people(attributes.random((len(rows), 9)))
+        person = _persons_from(attributes.random((len(rows), 9)))
         block = block_of(rows, n, len(functions))
         y = np.zeros(len(rows), dtype=np.int64)
         for part, number in enumerate(functions):
@@ -68,7 +68,7 @@ def agrawal(
     return in_chunks(n, chunk, draw)
 
 
-def _people(u: FloatArray) -> Person:
+def _persons_from(u: FloatArray) -> Person:
     """Return the paper's attributes from uniform random numbers (rows, 9).
 
     The paper does not say how the value of a house depends on the zip code; here it is

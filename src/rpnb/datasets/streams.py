@@ -238,12 +238,13 @@ def from_river(
     require(n >= 0, "n", n, "at least 0")
     require(chunk >= 1, "chunk", chunk, "at least 1")
     rows = islice(_of_river(dataset, options), n)
-    return _collect(rows, chunk)
+    return _in_chunks(rows, chunk)
 
 
-def _collect(
+def _in_chunks(
     rows: Iterator[RiverRow], chunk: int
 ) -> Iterator[tuple[FloatArray, NDArray[Any]]]:
+    """Yield River's rows as arrays of up to `chunk` rows."""
     first = next(rows, None)
     if first is None:
         return

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.combining import Combiner
-from rpnb.core.bayes.model import Model, arrange_classes, copy_model, refresh_all
+from rpnb.core.bayes.model import Model, arrange_classes, copy_model
 from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
@@ -17,10 +17,10 @@ from rpnb.core.kernels.threads import in_threads
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import (
     BlockMoments,
+    batch_probabilities,
     classify,
     learn_all,
     learn_blocks,
-    moments_of,
     observe_block,
     run,
     run_batches,
@@ -65,13 +65,8 @@ from rpnb.estimators.trust.probabilities import (
     start_calibration,
 )
 from rpnb.estimators.trust.reasons import Explained, QuadraticScores
-from rpnb.estimators.trust.sets import (
-    NO_SETS,
-    check_coverage,
-    past_sets,
-    prediction_sets,
-)
-from rpnb.estimators.trust.unlearning import moments_without, rows_to_unlearn
+from rpnb.estimators.trust.sets import NO_SETS, past_sets, prediction_sets
+from rpnb.estimators.trust.unlearning import model_without, rows_to_unlearn
 
 _ONE = np.ones(1)
 _NOTHING = np.zeros(0, np.int64)
@@ -341,64 +336,17 @@ default="log_sum"
 
     # Prediction sets
 
-    def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
-        """Return a set of classes for each row that holds the true one so often.
-
-        Adaptive conformal inference: the probability that a class needs to be in a set
-        rises with each row whose class was in its set and falls with each other one, so
-        that in the long run the share of rows whose class is in the set is `coverage`,
-        whatever the stream and however it drifts. A set may be empty, where the model
-        is right more often than that, and may hold all classes. Needs
-        temperature="auto" and the combiner "log_sum" or "product".
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-            Observations.
-        coverage : float, default=0.9
-            From 0.5 to 0.99.
-
-        Returns
-        -------
-        array of bool of shape (n, M)
-            Whether each of `classes_` is in the set of each row.
-
-        References
-        ----------
-        I. Gibbs and E. Candès, "Adaptive conformal inference under distribution shift",
-        NeurIPS 2021.
-
-        A. N. Angelopoulos, E. J. Candès and R. J. Tibshirani, "Conformal PID control
-        for time series prediction", NeurIPS 2023.
-        """
-        wished = check_coverage(coverage)
+    def _sets(self, X: Any, coverage: float) -> BoolArray:
         P = self.predict_proba(X)
-        return prediction_sets(self._state, P, wished)
+        return prediction_sets(self._state, P, coverage)
 
-    def predict_set_then_learn(
-        self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
+    def _sets_then_learn(
+        self, X: Any, y: Any, coverage: float, classes: ArrayLike | None
     ) -> tuple[LabelArray, BoolArray]:
-        """Predict the label and the set of each row before it is learnt, then learn it.
-
-        Parameters
-        ----------
-        X, y, classes
-            Those of `predict_then_learn`.
-        coverage : float, default=0.9
-            That of `predict_set`.
-
-        Returns
-        -------
-        array of shape (n,)
-            The labels that `predict_then_learn` returns.
-        array of bool of shape (n, M)
-            Whether each of `classes_`, as they are afterwards, is in the row's set.
-        """
-        wished = check_coverage(coverage)
         if not is_calibrated(self.temperature, self.combiner):
             raise ValueError(NO_SETS)
         labels, P, thresholds = self._scored_then_learnt(X, y, classes)
-        return labels, past_sets(P, thresholds, wished)
+        return labels, past_sets(P, thresholds, coverage)
 
     # One row at a time
 
@@ -535,32 +483,7 @@ default="log_sum"
             Nothing is changed then.
         """
         labelled, numbers = rows_to_unlearn(self, X, y, sample_weight)
-        state = self._state
-        if state.keep < 1.0:
-            raise ValueError(
-                f"rows cannot be unlearnt with forgetting={self.forgetting!r}: what is "
-                "left of them is not known"
-            )
-        if state.scale is not None:
-            raise ValueError(
-                f"rows cannot be unlearnt with scale={self.scale!r}: by what they were "
-                "scaled when they were learnt is not known"
-            )
-        n = numbers.shape[0]
-        if n > state.n_updates:
-            raise ValueError(
-                f"{n} rows cannot be unlearnt: only {state.n_updates} were learnt"
-            )
-        part = moments_of(state, labelled.rows, numbers, labelled.weight)
-        left = moments_without(state.moments, part, self.classes_)
-        new = copy_model(state)
-        for mine, value in zip(new.moments, left, strict=True):
-            mine[:] = value
-        new.classes.seen[:] = np.maximum(new.classes.seen - part.weight, 0.0)
-        new.n_seen -= n
-        new.n_updates -= n
-        refresh_all(new)
-        self._state = new
+        self._state = model_without(self._state, labelled, numbers, self)
         return self
 
     # Functions of a StreamLearner
@@ -752,19 +675,33 @@ default="log_sum"
                 "before it, so rows cannot be shared out: scale them beforehand, for "
                 "example by StandardScaler, and set scale=None"
             )
-        if is_calibrated(self.temperature, self.combiner):
-            raise ValueError(
-                f"RPNBClassifier with temperature={self.temperature!r} calibrates "
-                "itself along the stream, so rows cannot be shared out: pass "
-                "temperature=None or a number"
-            )
+
+    def _begin_blocks(self, state: Model) -> None:
+        start_calibration(state, self.temperature)
 
     def _observe_block(
-        self, state: Model, X: NDArray[Any], y: IntArray, labels: IntArray
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
     ) -> BlockStatistics:
-        block = observe_block(state, X, y, labels, UPDATES[self.update])
-        arrays = {"classes": block.classes, **block.moments._asdict()}
-        return BlockStatistics(y, labels, arrays)
+        learn = UPDATES[self.update]
+        block = observe_block(state, X, y, labels, learn, weight, start)
+        arrays = {
+            "classes": block.classes,
+            "codes": block.codes,
+            **block.moments._asdict(),
+        }
+        return BlockStatistics(y, labels, arrays, weight)
+
+    def _block_probabilities(self, state: Model, X: NDArray[Any]) -> FloatArray:
+        found = batch_probabilities(state, X)
+        if state.calibration is not None:
+            return found
+        return np.exp(log_probabilities(state, found, self.temperature))
 
     def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
         parts = [
@@ -773,6 +710,8 @@ default="log_sum"
                 block.labels,
                 block.arrays["classes"],
                 Moments(*(block.arrays[name] for name in Moments._fields)),
+                block.weight,
+                block.arrays["codes"],
             )
             for block in blocks
         ]

@@ -13,7 +13,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
@@ -27,10 +27,16 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.checks.weights import check_weight, weight_of
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.files import read_metadata, read_model
+from rpnb.estimators.stream.class_weights import (
+    COUNTS,
+    check_class_weight,
+    is_balanced,
+)
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.estimators.stream.prediction_sets import ENTRY
@@ -51,11 +57,6 @@ def check_batch_size(model: Any, batch_size: int | None) -> int | None:
     if not isinstance(model, StreamClassifier):
         raise TypeError(f"model must be a classifier of this package, got {model!r}")
     model._check_learns_blocks()
-    if model._class_weight is not None:
-        raise ValueError(
-            "class_weight must be None where mini-batches are learnt in blocks: all "
-            f"rows of a block weigh the same, got {model._class_weight!r}"
-        )
     own = getattr(model, "batch_size", None)
     if batch_size is None or batch_size == own:
         return None if own is None else check_integer("batch_size", own, 1)
@@ -96,6 +97,8 @@ def begin_rows(
     known = np.zeros(0, np.int64) if first else model.classes_
     index = LabelIndex() if first else model._index
     joined, _ = number_labels(found, known, index, declared)
+    if joined is not known:
+        check_class_weight(model._class_weight, joined, whole=False)
     if not first:
         _check_features(model, p, names)
     state = model._state_for(p, joined, declared, first=first)
@@ -107,6 +110,7 @@ def begin_rows(
     if first or joined is not model.classes_:
         model._set_classes(joined)
     model._state = state
+    model._begin_blocks(state)
 
 
 def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
@@ -123,40 +127,82 @@ def _check_features(model: Any, p: int, names: Sequence[str] | None) -> None:
         )
 
 
-def observe_rows(
-    model: StreamClassifier[Any], X: NDArray[Any], numbers: IntArray
-) -> list[BlockStatistics]:
-    """Return what each block of checked rows, of classes with these numbers, teaches.
+class RowBlocks(NamedTuple):
+    """Rows of one mini-batch in blocks of `BLOCK_ROWS`, the last of them maybe shorter.
 
-    The rows are blocks of one mini-batch, one after the other, neighbours or not; all
-    are of `BLOCK_ROWS` rows but for the last. They are predicted together, since many
-    rows are predicted faster than few.
+    The blocks come one after the other, whether they are neighbours or not.
     """
+
+    X: Any
+    """(n, p) the rows, which are checked"""
+    numbers: IntArray
+    """(n,) the numbers of their classes"""
+    weight: FloatArray = _ONE
+    """(n,) or (1,) their weights, those of classes aside"""
+    starts: Sequence[int] | None = None
+    """how many rows of the mini-batch come before each block; None for neighbours"""
+    counts: Sequence[IntArray] | None = None
+    """(M,) rows of each class before each block, where classes are balanced; None for
+    neighbours, of which the first has only rows before it that were learnt"""
+
+
+def observe_rows(
+    model: StreamClassifier[Any], rows: RowBlocks, *, probabilities: bool = False
+) -> list[BlockStatistics]:
+    """Return what each block of rows teaches, and its probabilities if asked for.
+
+    Rows are predicted together, since many are predicted faster than few. Changes
+    nothing.
+    """
+    X, numbers = rows.X, rows.numbers
     labels = model._classify(model._state, X)
-    return [
-        model._observe_block(model._state, X[rows], numbers[rows], labels[rows])
-        for rows in row_blocks(numbers.shape[0], BLOCK_ROWS)
-    ]
+    found = []
+    before = model._class_counts
+    if before is not None:
+        model._class_counts = before.copy()
+    for place, part in enumerate(row_blocks(numbers.shape[0], BLOCK_ROWS)):
+        if rows.counts is not None:
+            model._class_counts = rows.counts[place].copy()
+        given = weight_of(rows.weight, part)
+        weight = model._row_weights(numbers[part], given)
+        start = part.start if rows.starts is None else rows.starts[place]
+        block = model._observe_block(
+            model._state, X[part], numbers[part], labels[part], weight, start
+        )
+        if probabilities:
+            P = model._block_probabilities(model._state, X[part])
+            block = block._replace(probabilities=P)
+        found.append(block)
+    model._class_counts = before
+    return found
+
+
+def counts_of_classes(model: StreamClassifier[Any]) -> IntArray:
+    """Return how many rows of each class a model with balanced classes has learnt."""
+    if model._class_counts is None:
+        return np.zeros(model.classes_.shape[0], np.int64)
+    return model._class_counts.copy()
 
 
 def learn_statistics(
     model: StreamClassifier[Any], blocks: Sequence[BlockStatistics]
 ) -> None:
     """Learn a mini-batch from what its blocks, in order, teach."""
+    if is_balanced(model._class_weight):
+        counts = counts_of_classes(model)
+        for block in blocks:
+            counts += np.bincount(block.y, minlength=counts.shape[0])
+        model._class_counts = counts
     model._state = model._learn_blocks(model._state, blocks)
 
 
 def learn_rows(
-    model: StreamClassifier[Any], X: NDArray[Any], numbers: IntArray
-) -> IntArray:
-    """Learn a mini-batch of checked rows in this process; return the predictions."""
-    if not model._blocks_add_up(model._state):
-        labels = model._classify(model._state, X)
-        model._learn(model._state, X, numbers, _ONE, None)
-        return labels
-    blocks = observe_rows(model, X, numbers)
+    model: StreamClassifier[Any], rows: RowBlocks, *, probabilities: bool = False
+) -> list[BlockStatistics]:
+    """Learn a mini-batch of neighbouring blocks in this process; return its blocks."""
+    blocks = observe_rows(model, rows, probabilities=probabilities)
     learn_statistics(model, blocks)
-    return np.concatenate([block.labels for block in blocks])
+    return blocks
 
 
 def learn_mini_batches(
@@ -165,6 +211,7 @@ def learn_mini_batches(
     y: ArrayLike,
     batch_size: int | None = None,
     classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> LabelArray:
     """Predict and learn rows by mini-batches, in blocks, in this process.
 
@@ -180,6 +227,8 @@ def learn_mini_batches(
         Rows of a mini-batch, for models without a parameter of this name; None is all.
     classes
         Classes that may be predicted from the first row on.
+    sample_weight
+        Weights of the rows, above 0.
 
     Returns
     -------
@@ -189,12 +238,20 @@ def learn_mini_batches(
     size = check_batch_size(model, batch_size)
     rows = check_rows(model, X, sparse=model._accepts_sparse)
     labels = as_labels(y)
+    weight = _ONE
+    if sample_weight is not None:
+        weight = check_weight(sample_weight, labels.shape[0], model._weight_limits)
+        if not weight.all():
+            raise ValueError("sample_weight must be above 0: leave other rows out")
     begin_rows(model, rows.shape[1], labels, classes)
     accept_rows(model, X, first=False)
     numbers = encode(labels, model.classes_, model._index)
     predicted = np.empty_like(numbers)
     for batch in row_blocks(numbers.shape[0], size or numbers.shape[0]):
-        predicted[batch] = learn_rows(model, rows[batch], numbers[batch])
+        some = RowBlocks(rows[batch], numbers[batch], weight_of(weight, batch))
+        predicted[batch] = np.concatenate(
+            [block.labels for block in learn_rows(model, some)]
+        )
     return decode(predicted, model.classes_)
 
 
@@ -235,7 +292,9 @@ def _model_from_file(path: str, earlier: Any) -> Any:
     ):
         return learner.load(path)
     classes = np.array(metadata["classes"], np.dtype(metadata["classes_dtype"]))
+    earlier._class_counts = None
     earlier._set_classes(classes)
+    earlier._class_counts = arrays.pop(COUNTS, None)
     M = classes.shape[0]
     earlier._state = earlier._reload_state(earlier._state, metadata["state"], arrays, M)
     earlier._set_thresholds = arrays.get(ENTRY)

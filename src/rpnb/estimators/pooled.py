@@ -298,6 +298,16 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         )
         return decode(numbers, self.classes_), found[0]
 
+    def _check_learns_blocks(self) -> None:
+        raise TypeError(
+            "PooledClassifier learns row by row: sums of its mergeable members add up, "
+            "but the weights of its pool and the scale of its rows follow every row in "
+            "its order, so parts of a mini-batch cannot be shared out. Learn it in one "
+            "process; rpnb.spark.predict shares out its predictions. Learners that can "
+            "be shared out: RPNBClassifier with a batch_size other than 1, and "
+            "GaussianNB"
+        )
+
     def unlearn(self, X: Any, y: Any) -> NoReturn:
         """Refuse: the pool cannot take rows out again.
 

@@ -12,6 +12,7 @@ from rpnb.evaluate.metrics import class_scores, title_of, true_class_macro_f1
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.charts.balance import MAX_BANDS, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
+from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.members import member_panels
 from rpnb.report.charts.svg import inline
 from rpnb.report.html import Html, figure, join, row, section, table, tag
@@ -180,7 +181,6 @@ def _curves(evaluation: Evaluation) -> Html:
         curves = [
             _curve(participant, measure) for participant in evaluation.participants
         ]
-        # One as wide as the page, and one whose letters a narrow screen can show.
         wide, narrow = (
             curve_panel(
                 *(title, curves, measure, names),
@@ -190,14 +190,18 @@ def _curves(evaluation: Evaluation) -> Html:
             )
             for width in (_WIDE, _NARROW)
         )
-        both = join(
-            (
-                tag("div", Html(inline(wide)), class_="wide"),
-                tag("div", Html(inline(narrow)), class_="narrow"),
-            )
-        )
-        panels.append(figure(both, title + "." + _ABOVE + said))
+        panels.append(figure(_at_two_widths(wide, narrow), title + "." + _ABOVE + said))
     return section("curves", "Learning curves", *panels)
+
+
+def _at_two_widths(wide: Drawing, narrow: Drawing) -> Html:
+    """Show a chart as wide as the page, or one whose letters fit a narrow screen."""
+    return join(
+        (
+            tag("div", Html(inline(wide)), class_="wide"),
+            tag("div", Html(inline(narrow)), class_="narrow"),
+        )
+    )
 
 
 def _members(pooled: Sequence[Participant]) -> Html:
@@ -271,11 +275,13 @@ def _balance(evaluation: Evaluation) -> Html:
         names.append(f"{len(rest)} others")
     shares = np.stack(columns, axis=1) / parts.sum(axis=1, keepdims=True)
     title = "Share of each class in parts of the stream, one band per class"
-    drawing = balance_panel(title, names, edges, shares)
-    shown_at_half = tag(
-        "div", figure(Html(inline(drawing)), title + "."), class_="pair"
+    both = _at_two_widths(
+        *(
+            balance_panel(title, names, edges, shares, width)
+            for width in (_WIDE, _NARROW)
+        )
     )
-    return section("balance", "Class balance", shown_at_half)
+    return section("balance", "Class balance", figure(both, title + "."))
 
 
 def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator[Html]:

@@ -24,6 +24,8 @@ FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
 SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x52504E42  # "RPNB"
+_CACHE_KB = 32 * 1024
+_CHECKPOINT_PAGES = 4000
 
 _SCHEMA_1 = """
 CREATE TABLE models(
@@ -89,6 +91,10 @@ def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
             return connection
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        # Pages of rows that are labelled soon after are found in memory, and pages that
+        # change again and again are copied into the database's file less often.
+        connection.execute(f"PRAGMA cache_size=-{_CACHE_KB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         # Rows that are to be forgotten do not stay in free pages of the file.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")

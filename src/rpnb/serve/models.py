@@ -90,21 +90,19 @@ class ServedModel:
     """the latest predictions"""
     warm: bool = False
     """whether the learner's kernels are compiled"""
+    columns: RequestColumns = field(init=False)
+    """what rows must look like"""
     lock: Any = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        missing = bool(get_tags(self.learner).input_tags.allow_nan)
+        self.columns = RequestColumns(self.spec.n_features, self.spec.features, missing)
         for label in self.spec.classes or ():
             self.known.add(label)
         if self.learner.__sklearn_is_fitted__():
             self.known.update(self.learner.classes_.tolist())
         if self.known:
             self.kind = type(next(iter(self.known)))
-
-    @property
-    def columns(self) -> RequestColumns:
-        """What rows must look like."""
-        missing = bool(get_tags(self.learner).input_tags.allow_nan)
-        return RequestColumns(self.spec.n_features, self.spec.features, missing)
 
     # Predicting
 
@@ -113,8 +111,16 @@ class ServedModel:
     ) -> PredictedLabels:
         """Predict rows; with probabilities, if wanted, where there are any."""
         with self.lock:
-            found = self._predict(X, confidence or probabilities, probabilities)
-            self.predicted += X.shape[0]
+            return self.predict_locked(
+                X, confidence=confidence, probabilities=probabilities
+            )
+
+    def predict_locked(
+        self, X: FloatArray, *, confidence: bool, probabilities: bool
+    ) -> PredictedLabels:
+        """Predict rows, for a caller that holds the lock."""
+        found = self._predict(X, confidence or probabilities, probabilities)
+        self.predicted += X.shape[0]
         self.warm = True
         return found
 
@@ -192,7 +198,7 @@ class ServedModel:
     # Learning
 
     @property
-    def _whole_events(self) -> bool:
+    def whole_events(self) -> bool:
         """Whether an event is a mini-batch, which must not be joined with others."""
         return getattr(self.learner, "batch_size", 1) != 1
 
@@ -204,18 +210,12 @@ class ServedModel:
         answers: dict[int, list[Label | None]] = {}
 
         def key(event: LabelledEvent) -> Any:
-            return event.event if self._whole_events else event.kind == "observe"
+            return event.event if self.whole_events else event.kind == "observe"
 
         for _, some in groupby(events, key):
             group = list(some)
-            X = np.concatenate([event.X for event in group])
-            y = as_array([label for event in group for label in event.labels])
             with self.lock:
-                if group[0].kind == "observe":
-                    predicted = self.learner.predict_then_learn(X, y).tolist()
-                else:
-                    self.learner.partial_fit(X, y)
-                    predicted = []
+                predicted = self._learn(group)
             done = 0
             for event in group:
                 n = len(event.labels)
@@ -234,6 +234,22 @@ class ServedModel:
                 self.known.update(event.labels)
                 self.kind = type(event.labels[0])
         return answers
+
+    def _learn(self, events: list[LabelledEvent]) -> list[Label | None]:
+        """Learn the rows of events, all "observe" or none; return predictions if so."""
+        first, learner = events[0], self.learner
+        observe = first.kind == "observe"
+        one = len(events) == 1 and len(first.labels) == 1
+        if one and not observe and hasattr(learner, "learn_one"):
+            learner.learn_one(first.X[0], first.labels[0])
+            return []
+        X = np.concatenate([event.X for event in events])
+        y = as_array([label for event in events for label in event.labels])
+        if not observe:
+            learner.partial_fit(X, y)
+            return []
+        found: list[Label | None] = learner.predict_then_learn(X, y).tolist()
+        return found
 
     def become(self, other: "ServedModel") -> None:
         """Take over the state of another model, which is not used any more."""

@@ -14,7 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 
-from rpnb.serve.app import make_app
+from rpnb.serve.app import api_error, make_app
+from rpnb.serve.http.dispatch import Dispatcher
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError
@@ -129,7 +130,7 @@ def run(options: Options) -> int:
         metrics = Metrics(writer)
         app, stopping = options.make_app(writer, metrics)
         guard = Guard(
-            app,
+            Dispatcher(app, api_error),
             options.limits,
             options.tokens,
             metrics,
@@ -140,6 +141,7 @@ def run(options: Options) -> int:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             ws="none",
             lifespan="on",
             backlog=1024,

@@ -114,6 +114,7 @@ class Writer:
         self._queue: queue.SimpleQueue[list[_Pending] | None] = queue.SimpleQueue()
         self._submitted: list[_Pending] = []
         self._row_ids = row_ids()
+        self._numbers: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run, name="rpnb-writer")
         self._answers: dict[tuple[int, str], str] = {}
         self._snapshot_at: dict[int, tuple[int, float]] = {}
@@ -164,7 +165,7 @@ class Writer:
         submitted, self._submitted = self._submitted, []
         self._queue.put(submitted)
 
-    def stop(self, patience: float = 3.0) -> None:
+    def stop(self, patience: float = 2.0) -> None:
         """Finish what was submitted, write snapshots if there is time, and close."""
         self._closing = True
         self._hand_over()
@@ -241,7 +242,9 @@ class Writer:
 
     def _group(self) -> Group:
         return Group(
-            self._connection, self.models, self.limits, self._answers, self._row_ids
+            *(self._connection, self.models, self.limits, self._answers),
+            ids=self._row_ids,
+            numbers=self._numbers,
         )
 
     def _note_failure(self, error: Exception) -> None:
@@ -279,6 +282,7 @@ class Writer:
             write()
             connection.execute("COMMIT")
         except BaseException as error:
+            self._numbers.clear()  # of what is not in the log
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
@@ -304,6 +308,7 @@ class Writer:
         for model, event in group.events:
             by_model.setdefault(model.id, (model, []))[1].append(event)
         for model, events in by_model.values():
+            events.sort(key=lambda each: each.event)
             try:
                 group.predictions.update(model.apply(events))
             except Exception as error:

@@ -17,10 +17,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from rpnb.estimators.checks.labels import LabelArray
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.estimators.checks.labels import LabelArray, encode
 from rpnb.estimators.checks.rows import LARGEST, why_bad
+from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.mini_batches import BLOCK_ROWS
-from rpnb.spark.worker import BLOCK_SCHEMA, Layout, packer
+from rpnb.labels import LabelIndex
+from rpnb.spark.worker import BLOCK_SCHEMA, Layout, as_label_array, packer
 
 BadRows = Literal["refuse", "set_aside"]
 Order = str | Sequence[str] | None
@@ -46,6 +49,7 @@ class FrameColumns(NamedTuple):
     kind: Literal["columns", "array", "vector"]
     label: str | None
     order: tuple[str, ...]
+    weight: str | None = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -71,12 +75,13 @@ def choose_columns(
     features: str | Sequence[str] | None,
     label: str | None,
     order: Order = None,
+    weight: str | None = None,
 ) -> FrameColumns:
     """Return the columns to use, or say which is missing or of the wrong type."""
     types = {field.name: field.dataType for field in frame.schema.fields}
     ordering = (order,) if isinstance(order, str) else tuple(order or ())
-    for name in (*([] if label is None else [label]), *ordering):
-        if name not in types:
+    for name in (label, weight, *ordering):
+        if name is not None and name not in types:
             raise ValueError(f"the frame has no column {name!r}; it has {list(types)}")
     if label is not None and not isinstance(
         types[label],
@@ -86,8 +91,13 @@ def choose_columns(
             f"the label {label!r} is of type {types[label].simpleString()}; labels are "
             "text, integers, booleans, or floats with integer values"
         )
+    if weight is not None and not isinstance(types[weight], T.NumericType):
+        raise ValueError(
+            f"the weight {weight!r} is of type {types[weight].simpleString()}, not a "
+            "number"
+        )
     if features is None:
-        given = [name for name in types if name not in (label, *ordering)]
+        given = [name for name in types if name not in (label, weight, *ordering)]
     else:
         given = [features] if isinstance(features, str) else list(features)
     if not given:
@@ -96,9 +106,9 @@ def choose_columns(
         if name not in types:
             raise ValueError(f"the frame has no column {name!r}; it has {list(types)}")
     if len(given) == 1 and isinstance(types[given[0]], VectorUDT):
-        return FrameColumns(tuple(given), "vector", label, ordering)
+        return FrameColumns(tuple(given), "vector", label, ordering, weight)
     if len(given) == 1 and isinstance(types[given[0]], T.ArrayType):
-        return FrameColumns(tuple(given), "array", label, ordering)
+        return FrameColumns(tuple(given), "array", label, ordering, weight)
     for name in given:
         if not isinstance(types[name], T.NumericType | T.BooleanType):
             raise ValueError(
@@ -106,7 +116,7 @@ def choose_columns(
                 "number: index categories first, for example by StringIndexer, or name "
                 "the features"
             )
-    return FrameColumns(tuple(given), "columns", label, ordering)
+    return FrameColumns(tuple(given), "columns", label, ordering, weight)
 
 
 def is_good(
@@ -151,7 +161,7 @@ class OrderedRows(NamedTuple):
     """Rows of a frame, in order, kept in memory or on disk by the executors."""
 
     frame: DataFrame
-    """with columns position, label and features"""
+    """with columns position, label, features, and weight if rows have any"""
     rows: int
     labels: LabelArray
     """the labels that occur, sorted"""
@@ -197,13 +207,15 @@ def ordered_rows(
         label.alias("label"),
         F.col("_rpnb_features").alias("features"),
         F.col("_rpnb_good").alias("good"),
+        *_weight(columns),
     )
     by = [f"_rpnb_order_{i}" for i in range(len(columns.order))]
     if bad_rows == "set_aside":
         marked = marked.where("good")
-    in_order = marked.orderBy(*by, "_rpnb_hash", "label", "features")
+    kept = ["label", "features", *(["weight"] if columns.weight else [])]
+    in_order = marked.orderBy(*by, "_rpnb_hash", *kept)
     numbered = in_order.select(
-        F.monotonically_increasing_id().alias("id"), "label", "features", "good"
+        F.monotonically_increasing_id().alias("id"), *kept, "good"
     ).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         counted = (
@@ -244,11 +256,17 @@ def _positions(numbered: DataFrame, counted: list[Any], left_out: int) -> Ordere
     within = F.col("id").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
     positioned = numbered.select(
         (within + (F.get(offsets, part) if starts else F.lit(0))).alias("position"),
-        "label",
-        "features",
+        *(name for name in numbered.columns if name not in ("id", "good")),
     )
     known = np.array(sorted(labels)) if labels else np.zeros(0, np.int64)
     return OrderedRows(positioned, int(rows.sum()), known, left_out)
+
+
+def _weight(columns: FrameColumns) -> list[Column]:
+    """Return the column of the weights, if rows have any."""
+    if columns.weight is None:
+        return []
+    return [F.col(quoted(columns.weight)).cast("double").alias("weight")]
 
 
 def _set_aside(
@@ -273,6 +291,12 @@ def _marked(
     if isinstance(kind, T.DoubleType | T.FloatType):
         good = good & ~F.isnan(label)
     marked = frame.withColumn("_rpnb_features", columns.table())
+    if columns.weight is not None:
+        weight = F.col(quoted(columns.weight)).cast("double")
+        low, high = ANY_WEIGHT
+        good = good & weight.between(low, high)
+        # As in one process, rows of weight 0 are left out, whatever they hold.
+        marked = marked.where(F.coalesce(weight != 0.0, F.lit(True)))
     return marked.withColumn("_rpnb_good", F.coalesce(good, F.lit(False)))
 
 
@@ -300,6 +324,7 @@ def _bad_row(
         F.col(label).alias("label"),
         F.col("_rpnb_features").alias("features"),
         F.col("_rpnb_good").alias("good"),
+        *_weight(columns),
     ).persist()
     try:
         by = ["file", "start", "id"] if place else ["id"]
@@ -325,6 +350,13 @@ def _reason(row: Any, columns: FrameColumns, p: int, allow_nan: bool) -> str:
     """Return what is wrong with a row, and in which column."""
     if row.label is None or row.label != row.label:
         return f"column {columns.label!r} has no label; nothing was learnt"
+    if columns.weight is not None and not (
+        row.weight is not None and ANY_WEIGHT[0] <= row.weight <= ANY_WEIGHT[1]
+    ):
+        return (
+            f"column {columns.weight!r} must be a weight, finite, not negative and at "
+            f"most {ANY_WEIGHT[1]:.0e}, got {row.weight!r}; nothing was learnt"
+        )
     features = row.features
     if features is None:
         return f"column {columns.features[0]!r} is missing; nothing was learnt"
@@ -357,6 +389,27 @@ def _reason(row: Any, columns: FrameColumns, p: int, allow_nan: bool) -> str:
             what, hint = why_bad(value)
             return f"column {name} contains {what}: {hint}; nothing was learnt"
     return "the row cannot be learnt"  # pragma: no cover - one of the reasons holds
+
+
+def counts_before_blocks(
+    rows: OrderedRows, classes: LabelArray, layout: Layout, known: IntArray
+) -> IntArray:
+    """Return how many rows of each class come before each block (blocks, M).
+
+    `known` (M,) are those that were learnt before. Spark counts the labels by itself.
+    """
+    block = (
+        f"position div {layout.batch_rows} * {layout.blocks_per_batch} + "
+        f"position % {layout.batch_rows} div {layout.block_rows}"
+    )
+    found = rows.frame.groupBy(F.expr(block).alias("block"), "label").count().toArrow()
+    batches = -(-rows.rows // layout.batch_rows)
+    counts = np.zeros((batches * layout.blocks_per_batch + 1, known.shape[0]), np.int64)
+    counts[0] = known
+    labels = as_label_array(found["label"].combine_chunks())
+    numbers = encode(labels, classes, LabelIndex(classes.tolist()))
+    counts[found["block"].to_numpy() + 1, numbers] += found["count"].to_numpy()
+    return np.cumsum(counts, axis=0)[:-1]
 
 
 class Segment(NamedTuple):

@@ -4,34 +4,37 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pyspark.sql import DataFrame
 from sklearn.utils import get_tags
 
-from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
     begin_rows,
     check_batch_size,
+    counts_of_classes,
     learn_rows,
     learn_statistics,
     model_to_bytes,
 )
+from rpnb.estimators.stream.class_weights import is_balanced
 from rpnb.spark.frames import (
     BadRows,
     FrameColumns,
     Order,
     Segment,
     choose_columns,
+    counts_before_blocks,
     layout_for,
     ordered_rows,
     segments,
     width_of,
 )
-from rpnb.spark.worker import Layout, fetcher, observer, stack_rows, unpack
+from rpnb.spark.worker import Layout, fetcher, observer, row_blocks_of, unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,16 @@ class BatchResult:
         return self.mistakes / self.rows
 
 
-class Predicted:
-    """The predictions of one mini-batch: for `learn_ordered`'s callers."""
+class Predicted(NamedTuple):
+    """The predictions of one mini-batch: for `learn_frame`'s callers."""
 
-    def __init__(self, result: BatchResult, y: IntArray, labels: IntArray) -> None:
-        self.result = result
-        self.y, self.labels = y, labels
+    result: BatchResult
+    y: IntArray
+    """(n,) the rows' classes"""
+    labels: IntArray
+    """(n,) the predicted ones, −1 for none"""
+    probabilities: FloatArray | None
+    """(n, M) where they were asked for"""
 
 
 def learn(
@@ -84,6 +91,7 @@ def learn(
     features: str | Sequence[str] | None = None,
     label: str = "label",
     order: Order = None,
+    weight: str | None = None,
     classes: ArrayLike | str | None = None,
     batch_size: int | None = None,
     bad_rows: BadRows = "refuse",
@@ -99,19 +107,22 @@ def learn(
     Parameters
     ----------
     model : RPNBClassifier or GaussianNB
-        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1 and
-        a `temperature` that is None or a number. It is changed.
+        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1. It
+        is changed.
     frame : DataFrame
         The rows.
     features : str or sequence of str, optional
         Columns of numbers; or one column of arrays, or of Spark's vectors, dense or
-        sparse. By default, all columns but the label and the order.
+        sparse. By default, all columns but the label, the order and the weight.
     label : str, default="label"
         The column of the labels: text, integers, booleans, floats with integer values.
     order : str or sequence of str, optional
         Columns that give the rows an order, such as a time. Rows that are equal in
         them, and all rows without it, are ordered by a hash of the row: at random, but
         always in the same way.
+    weight : str, optional
+        A column of weights: a row of weight w is learnt as w equal rows in one update.
+        Rows of weight 0 are left out.
     classes : array-like or "all", optional
         Classes that may be predicted from the first row on; "all" are those of the
         frame, as by `fit`.
@@ -135,7 +146,7 @@ def learn(
     for each in learn_frame(
         model,
         frame,
-        choose_columns(frame, features, label, order),
+        choose_columns(frame, features, label, order, weight),
         classes=classes,
         batch_size=batch_size,
         bad_rows=bad_rows,
@@ -157,10 +168,12 @@ def learn_frame(
     bad_rows: BadRows = "refuse",
     aside: str | None = None,
     set_aside: list[int] | None = None,
+    probabilities: bool = False,
 ) -> Iterator[Predicted]:
     """Learn a frame; yield the predictions of each mini-batch once it is learnt.
 
-    How many rows were set aside is appended to the list `set_aside`.
+    How many rows were set aside is appended to the list `set_aside`. With
+    `probabilities`, those of the predictions are yielded too.
     """
     size = check_batch_size(model, batch_size)
     if isinstance(classes, str) and classes != "all":
@@ -186,46 +199,64 @@ def learn_frame(
         begin_rows(model, p, rows.labels, declared, columns.names)
         layout = layout_for(size, rows.rows, max(context.defaultParallelism, 1))
         key = uuid.uuid4().hex
+        before = None
+        if is_balanced(model._class_weight):
+            before = counts_before_blocks(
+                rows, model.classes_, layout, counts_of_classes(model)
+            )
         for segment in segments(rows, model.classes_, layout):
             for batch in segment.batches:
                 expected = min(size or rows.rows, rows.rows - batch * layout.batch_rows)
-                yield _learn_batch(
-                    model, context, segment, layout, batch, key, expected
-                )
+                first = batch * layout.blocks_per_batch
+                blocks = range(first, first + layout.blocks_per_batch)
+                counts = None if before is None else {n: before[n] for n in blocks}
+                work = _BatchWork(segment, layout, batch, blocks, key, expected, counts)
+                yield _learn_batch(model, context, work, probabilities)
+
+
+class _BatchWork(NamedTuple):
+    """A mini-batch to be learnt."""
+
+    segment: Segment
+    """where its blocks are"""
+    layout: Layout
+    batch: int
+    """its number"""
+    blocks: range
+    """the numbers of its blocks"""
+    key: str
+    """of the model"""
+    expected: int
+    """its rows"""
+    counts: dict[int, IntArray] | None
+    """rows of each class before each block, where classes are balanced"""
 
 
 def _learn_batch(
-    model: Any,
-    context: Any,
-    segment: Segment,
-    layout: Layout,
-    batch: int,
-    key: str,
-    expected: int,
+    model: Any, context: Any, work: _BatchWork, probabilities: bool
 ) -> Predicted:
-    """Learn one mini-batch: on the executors, or here if it is one block only.
-
-    `expected` is the number of its rows.
-    """
+    """Learn one mini-batch: on the executors, or here if it is one block only."""
     start = time.perf_counter()
     updates = int(model.n_updates_)
-    first = batch * layout.blocks_per_batch
-    blocks = range(first, first + layout.blocks_per_batch)
-    where = segment.partitions(batch)
+    rdd, where = work.segment.rdd, work.segment.partitions(work.batch)
     out = back = 0
-    if layout.batch_rows <= BLOCK_ROWS or not model._blocks_add_up(model._state):
-        found = context.runJob(segment.rdd, fetcher(blocks), where)
-        parts = sorted((unpack(row) for row in found), key=lambda part: part[0])
-        y = _all_rows([part[1] for part in parts], expected)
+    if work.layout.batch_rows <= BLOCK_ROWS:
+        found = context.runJob(rdd, fetcher(work.blocks), where)
+        parts = sorted((unpack(row) for row in found), key=lambda part: part.block)
+        _check_rows([part.numbers for part in parts], work.expected)
         back = sum(len(row["values"]) + len(row.numbers) for row in found)
-        labels = learn_rows(model, stack_rows([part[2] for part in parts]), y)
+        rows = row_blocks_of(parts, work.blocks.start, work.counts)
+        statistics = learn_rows(model, rows, probabilities=probabilities)
     else:
         content = model_to_bytes(model)
         out = len(content)
         broadcast = context.broadcast(content)
-        work = observer(key, f"{key}.{batch}", broadcast, blocks)
+        version = f"{work.key}.{work.batch}"
+        observe = observer(
+            work.key, version, broadcast, work.blocks, work.counts, probabilities
+        )
         observed = sorted(
-            context.runJob(segment.rdd, work, where), key=lambda each: each.block
+            context.runJob(rdd, observe, where), key=lambda each: each.block
         )
         broadcast.destroy()
         statistics = [
@@ -239,11 +270,12 @@ def _learn_batch(
             sum(array.nbytes for array in each.arrays.values()) + 8 * each.y.shape[0]
             for each in statistics
         )
-        y = _all_rows([each.y for each in statistics], expected)
+        _check_rows([each.y for each in statistics], work.expected)
         learn_statistics(model, statistics)
-        labels = np.concatenate([each.labels for each in statistics])
+    y = np.concatenate([each.y for each in statistics])
+    labels = np.concatenate([each.labels for each in statistics])
     result = BatchResult(
-        batch,
+        work.batch,
         y.shape[0],
         int(np.count_nonzero(y != labels)),
         kappa(y, labels, model.classes_.shape[0]),
@@ -252,19 +284,21 @@ def _learn_batch(
         out,
         back,
     )
-    return Predicted(result, y, labels)
+    P = None
+    if probabilities:
+        P = np.concatenate([np.asarray(each.probabilities) for each in statistics])
+    return Predicted(result, y, labels, P)
 
 
-def _all_rows(parts: list[IntArray], expected: int) -> IntArray:
-    """Return the classes of all rows of a mini-batch, or say that some are missing."""
-    y = np.concatenate([np.zeros(0, np.int64), *parts])
-    if y.shape[0] != expected:
+def _check_rows(parts: list[IntArray], expected: int) -> None:
+    """Say so if rows of a mini-batch are missing."""
+    found = sum(part.shape[0] for part in parts)
+    if found != expected:
         raise RuntimeError(
             f"a mini-batch had {expected} rows when the frame was counted and "
-            f"{y.shape[0]} when it was learnt: a frame must give the same rows "
-            "whenever it is read, so persist what is drawn at random"
+            f"{found} when it was learnt: a frame must give the same rows whenever it "
+            "is read, so persist what is drawn at random"
         )
-    return y
 
 
 def kappa(y: IntArray, labels: IntArray, M: int) -> float:

@@ -13,6 +13,8 @@ from pyspark.ml.param.shared import (
     HasProbabilityCol,
     HasRawPredictionCol,
     HasSeed,
+    HasThresholds,
+    HasWeightCol,
 )
 from pyspark.ml.util import (
     DefaultParamsReadable,
@@ -58,12 +60,20 @@ _ABSENT: dict[str, Any] = {
 }
 
 
+def _to_temperature(value: Any) -> float | str:
+    """Return a number, or "auto"."""
+    if value == "auto":
+        return "auto"
+    return float(TypeConverters.toFloat(value))
+
+
 class _Columns(
     HasFeaturesCol,
     HasLabelCol,
     HasPredictionCol,
     HasProbabilityCol,
     HasRawPredictionCol,
+    HasThresholds,
 ):
     """The columns that estimator and model have in common."""
 
@@ -87,6 +97,10 @@ class _Columns(
         """Set the column of the scores; an empty name leaves it out."""
         return self._set(rawPredictionCol=value)
 
+    def setThresholds(self, value: list[float]) -> Any:
+        """Set thresholds: the class with the largest P/threshold is predicted."""
+        return self._set(thresholds=value)
+
 
 def _param(name: str, doc: str, convert: Any) -> Any:
     return Param(Params._dummy(), name, doc, typeConverter=convert)
@@ -94,7 +108,12 @@ def _param(name: str, doc: str, convert: Any) -> Any:
 
 @final
 class RPNBEstimator(
-    _Columns, HasSeed, Estimator, DefaultParamsWritable, DefaultParamsReadable
+    _Columns,
+    HasWeightCol,
+    HasSeed,
+    Estimator,
+    DefaultParamsWritable,
+    DefaultParamsReadable,
 ):
     """RPNB as an estimator of Spark ML, for labels 0.0, 1.0, … and vectors.
 
@@ -105,6 +124,11 @@ class RPNBEstimator(
     ----------
     featuresCol, labelCol, predictionCol, probabilityCol, rawPredictionCol : str
         As of Spark's classifiers. Labels are those of `StringIndexer`.
+    weightCol : str, optional
+        A column of weights, as of Spark's classifiers.
+    thresholds : list of float, optional
+        One for each label, not negative and at most one of them 0: the label with the
+        largest probability over threshold is predicted.
     orderCol : str, default=""
         A column that gives the rows an order; without one they are ordered by a hash.
     batchSize : int, default=2000
@@ -117,9 +141,10 @@ class RPNBEstimator(
         As of `rpnb.RPNBClassifier`; class_prior is "uniform" or "frequency".
     priorMean, priorVariance, priorWeight, varFloor : float
         As of `rpnb.RPNBClassifier`.
-    forgetting, temperature : float, default=0.0
-        As of `rpnb.RPNBClassifier`; 0 stands for None. A model that calibrates itself
-        cannot be shared out: there is no "auto".
+    forgetting : float, default=0.0
+        As of `rpnb.RPNBClassifier`; 0 stands for None.
+    temperature : float or "auto", default="auto"
+        As of `rpnb.RPNBClassifier`; 0 stands for None.
     seed : int, default=0
         Seed of the projections.
     """
@@ -160,7 +185,7 @@ class RPNBEstimator(
         "forgetting", "rows that a class remembers, 0: all", TypeConverters.toFloat
     )
     temperature: Any = _param(
-        "temperature", "divides scores, 0: nEstimators", TypeConverters.toFloat
+        "temperature", 'divides scores, "auto": learnt, 0: nEstimators', _to_temperature
     )
 
     @keyword_only
@@ -185,8 +210,10 @@ class RPNBEstimator(
         priorWeight: float = 1.0,
         varFloor: float = 1e-9,
         forgetting: float = 0.0,
-        temperature: float = 0.0,
+        temperature: float | str = "auto",
         seed: int = 0,
+        weightCol: str | None = None,
+        thresholds: list[float] | None = None,
     ) -> None:
         super().__init__()
         self._setDefault(
@@ -203,7 +230,7 @@ class RPNBEstimator(
             priorWeight=1.0,
             varFloor=1e-9,
             forgetting=0.0,
-            temperature=0.0,
+            temperature="auto",
             seed=0,
         )
         self._set(**self._input_kwargs)
@@ -212,6 +239,11 @@ class RPNBEstimator(
     def setParams(self, **parameters: Any) -> "RPNBEstimator":
         """Set parameters by name."""
         self._set(**self._input_kwargs)
+        return self
+
+    def setWeightCol(self, value: str) -> "RPNBEstimator":
+        """Set the column of the weights."""
+        self._set(weightCol=value)
         return self
 
     def _fit(self, dataset: DataFrame) -> "RPNBModel":
@@ -231,10 +263,17 @@ class RPNBEstimator(
             features=self.getFeaturesCol(),
             label=label,
             order=order or None,
+            weight=self._weight_column(),
             classes="all",
         )
         fitted = RPNBModel(model)
         return self._copyValues(fitted._resetUid(self.uid))
+
+    def _weight_column(self) -> str | None:
+        """Return the column of the weights, if it is set."""
+        if not self.isDefined(self.weightCol):
+            return None
+        return str(self.getWeightCol()) or None
 
     def _estimator_parameters(self) -> dict[str, Any]:
         """Return the parameters under the names of `RPNBClassifier`."""
@@ -273,14 +312,21 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
         probability = self.getOrDefault("probabilityCol")
         raw = self.getOrDefault("rawPredictionCol")
         prediction = self.getOrDefault("predictionCol")
+        thresholds = self._checked_thresholds()
+        by_threshold = thresholds is not None and prediction
+        given = probability or ("_rpnb_probability" if by_threshold else "")
         found = predict(
             self.model,
             dataset,
             features=self.getOrDefault("featuresCol"),
             prediction=prediction,
-            probability=probability,
+            probability=given,
             scores=raw,
         )
+        if thresholds is not None and by_threshold:
+            found = found.withColumn(
+                prediction, _best_over(self._by_label(given, 0.0), thresholds)
+            )
         for name, absent in ((raw, float("-inf")), (probability, 0.0)):
             if name:
                 vector = array_to_vector(self._by_label(name, absent))
@@ -288,6 +334,23 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
         # In the order of Spark's own classifiers.
         added = [name for name in (raw, probability, prediction) if name]
         return found.select(*(quoted(name) for name in (*dataset.columns, *added)))
+
+    def _checked_thresholds(self) -> list[float] | None:
+        """Return the thresholds, if they are set, or say what is wrong with them."""
+        if not self.isDefined(self.thresholds):
+            return None
+        values = [float(value) for value in self.getThresholds()]
+        if len(values) != self.numClasses:
+            raise ValueError(
+                f"thresholds must have one value for each of {self.numClasses} labels, "
+                f"got {len(values)}"
+            )
+        if min(values) < 0.0 or values.count(0.0) > 1:
+            raise ValueError(
+                "thresholds must not be negative, and at most one of them 0, got "
+                f"{values}"
+            )
+        return values
 
     def _by_label(self, name: str, absent: float) -> Column:
         """Return a list with a value for every label, also for those never seen."""
@@ -311,6 +374,22 @@ class RPNBModel(_Columns, Model, MLWritable, MLReadable):
     def read(cls) -> MLReader:
         """Return a reader, for ``RPNBModel.load(path)``."""
         return _ModelReader(cls)
+
+
+def _best_over(probabilities: Column, thresholds: list[float]) -> Column:
+    """Return the label with the largest probability over its threshold, as Spark's."""
+    ratios = [
+        # As in Spark: a threshold of 0 wins over all others, unless P is 0 as well.
+        F.when(F.get(probabilities, F.lit(label)) == 0.0, F.lit(0.0)).otherwise(
+            F.lit(float("inf"))
+            if threshold == 0.0
+            else F.get(probabilities, F.lit(label)) / F.lit(threshold)
+        )
+        for label, threshold in enumerate(thresholds)
+    ]
+    every = F.array(*ratios)
+    # The first of equals.
+    return (F.array_position(every, F.array_max(every)) - 1).cast("double")
 
 
 class _ModelWriter(MLWriter):

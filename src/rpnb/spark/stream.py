@@ -110,6 +110,7 @@ def stream(
     features: str | Sequence[str] | None = None,
     label: str = "label",
     order: Order = None,
+    weight: str | None = None,
     classes: ArrayLike | None = None,
     batch_size: int | None = None,
     bad_rows: BadRows = "refuse",
@@ -136,7 +137,7 @@ def stream(
         The model file, on the driver's machine or a file system that it has mounted.
     checkpoint : str
         Where Spark keeps the progress of the query.
-    features, label, order, classes, batch_size, bad_rows
+    features, label, order, weight, classes, batch_size, bad_rows
         As for `learn`; mini-batches do not reach across triggers. Rows of a trigger
         come in no defined order: without `order`, that of a hash of each row is taken.
     aside : str, optional
@@ -155,7 +156,7 @@ def stream(
         The running query.
     """
     check_batch_size(model, batch_size)
-    columns = choose_columns(frame, features, label, order)
+    columns = choose_columns(frame, features, label, order, weight)
     work = _Learner(
         model,
         columns,

@@ -4,7 +4,7 @@ Nothing here needs a Spark session. Rows come as Arrow batches.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ from scipy.sparse import csr_array, vstack
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, encode
 from rpnb.estimators.mini_batches import (
+    BLOCK_ROWS,
+    RowBlocks,
     RowScores,
     model_from_bytes,
     observe_rows,
@@ -26,7 +28,8 @@ from rpnb.labels import LabelIndex
 
 #: The columns of a packed block of rows, in Spark's words.
 BLOCK_SCHEMA = (
-    "block long, numbers binary, p int, values binary, columns binary, starts binary"
+    "block long, numbers binary, p int, values binary, columns binary, starts binary, "
+    "weight binary"
 )
 _ARROW_BLOCK = pa.schema(
     [
@@ -36,10 +39,12 @@ _ARROW_BLOCK = pa.schema(
         ("values", pa.binary()),
         ("columns", pa.binary()),
         ("starts", pa.binary()),
+        ("weight", pa.binary()),
     ]
 )
 #: What a model is kept under in a Python worker, which serves many tasks.
 _models: dict[str, tuple[str, Any]] = {}
+_ONE = np.ones(1)
 
 Rows = FloatArray | Any
 """(n, p) an array, or a SciPy matrix in compressed rows"""
@@ -122,13 +127,13 @@ def packer(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function for `mapInArrow` that packs rows into blocks.
 
-    The rows have columns position, label and features, and are sorted by position; all
-    rows of a block are in one partition.
+    The rows have columns position, label, features and maybe weight, and are sorted by
+    position; all rows of a block are in one partition.
     """
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = LabelIndex(classes.tolist())
-        held: list[tuple[NDArray[np.int32], Rows]] = []
+        held: list[_Part] = []
         current = -1
         for batch in batches:
             if batch.num_rows == 0:
@@ -137,6 +142,9 @@ def packer(
             labels = as_label_array(batch.column(1))
             numbers = encode(labels, classes, index).astype(np.int32)
             table = as_table(batch.column(2))
+            weight = np.zeros(0)
+            if batch.num_columns > 3:
+                weight = batch.column(3).to_numpy(zero_copy_only=False)
             block = (
                 position // layout.batch_rows * layout.blocks_per_batch
                 + position % layout.batch_rows // layout.block_rows
@@ -148,17 +156,27 @@ def packer(
                     yield _block(current, held)
                     held = []
                 current = int(block[begin])
-                held.append((numbers[begin:end], table[begin:end]))
+                part = slice(begin, end)
+                held.append(_Part(numbers[part], table[part], weight[part]))
         if held:
             yield _block(current, held)
 
     return pack
 
 
-def _block(number: int, parts: list[tuple[NDArray[np.int32], Rows]]) -> pa.RecordBatch:
+class _Part(NamedTuple):
+    """Rows of a block."""
+
+    numbers: NDArray[np.int32]
+    table: Rows
+    weight: FloatArray
+    """(n,), or (0,) if all are 1"""
+
+
+def _block(number: int, parts: list[_Part]) -> pa.RecordBatch:
     """Return a packed block as an Arrow batch of one row."""
-    numbers = np.concatenate([part[0] for part in parts])
-    tables = [part[1] for part in parts]
+    numbers = np.concatenate([part.numbers for part in parts])
+    tables = [part.table for part in parts]
     p = max(table.shape[1] for table in tables)
     columns = starts = np.zeros(0, np.int64)
     if all(isinstance(table, np.ndarray) for table in tables):
@@ -178,21 +196,50 @@ def _block(number: int, parts: list[tuple[NDArray[np.int32], Rows]]) -> pa.Recor
         "values": [values.tobytes()],
         "columns": [columns.tobytes()],
         "starts": [starts.tobytes()],
+        "weight": [np.concatenate([part.weight for part in parts]).tobytes()],
     }
     return pa.RecordBatch.from_pydict(row, schema=_ARROW_BLOCK)
 
 
-def unpack(row: Any) -> tuple[int, IntArray, Rows]:
-    """Return a packed block's number, the numbers of its labels and its rows."""
+class UnpackedBlock(NamedTuple):
+    """The rows of a block."""
+
+    block: int
+    numbers: IntArray
+    table: Rows
+    weight: FloatArray
+    """(n,), or (0,) if all are 1"""
+
+
+def unpack(row: Any) -> UnpackedBlock:
+    """Return the rows of a packed block."""
     numbers = np.frombuffer(row.numbers, np.int32).astype(np.int64)
-    n, p = numbers.shape[0], int(row.p)
+    n, p, block = numbers.shape[0], int(row.p), int(row.block)
     values = np.frombuffer(row["values"], np.float64)
     starts = np.frombuffer(row.starts, np.int64)
+    weight = np.frombuffer(row.weight, np.float64).copy()
     if starts.shape[0] == 0:
-        return int(row.block), numbers, values.reshape(n, p).copy()
+        return UnpackedBlock(block, numbers, values.reshape(n, p).copy(), weight)
     columns = np.frombuffer(row.columns, np.int64)
     table = csr_array((values.copy(), columns.copy(), starts.copy()), shape=(n, p))
-    return int(row.block), numbers, table
+    return UnpackedBlock(block, numbers, table, weight)
+
+
+def row_blocks_of(
+    parts: list[UnpackedBlock], first: int, counts: Mapping[int, IntArray] | None
+) -> RowBlocks:
+    """Return blocks of a mini-batch, of which the first has the number `first`.
+
+    `counts` has, by the number of the block, the rows of each class before it.
+    """
+    weight = np.concatenate([part.weight for part in parts])
+    return RowBlocks(
+        stack_rows([part.table for part in parts]),
+        np.concatenate([part.numbers for part in parts]),
+        weight if weight.shape[0] else _ONE,
+        [BLOCK_ROWS * (part.block - first) for part in parts],
+        None if counts is None else [counts[part.block] for part in parts],
+    )
 
 
 def stack_rows(tables: list[Rows]) -> Rows:
@@ -226,7 +273,12 @@ class ObservedBlock(NamedTuple):
 
 
 def observer(
-    key: str, version: str, model: Any, blocks: range
+    key: str,
+    version: str,
+    model: Any,
+    blocks: range,
+    counts: Mapping[int, IntArray] | None = None,
+    probabilities: bool = False,
 ) -> Callable[[Iterable[Any]], list[ObservedBlock]]:
     """Return a function for `runJob` that observes the blocks of one mini-batch.
 
@@ -238,26 +290,30 @@ def observer(
         The broadcast bytes.
     blocks
         The numbers of the mini-batch's blocks; a partition may hold others.
+    counts
+        See `row_blocks_of`.
+    probabilities
+        Whether those of the predictions are wanted.
     """
 
     def observe(rows: Iterable[Any]) -> list[ObservedBlock]:
         # By number, so that a shorter one, the last of the mini-batch, comes last.
         parts = sorted(
             (unpack(row) for row in rows if row.block in blocks),
-            key=lambda part: part[0],
+            key=lambda part: part.block,
         )
         if not parts:
             return []
         copy = copy_of_model(key, version, lambda: bytes(model.value))
         statistics = observe_rows(
             copy,
-            stack_rows([part[2] for part in parts]),
-            np.concatenate([part[1] for part in parts]),
+            row_blocks_of(parts, blocks.start, counts),
+            probabilities=probabilities,
         )
         return [
             # Numbers of classes are shorter to send so.
             ObservedBlock(
-                part[0],
+                part.block,
                 each._replace(
                     y=each.y.astype(np.int32), labels=each.labels.astype(np.int32)
                 ),

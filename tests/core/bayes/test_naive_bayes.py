@@ -48,14 +48,16 @@ def test_moments_of_blocks_add_up_to_those_of_all_rows() -> None:
     whole, _ = learnt(stream)
     state = blank_naive_bayes(3, 4, 1e-9)
     for rows in (slice(0, 25), slice(25, 60)):
-        merge_moments(state, block_moments(state, stream.X[rows], stream.y[rows]))
+        merge_moments(
+            state, block_moments(state, stream.X[rows], stream.y[rows], WEIGHT)
+        )
     for found, expected in zip(state.moments, whole.moments, strict=True):
         assert_allclose(found, expected, rtol=1e-12)
     assert_allclose(state.log_seen, whole.log_seen)
     assert state.eligible.all()
     # A class that is in no block stays unknown.
     state = blank_naive_bayes(4, 4, 1e-9)
-    merge_moments(state, block_moments(state, stream.X, stream.y))
+    merge_moments(state, block_moments(state, stream.X, stream.y, WEIGHT))
     assert state.eligible.tolist() == [True, True, True, False]
 
 

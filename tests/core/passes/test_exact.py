@@ -12,8 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import paper as plain
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
+from rpnb.core.calibration.mixture import new_calibration
 from rpnb.core.passes.blocks import block_rows
 from rpnb.core.passes.engine import (
+    batch_probabilities,
     classify,
     learn_all,
     learn_blocks,
@@ -237,11 +239,24 @@ def test_blocks_observed_apart_are_learnt_as_one_mini_batch_to_the_bit(
 ) -> None:
     n, size, block = 50, 20, 8
     stream = well_behaved(seed, n)
+    weight = np.random.default_rng(seed).uniform(0.5, 3.0, n)
     one, two = make_model(6, 3), make_model(6, 3)
-    one.keep = two.keep = 1.0 - fading
-    labels = np.empty(n, np.int64)
+    for model in (one, two):
+        model.keep = 1.0 - fading
+        model.calibration = new_calibration() if seed % 2 else None
+        model.n_seen = 500  # soon, calibration learns from some of the rows only
+    labels, out = np.empty(n, np.int64), np.empty((n, 3))
     run_batches(
-        one, stream.X, stream.y, WEIGHT, learn, size, labels, "auto", block=block
+        one,
+        stream.X,
+        stream.y,
+        weight,
+        learn,
+        size,
+        labels,
+        "auto",
+        out,
+        block=block,
     )
     for start in range(0, n, size):
         stop = min(start + size, n)
@@ -254,13 +269,21 @@ def test_blocks_observed_apart_are_learnt_as_one_mini_batch_to_the_bit(
                 stream.y[rows],
                 classify(two, stream.X[rows]),
                 learn,
+                weight[rows],
+                rows.start - start,
             )
             for rows in reversed(places)
         }
+        given_out = batch_probabilities(two, stream.X[start:stop])
+        assert_array_equal(given_out, out[start:stop])
         learn_blocks(two, [parts[rows.start] for rows in places], learn)
         seen = np.concatenate([parts[rows.start].labels for rows in places])
         assert_array_equal(seen, labels[start:stop])
     assert_same_state(one, two)
+    if one.calibration is not None and two.calibration is not None:
+        assert one.calibration.rows[0] > 0
+        for mine, other in zip(one.calibration, two.calibration, strict=True):
+            assert_array_equal(mine, other)
 
 
 def test_the_grouping_of_a_large_mini_batch_is_part_of_its_definition() -> None:

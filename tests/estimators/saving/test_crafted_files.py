@@ -23,7 +23,7 @@ from rpnb.core.pooled.engine import MEMBERS
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS
-from rpnb.estimators.saving.schema import MOST_FEATURES
+from rpnb.estimators.saving.schema import MOST_FEATURES, check_tree
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(400, 3))
@@ -81,7 +81,9 @@ def refused(name: str, parts: Parts, folder: Path, message: str = "damaged") -> 
 
 
 def arrays_of(parts: Parts) -> list[str]:
-    return [name.removesuffix(".npy") for name in parts if name.endswith(".npy")]
+    """Return all arrays; with late labels, those that the pool alone lacks."""
+    names = [name.removesuffix(".npy") for name in parts if name.endswith(".npy")]
+    return [name for name in names if name.startswith("late.")] or names
 
 
 # Every array of every estimator
@@ -206,6 +208,21 @@ def test_nodes_that_are_no_tree_are_refused(name: str, folder: Path) -> None:
         refused(
             name, changed, folder, f"'{array}' holds {value} at .0., which {message}"
         )
+
+
+def test_trees_of_any_size_are_taken() -> None:
+    def tree(*children: tuple[int, int]) -> None:
+        left, right = np.array(children, np.int64).reshape(-1, 2).T
+        check_tree("it", left, right, len(children) + 1)
+
+    tree()
+    tree((-1, -2))
+    tree((-1, 1), (-2, -3))
+    tree((1, 2), (-1, -2), (-4, -3))
+    with pytest.raises(ModelFileError, match="is the child of one node"):
+        tree((-1, -1))
+    with pytest.raises(ModelFileError, match="not after its parent"):
+        tree((0, -1))
 
 
 def test_the_window_forest_is_held_to_what_it_is(folder: Path) -> None:

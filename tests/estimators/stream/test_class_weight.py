@@ -174,6 +174,11 @@ def test_a_class_that_is_named_may_come_later() -> None:
     assert model._state.state.moments.weight[0] == 4.0
 
 
-def test_blocks_of_mini_batches_refuse_weights_of_classes() -> None:
-    with pytest.raises(ValueError, match="class_weight must be None"):
-        learn_mini_batches(GaussianNB(class_weight="balanced"), X, Y)
+def test_blocks_of_mini_batches_have_weights_of_classes() -> None:
+    by_row = GaussianNB(class_weight="balanced").partial_fit(X, Y)
+    by_batch = GaussianNB(class_weight="balanced")
+    for part in (slice(0, 50), slice(50, 120)):
+        learn_mini_batches(by_batch, X[part], Y[part], batch_size=40)
+    assert_allclose(by_batch.predict_log_proba(X), by_row.predict_log_proba(X))
+    with pytest.raises(ValueError, match="class_weight of 'rare' must"):
+        learn_mini_batches(GaussianNB(class_weight={"rare": -1.0}), X, Y)

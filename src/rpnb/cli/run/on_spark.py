@@ -13,12 +13,27 @@ import numpy as np
 from rpnb.cli import CommandError, _parser
 from rpnb.cli.learners import given_parameters, make_learners
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
+from rpnb.cli.run.probabilities import (
+    needed_probabilities,
+    of_predictions,
+    wants_probabilities,
+)
 from rpnb.cli.run.summary import as_json, as_table
-from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.conformal import new_thresholds
+from rpnb.estimators.checks.labels import decode
+from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.registry import RPNB
+from rpnb.estimators.trust.probabilities import is_calibrated
+from rpnb.estimators.trust.sets import past_sets
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.confusion import Confusion
-from rpnb.evaluate.drivers.driver import Driver, Predictions
+from rpnb.evaluate.drivers.driver import (
+    Driver,
+    Predictions,
+    Probabilities,
+    no_predictions,
+)
+from rpnb.evaluate.drivers.native import COVERAGE, predictions_with
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, Participant, native_evaluation
 from rpnb.evaluate.result import RunFacts
@@ -30,7 +45,7 @@ _UNDERSTOOD = {
     *("command", "command_line", "file", "target", "format", "no_header", "delimiter"),
     *("drop", "classes", "model", "compare", "param", "engine", "master", "window"),
     *("predictions", "no_probabilities", "report", "save", "json", "quiet", "run"),
-    *("chunk_rows", "usual"),
+    *("chunk_rows", "usual", "metrics"),
 }
 # Columns that order rows as their files have them.
 _ORDER = ["_rpnb_file", "_rpnb_start", "_rpnb_id"]
@@ -40,17 +55,36 @@ _ORDER = ["_rpnb_file", "_rpnb_start", "_rpnb_id"]
 class _ReplayDriver(Driver):
     """Hands out predictions that were made elsewhere."""
 
-    def __init__(self, model: Any, labels: Any) -> None:
-        super().__init__(model, labels, "none")
-        self.next: IntArray = np.zeros(0, np.int64)
+    def __init__(self, model: Any, labels: Any, probabilities: Probabilities) -> None:
+        super().__init__(model, labels, probabilities)
+        self._next = Predictions(np.zeros(0, np.int64), None)
+        self._any = False
+
+    def receive(self, block: Block, batch: Any, thresholds: Any) -> Predictions:
+        """Return the predictions of a mini-batch, which are those of the next block.
+
+        `thresholds` are those of prediction sets before it, None without them.
+        """
+        labels = decode(batch.labels, self.model.classes_)
+        self._any = self._any or bool((batch.labels >= 0).any())
+        if batch.probabilities is None:
+            self._next = Predictions(self.labels.of(labels), None)
+        elif not self._any and self.probabilities == "truth":
+            self._next = no_predictions(self, block)
+        else:
+            P, sets = batch.probabilities, None
+            if thresholds is not None:
+                sets = past_sets(P, thresholds[None, :], COVERAGE)
+            self._next = predictions_with(self, block, labels, P, sets)
+        return self._next
 
     def predict_then_learn(self, block: Block) -> Predictions:
         """Return the predictions of the block."""
-        return Predictions(self.next, None)
+        return self._next
 
     def predict(self, block: Block) -> Predictions:
         """Return the predictions of the block."""
-        return Predictions(self.next, None)
+        return self._next
 
     def learn(self, block: Block) -> None:
         """Do nothing: the rows were learnt."""
@@ -81,6 +115,7 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
             interrupted=False,
             loaded=None,
             window=arguments.window,
+            metrics=tuple(dict.fromkeys(arguments.metrics)),
             written=tuple(
                 str(path)
                 for path in (arguments.predictions, arguments.save, arguments.report)
@@ -117,9 +152,6 @@ def _model(arguments: argparse.Namespace) -> Any:
         raise CommandError("--engine spark evaluates one learner at a time")
     names = names or [RPNB]
     given = given_parameters(arguments)
-    if names == [RPNB]:
-        # One that calibrates itself cannot be shared out.
-        given = {"temperature": None} | given
     (model,) = make_learners(names, given, arguments.param).values()
     from rpnb.estimators.mini_batches import check_batch_size
 
@@ -151,28 +183,35 @@ def _evaluate(
             {name: learner() for name, learner in REFERENCES.items()},
             window=arguments.window,
         )
-        driver = _ReplayDriver(model, evaluation.labels)
+        asked = needed_probabilities(arguments)
+        driver = _ReplayDriver(model, evaluation.labels, asked)
         name = arguments.model or RPNB
         learner = Participant(name, driver, Confusion(arguments.window))
         evaluation.participants.insert(0, learner)
         file = None
         if arguments.predictions:
             opened = outputs.open(arguments.predictions)
-            file = PredictionsFile(opened, [name], [False])
+            file = PredictionsFile(opened, [name], [wants_probabilities(arguments)])
+        thresholds = _thresholds(model)
         for each in learn_frame(
-            model, frame, columns, classes=_classes(arguments, frame)
+            model,
+            frame,
+            columns,
+            classes=_classes(arguments, frame),
+            probabilities=asked != "none",
         ):
             y = model.classes_[each.y]
             first = evaluation.rows
             numbers = evaluation.labels.of(y)
-            known = evaluation.labels.of(model.classes_)
-            driver.next = np.where(each.labels >= 0, known[each.labels], -1)
-            evaluation.step(Block(first, np.zeros((len(y), 1)), y, numbers))
+            block = Block(first, np.zeros((len(y), 1)), y, numbers)
+            found = driver.receive(block, each, thresholds)
+            evaluation.step(block)
+            thresholds = _thresholds(model)
             learner.seconds += each.result.seconds
             if file is not None:
-                labels = evaluation.labels.labels_of(driver.next)
+                labels = evaluation.labels.labels_of(found.numbers)
                 rows = np.arange(first + 1, first + len(y) + 1)
-                file.write(rows, y, [labels], [None])
+                file.write(rows, y, [labels], [of_predictions(found)])
             if not arguments.quiet:
                 error = learner.confusion.error
                 sys.stderr.write(f"{evaluation.rows:,} rows  {name} {error:.2%}\n")
@@ -181,6 +220,17 @@ def _evaluate(
         return evaluation, used
     finally:
         spark.stop()
+
+
+def _thresholds(model: Any) -> Any:
+    """Return those of prediction sets of a model that calibrates itself, or None."""
+    if not isinstance(model, RPNBClassifier):
+        return None
+    if not model.__sklearn_is_fitted__():
+        wanted = is_calibrated(model.temperature, model.combiner)
+        return new_thresholds() if wanted else None
+    calibration = model._state.calibration
+    return None if calibration is None else calibration.thresholds.copy()
 
 
 def _classes(arguments: argparse.Namespace, frame: Any) -> Any:

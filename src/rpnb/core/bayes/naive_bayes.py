@@ -97,16 +97,18 @@ def naive_bayes_pass(
 
 
 @compiled
-def _add_rows(moments: Moments, X: FloatArray, y: IntArray) -> None:
-    """Add rows of classes y, each of weight one, to the moments."""
+def _add_rows(moments: Moments, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    """Add rows of classes y, of weights (n,) or (1,), to the moments."""
     for i in range(X.shape[0]):
-        add_observation(moments, y[i], X[i], 1.0)
+        add_observation(moments, y[i], X[i], weight[i % weight.shape[0]])
 
 
-def block_moments(state: NaiveBayes, X: FloatArray, y: IntArray) -> Moments:
+def block_moments(
+    state: NaiveBayes, X: FloatArray, y: IntArray, weight: FloatArray
+) -> Moments:
     """Return the moments of a block of rows; `merge_moments` adds them to a state."""
     moments = empty_moments(*state.moments.mean.shape)
-    _add_rows(moments, X, y)
+    _add_rows(moments, X, y, weight)
     return moments
 
 

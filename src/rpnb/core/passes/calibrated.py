@@ -13,7 +13,7 @@ from rpnb.core.calibration.cells import (
 )
 from rpnb.core.calibration.mixture import learn_all_codes, mix_rows, mix_then_learn
 from rpnb.core.conformal import COVERAGES
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray
 from rpnb.core.passes.blocks import count_labelled
 
 
@@ -71,20 +71,23 @@ def mix_then_learn_cells(
     )
 
 
-def learn_batch_cells(
-    model: Model, y: IntArray, labels: IntArray, scores: FloatArray
-) -> None:
-    """Let calibration learn from a mini-batch that is predicted and not yet learnt.
+def batch_codes(model: Model, labels: IntArray, scores: FloatArray) -> CodeArray:
+    """Return the cells (r, M) of rows with these predictions (r,) and scores (r, M)."""
+    codes = np.empty(scores.shape, np.int16)
+    scale = new_cells(model.M, 0, 0, base_temperature(model)).scale
+    for row, label in enumerate(labels.tolist()):
+        write_codes(scores[row], model.classes.eligible, label, scale, codes[row])
+    return codes
 
-    `scores` (r, M) are those of the rows that it learns from.
+
+def learn_batch_codes(model: Model, y: IntArray, codes: CodeArray) -> None:
+    """Let calibration learn from rows of a mini-batch, before they count as seen.
+
+    `codes` are those of `batch_codes`, of the rows that it learns from.
     """
     assert model.calibration is not None  # noqa: S101 - the caller has asked
-    learner = with_cells(model, model.kernel_state(), y)
     used = calibration_rows(model.n_seen, y.shape[0])
-    best, cells = labels[used], learner.cells
-    for row, (codes, label) in enumerate(zip(cells.codes, best.tolist(), strict=True)):
-        write_codes(scores[row], model.classes.eligible, label, cells.scale, codes)
-    learn_all_codes(model.calibration, cells.codes, y[used])
+    learn_all_codes(model.calibration, codes, y[used])
 
 
 def mixed(model: Model, scores: FloatArray) -> FloatArray:

@@ -17,13 +17,14 @@ from rpnb.core.bayes.moments import Moments, empty_moments, merge
 from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
 from rpnb.core.calibration.cells import calibration_rows
-from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray, as_block
 from rpnb.core.kernels.budget import CompilingBudget
 from rpnb.core.kernels.compiled import compiled
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
 from rpnb.core.passes.calibrated import (
-    learn_batch_cells,
+    batch_codes,
+    learn_batch_codes,
     learn_cells,
     mix_then_learn_cells,
     mixed,
@@ -306,23 +307,38 @@ class BlockMoments(NamedTuple):
     """the classes with rows to learn, ascending"""
     moments: Moments
     """of these rows, of these classes"""
+    weight: FloatArray
+    """(n,) or (1,) weights of the rows"""
+    codes: CodeArray
+    """(r, M) cells of the rows that calibration learns from; (0, M) without it"""
 
 
 def observe_block(
-    model: Model, X: RowTable, y: IntArray, labels: IntArray, learn: int
+    model: Model,
+    X: RowTable,
+    y: IntArray,
+    labels: IntArray,
+    learn: int,
+    weight: FloatArray = _ONE,
+    start: int = 0,
 ) -> BlockMoments:
     """Return the moments of those rows of a block that are learnt.
 
-    `labels` are the predictions of `classify`. Changes nothing. `learn_blocks` with all
-    blocks of a mini-batch, of `BATCH_BLOCK` rows each but for the last one, does what
+    `labels` are the predictions of `classify`, and `start` is how many rows of the
+    mini-batch come before the block. Changes nothing. `learn_blocks` with all blocks of
+    a mini-batch, of `BATCH_BLOCK` rows each but for the last one, does what
     `run_batches` does, to the bit.
     """
     taken = _learnt_rows(y, labels, learn)
     classes = np.unique(y[taken])
     moments = empty_moments(classes.shape[0], model.F)
     places = np.searchsorted(classes, y)
-    _accumulate(model, X, taken, places, _ONE, 1.0, moments)
-    return BlockMoments(y, labels, classes, moments)
+    _accumulate(model, X, taken, places, weight, 1.0, moments)
+    codes = np.zeros((0, model.M), np.int16)
+    if model.calibration is not None:
+        used = calibration_rows(model.n_seen + start, y.shape[0])
+        codes = batch_codes(model, labels[used], active_scores(model, X[used]))
+    return BlockMoments(y, labels, classes, moments, weight, codes)
 
 
 def learn_blocks(model: Model, blocks: Sequence[BlockMoments], learn: int) -> None:
@@ -335,9 +351,17 @@ def learn_blocks(model: Model, blocks: Sequence[BlockMoments], learn: int) -> No
     for m in np.flatnonzero(batch.weight > 0.0).tolist():
         learn_batch(learner, m, batch)
     for block in blocks:
-        count_rows(model.classes, model.keep, block.y, _ONE)
+        if model.calibration is not None:
+            learn_batch_codes(model, block.y, block.codes)
+        count_rows(model.classes, model.keep, block.y, block.weight)
         model.n_seen += block.y.shape[0]
         model.n_updates += _learnt_rows(block.y, block.labels, learn).shape[0]
+
+
+def batch_probabilities(model: Model, X: RowTable) -> FloatArray:
+    """Return what `run_batches` writes to `out` for rows of one mini-batch (n, M)."""
+    found = active_scores(model, X)
+    return found if model.calibration is None else mixed(model, found)
 
 
 def moments_of(model: Model, X: RowTable, y: IntArray, weight: FloatArray) -> Moments:
@@ -359,7 +383,7 @@ def _score_batch(
         out[:] = every if model.calibration is None else mixed(model, every)
         found = every[used]
     if model.calibration is not None:
-        learn_batch_cells(model, y, labels, found)
+        learn_batch_codes(model, y, batch_codes(model, labels[used], found))
 
 
 def active_scores(model: Model, X: RowTable) -> FloatArray:

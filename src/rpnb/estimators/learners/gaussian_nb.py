@@ -192,10 +192,26 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         """Accept it: moments add up."""
 
     def _observe_block(
-        self, state: GaussianNBState, X: NDArray[Any], y: IntArray, labels: IntArray
+        self,
+        state: GaussianNBState,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
     ) -> BlockStatistics:
-        moments = block_moments(state.state, as_block(X), y)
-        return BlockStatistics(y, labels, moments._asdict())
+        moments = block_moments(state.state, as_block(X), y, weight)
+        return BlockStatistics(y, labels, moments._asdict(), weight)
+
+    def _block_probabilities(
+        self, state: GaussianNBState, X: NDArray[Any]
+    ) -> FloatArray:
+        out = np.empty((X.shape[0], state.state.eligible.shape[0]))
+        if not state.state.eligible.any():
+            return np.zeros_like(out)
+        for part in row_blocks(X.shape[0]):
+            naive_bayes_scores(state.state, as_block(X[part]), out[part])
+        return np.exp(log_posteriors(out))
 
     def _learn_blocks(
         self, state: GaussianNBState, blocks: Sequence[BlockStatistics]

@@ -18,6 +18,7 @@ from rpnb.labels import LabelIndex
 
 State = TypeVar("State")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+_ONE = np.ones(1)
 
 
 class BlockStatistics(NamedTuple):
@@ -29,6 +30,10 @@ class BlockStatistics(NamedTuple):
     """(n,) the predicted ones"""
     arrays: Mapping[str, NDArray[Any]]
     """the statistics"""
+    weight: FloatArray = _ONE
+    """(n,) or (1,) weights of the rows"""
+    probabilities: FloatArray | None = None
+    """(n, M) of the predictions, where they were asked for"""
 
 
 class StreamLearner(ABC, Generic[State]):
@@ -155,17 +160,27 @@ class StreamLearner(ABC, Generic[State]):
             "that can: RPNBClassifier with a batch_size other than 1, and GaussianNB"
         )
 
-    def _blocks_add_up(self, state: State) -> bool:
-        """Whether blocks may be observed apart; if not, the rows are learnt at once."""
-        return True
+    def _begin_blocks(self, state: State) -> None:
+        """Prepare a state for blocks of a mini-batch, if parameters have changed."""
 
     def _observe_block(
-        self, state: State, X: NDArray[Any], y: IntArray, labels: IntArray
+        self,
+        state: State,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
     ) -> BlockStatistics:
         """Return what is to be learnt of a block of rows, which were predicted.
 
-        Changes nothing. All rows have the weight 1.
+        Changes nothing. There is one weight per row, or one for all; `start` is how
+        many rows of the mini-batch come before the block.
         """
+        raise NotImplementedError
+
+    def _block_probabilities(self, state: State, X: NDArray[Any]) -> FloatArray:
+        """Return the probabilities (n, M) of rows, 0 where no class is known yet."""
         raise NotImplementedError
 
     def _learn_blocks(self, state: State, blocks: Sequence[BlockStatistics]) -> State:

@@ -38,9 +38,13 @@ class PredictsSets:
         Adaptive conformal inference: the probability that a class needs to be in a set
         rises with each row whose class was in its set and falls with each other one, so
         that in the long run the share of rows whose class is in the set is `coverage`,
-        whatever the stream and however it drifts. `predict_set_then_learn` learns it;
-        before that, a set holds what has a probability of a half or more. The better
-        the probabilities, the smaller the sets.
+        whatever the stream and however it drifts. A set may be empty, where the model
+        is right more often than that, and may hold all classes. The better the
+        probabilities, the smaller the sets.
+
+        `predict_set_then_learn` learns it; before that, a set holds what has a
+        probability of a half or more. `RPNBClassifier` learns it from every row, and
+        needs temperature="auto" and the combiner "log_sum" or "product".
 
         Parameters
         ----------
@@ -53,11 +57,21 @@ class PredictsSets:
         -------
         array of bool of shape (n, M)
             Whether each of `classes_` is in the set of each row.
+
+        References
+        ----------
+        I. Gibbs and E. Candès, "Adaptive conformal inference under distribution shift",
+        NeurIPS 2021.
+
+        A. N. Angelopoulos, E. J. Candès and R. J. Tibshirani, "Conformal PID control
+        for time series prediction", NeurIPS 2023.
         """
-        wished = check_coverage(coverage)
+        return self._sets(X, check_coverage(coverage))
+
+    def _sets(self, X: Any, coverage: float) -> BoolArray:
         model: Any = self
         P = np.maximum(model.predict_proba(X), LEAST_PROBABILITY)
-        return past_sets(P, self._thresholds()[None, :], wished)
+        return past_sets(P, self._thresholds()[None, :], coverage)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_set_then_learn(
@@ -82,7 +96,11 @@ class PredictsSets:
         array of bool of shape (n, M)
             Whether each of `classes_`, as they are afterwards, is in the row's set.
         """
-        wished = check_coverage(coverage)
+        return self._sets_then_learn(X, y, check_coverage(coverage), classes)
+
+    def _sets_then_learn(
+        self, X: Any, y: Any, coverage: float, classes: ArrayLike | None
+    ) -> tuple[LabelArray, BoolArray]:
         model: Any = self
         fitted = model.__sklearn_is_fitted__()
         known = model.classes_ if fitted else None
@@ -100,7 +118,7 @@ class PredictsSets:
         before = np.empty((numbers.shape[0], COVERAGES.shape[0]))
         track_thresholds(thresholds, P, numbers, before)
         self._set_thresholds = thresholds
-        return labels, past_sets(P, before, wished)
+        return labels, past_sets(P, before, coverage)
 
     def _thresholds(self) -> FloatArray:
         """Return a copy of the thresholds."""

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from rpnb.core.bayes.model import Model, copy_model, refresh_all
 from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.unlearning import without
 from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.passes.engine import moments_of
 from rpnb.estimators.checks.labels import LabelArray, encode
 from rpnb.estimators.checks.rows import accept_rows
 from rpnb.estimators.stream.class_weights import is_balanced
@@ -41,6 +43,40 @@ def rows_to_unlearn(
         )
     weight = model._row_weights(numbers, labelled.weight)
     return labelled._replace(weight=weight), numbers
+
+
+def model_without(
+    state: Model, labelled: LabelledRows, numbers: IntArray, model: Any
+) -> Model:
+    """Return an RPNB model without rows that it has learnt, or say why it cannot be.
+
+    `model` is the estimator, for its parameters and classes.
+    """
+    if state.keep < 1.0:
+        raise ValueError(
+            f"rows cannot be unlearnt with forgetting={model.forgetting!r}: what is "
+            "left of them is not known"
+        )
+    if state.scale is not None:
+        raise ValueError(
+            f"rows cannot be unlearnt with scale={model.scale!r}: by what they were "
+            "scaled when they were learnt is not known"
+        )
+    n = numbers.shape[0]
+    if n > state.n_updates:
+        raise ValueError(
+            f"{n} rows cannot be unlearnt: only {state.n_updates} were learnt"
+        )
+    part = moments_of(state, labelled.rows, numbers, labelled.weight)
+    left = moments_without(state.moments, part, model.classes_)
+    new = copy_model(state)
+    for mine, value in zip(new.moments, left, strict=True):
+        mine[:] = value
+    new.classes.seen[:] = np.maximum(new.classes.seen - part.weight, 0.0)
+    new.n_seen -= n
+    new.n_updates -= n
+    refresh_all(new)
+    return new
 
 
 def moments_without(moments: Moments, part: Moments, classes: LabelArray) -> Moments:

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -38,8 +38,8 @@ _MANY_RUNS = 4
 _NOT_MET = -2
 # Rows whose probabilities are computed at once at most, while no mistake is met.
 _MOST_ROWS = 4096
-# Coverage of the prediction sets that the metric "coverage" looks at.
-_COVERAGE = 0.9
+#: Coverage of the prediction sets that the metric "coverage" looks at.
+COVERAGE = 0.9
 
 
 @final
@@ -103,12 +103,15 @@ class NativeDriver(Driver):
         """Predict, then learn, a whole block in one call."""
         unknown = self.probabilities == "truth" and self._classes is None
         if not self._fitted and (self._late or unknown):
-            first = block.part(block.start, block.start + 1)
+            # Mini-batches stay as they are: none of the first has a prediction.
+            size = getattr(self.model, "batch_size", 1) or len(block)
+            stop = min(block.start + int(size), block.stop)
+            first = block.part(block.start, stop)
             none = no_predictions(self, first)
             self.learn(first)
-            if len(block) == 1:
+            if stop == block.stop:
                 return none
-            rest = block.part(block.start + 1, block.stop)
+            rest = block.part(stop, block.stop)
             return join_predictions([none, self.predict_then_learn(rest)])
         if self.probabilities != "none":
             asked = self.probabilities
@@ -136,21 +139,16 @@ class NativeDriver(Driver):
                 block.X, block.y, declared
             )
             if model._state.calibration is not None:
-                sets = past_sets(P, thresholds, _COVERAGE)
+                sets = past_sets(P, thresholds, COVERAGE)
         else:
             labels, P = model.predict_then_learn(
                 block.X, block.y, declared, return_proba=True
             )
-        truth, best = places_of(model, block.y), places_of(model, labels)
-        asked = truth if self.probabilities == "truth" else best
-        rows = np.arange(len(block))
-        probability = np.where(asked >= 0, P[rows, asked], np.nan)
+        found = predictions_with(self, block, labels, P, sets)
         if not fitted and self.probabilities == "prediction":
-            probability[0] = np.nan
-        details = None
-        if self.probabilities == "truth":
-            details = details_of(self, P, block, truth, best, sets)
-        return Predictions(self.labels.of(labels), probability, details)
+            assert found.probability is not None  # noqa: S101 - asked for
+            found.probability[0] = np.nan
+        return found
 
     def process(self, block: Block, events: Events) -> Predictions:
         """Predict and learn rows of a block, in one call where they alternate."""
@@ -221,6 +219,27 @@ class NativeDriver(Driver):
     def updates(self) -> int:
         """Return how many rows have changed the model."""
         return int(self.model.n_updates_) - self._before if self._fitted else 0
+
+
+def predictions_with(
+    driver: Driver,
+    block: Block,
+    labels: LabelArray,
+    P: FloatArray,
+    sets: BoolArray | None,
+) -> Predictions:
+    """Return predictions of a block's rows with the probabilities that are asked for.
+
+    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets.
+    """
+    model = driver.model
+    truth, best = places_of(model, block.y), places_of(model, labels)
+    asked = truth if driver.probabilities == "truth" else best
+    probability = np.where(asked >= 0, P[np.arange(len(block)), asked], np.nan)
+    details = None
+    if driver.probabilities == "truth":
+        details = details_of(driver, P, block, truth, best, sets)
+    return Predictions(driver.labels.of(labels), probability, details)
 
 
 def predict_proba_then_learn(

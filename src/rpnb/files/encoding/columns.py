@@ -124,13 +124,16 @@ class ColumnEncoder:
     ) -> FloatArray:
         """Return a column of numbers as floats, missing ones as NaN or imputed."""
         if values.type != self._double:
-            values = self._doubles(column, values, rows)
+            values = self._as_doubles(column, values, rows)
         if values.null_count:
             values = values.fill_null(np.nan)
         numbers: FloatArray = as_array(values)
         return self._impute(j, numbers) if self._options.missing == "mean" else numbers
 
-    def _doubles(self, column: str, values: "pa.Array", rows: IntArray) -> "pa.Array":
+    def _as_doubles(
+        self, column: str, values: "pa.Array", rows: IntArray
+    ) -> "pa.Array":
+        """Return a column as numbers, or say which cell is none."""
         import pyarrow as pa
 
         if pa.types.is_dictionary(values.type):

@@ -23,7 +23,11 @@ MAX_BANDS = 7
 
 
 def balance_panel(
-    title: str, names: Sequence[str], rows: FloatArray, shares: FloatArray
+    title: str,
+    names: Sequence[str],
+    rows: FloatArray,
+    shares: FloatArray,
+    width: float = _WIDTH,
 ) -> Drawing:
     """Draw one band per class.
 
@@ -37,8 +41,10 @@ def balance_panel(
         Where the parts of the stream begin and end.
     shares : (t, k)
         Of each class in each part; each line sums to 1.
+    width
+        Of the panel.
     """
-    x = Scale(float(rows[0]), float(rows[-1]), _LEFT, _WIDTH - _RIGHT)
+    x = Scale(float(rows[0]), float(rows[-1]), _LEFT, width - _RIGHT)
     y = Scale(0.0, 1.0, _HEIGHT - _BOTTOM, _TOP)
     edges = np.concatenate(
         [np.zeros((shares.shape[0], 1)), np.cumsum(shares, axis=1)], axis=1
@@ -60,7 +66,7 @@ def balance_panel(
         marks.append(Line(((x.end + 2.0, middle), (x.end + 12.0, place)), "muted", 0.7))
         shown = name if len(name) <= 16 else name[:15] + "…"
         marks.append(Label(x.end + 16.0, place + 4.0, shown, size=12.0))
-    return Drawing(_WIDTH, _HEIGHT, title, tuple(marks))
+    return Drawing(width, _HEIGHT, title, tuple(marks))
 
 
 def _stairs(

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, final
 
-from rpnb.serve.commands.tables import StoredKey, Tables
+import numpy as np
+
+from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
 from rpnb.serve.http.formats import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
+from rpnb.serve.log import pack_labels
 from rpnb.serve.models import LabelledEvent, ServedModel
 
 if TYPE_CHECKING:
@@ -31,6 +34,17 @@ class _Changes:
     new: set[Label] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class _LabelsEvent:
+    """The labels of rows of a model that the commands of a group have brought."""
+
+    model: ServedModel
+    number: int
+    time: float
+    rows: list[StoredRow] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+
 @final
 class Group:
     """The commands of one transaction.
@@ -47,6 +61,8 @@ class Group:
         Answers that are not in the log yet, by model and key.
     ids
         Ids for rows that have none.
+    numbers
+        The largest numbers that tables have had.
     """
 
     def __init__(
@@ -56,9 +72,10 @@ class Group:
         limits: Limits,
         answers: dict[tuple[int, str], str],
         ids: Iterator[str] | None = None,
+        numbers: dict[str, int] | None = None,
     ) -> None:
         self.connection, self.models, self.limits = connection, models, limits
-        self.tables = Tables(connection)
+        self.tables = Tables(connection, numbers)
         self.row_ids = row_ids() if ids is None else ids
         self.events: list[tuple[ServedModel, LabelledEvent]] = []
         self.predictions: dict[int, list[Label | None]] = {}
@@ -66,6 +83,7 @@ class Group:
         self.deleted: set[str] = set()
         self.replayed: dict[int, ServedModel] = {}
         self._changes: dict[int, _Changes] = {}
+        self._labels: dict[int, _LabelsEvent] = {}
         self._answers = answers
 
     def run_all(
@@ -79,7 +97,7 @@ class Group:
                 found.append(self.run(command))
             except ApiError as error:
                 found.append(error)
-        self.tables.flush()
+        self.flush()
         for changes in self._changes.values():
             if changes.model.name not in self.deleted:
                 self._drop_rows_beyond_limit(changes)
@@ -171,6 +189,54 @@ class Group:
                 raise beyond("max_classes", self.limits.max_classes, "too many classes")
             changes.new |= new
         changes.kind = kind
+
+    def add_labels(
+        self, model: ServedModel, rows: list[StoredRow], labels: list[Label]
+    ) -> int:
+        """Label rows that wait; return the event, which later labels may share.
+
+        Commands of a group are answered together, so their order is for us to choose.
+        """
+        self.check_new_labels(model, labels)
+        if model.whole_events:
+            self._end_labels(model.id)
+        event = self._labels.get(model.id)
+        if event is None:
+            event = _LabelsEvent(model, self.tables.next_event(), time.time())
+            self._labels[model.id] = event
+        for row in rows:
+            row.event = event.number
+        event.rows += rows
+        event.labels += labels
+        self.changes(model).waiting -= len(rows)
+        return event.number
+
+    def _end_labels(self, number: int) -> None:
+        """Write the event of a model's labels, if there is one."""
+        event = self._labels.pop(number, None)
+        if event is None:
+            return
+        rows, labels = event.rows, event.labels
+        seqs = [row.seq for row in rows]
+        body = pack_labels(seqs, labels)
+        self.tables.add_labels(event.number, event.time, number, seqs, body)
+        values = np.frombuffer(b"".join([row.x for row in rows]), "<f8")
+        labelled = LabelledEvent(
+            event.number,
+            "labels",
+            event.time,
+            values.reshape(len(rows), -1).astype(np.float64),
+            labels,
+            [json.loads(row.predicted) for row in rows],
+            [row.confidence for row in rows],
+        )
+        self.events.append((event.model, labelled))
+
+    def flush(self) -> None:
+        """Write all that commands have brought so far to the transaction."""
+        for number in list(self._labels):
+            self._end_labels(number)
+        self.tables.flush()
 
     def _drop_rows_beyond_limit(self, changes: _Changes) -> None:
         """Delete the oldest waiting rows beyond the limit, and count them."""

@@ -71,7 +71,7 @@ class Delete(Command):
     def write(self, group: Group) -> dict[str, Any]:
         """Delete it from all tables."""
         model = group.model(self.name, self.number, changing=False)
-        group.tables.flush()
+        group.flush()
         for table in ("events", "rows", "keys", "snapshots"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, final
 
-import numpy as np
-
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.commands.tables import StoredRow
 from rpnb.serve.http.formats import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
-from rpnb.serve.log import pack_labels, pack_row, pack_rows, remove_labels
-from rpnb.serve.models import LabelledEvent, PredictedLabels, ServedModel
+from rpnb.serve.log import pack_row, pack_rows, remove_labels
+from rpnb.serve.models import LabelledEvent, PredictedLabels
 from rpnb.serve.snapshots import replay_model
 
 
@@ -162,38 +160,11 @@ class LabelRows(Command):
                 labels.append(label)
                 results.append("learnt")
         if rows:
-            self._append(group, model, [*rows.values()], labels)
+            self.event = group.add_labels(model, [*rows.values()], labels)
         totals = {
             name: results.count(name) for name in ("learnt", "duplicate", "unknown")
         }
         return {"results": results, **totals}
-
-    def _append(
-        self,
-        group: Group,
-        model: ServedModel,
-        rows: list[StoredRow],
-        labels: list[Label],
-    ) -> None:
-        group.check_new_labels(model, labels)
-        n, tables = len(rows), group.tables
-        body = pack_labels([row.seq for row in rows], labels)
-        self.event, now = tables.add_event(model.id, "labels", n, body)
-        for row in rows:
-            tables.label(row, self.event)
-        group.changes(model).waiting -= n
-        event = LabelledEvent(
-            self.event,
-            "labels",
-            now,
-            np.frombuffer(b"".join(row.x for row in rows), "<f8")
-            .reshape(n, -1)
-            .astype(np.float64),
-            labels,
-            [json.loads(row.predicted) for row in rows],
-            [row.confidence for row in rows],
-        )
-        group.events.append((model, event))
 
 
 @final
@@ -216,7 +187,7 @@ class Forget(Command):
     def write(self, group: Group) -> dict[str, Any]:
         """Purge the rows and replay."""
         model = group.model(self.name, self.number)
-        group.tables.flush()
+        group.flush()
         results: list[str] = []
         labelled: dict[int, set[int]] = {}
         waiting = 0

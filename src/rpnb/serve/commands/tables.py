@@ -18,10 +18,6 @@ _LARGEST_STATEMENT = 64
 _ROWS = "INSERT INTO rows(seq, model, id, time, x, predicted, confidence) VALUES"
 _EVENTS = "INSERT INTO events(id, model, kind, time, n, body, checksum) VALUES"
 _KEYS = "INSERT INTO keys(model, key, digest, time, event, answer) VALUES"
-_LABELLED = (
-    "UPDATE rows SET event=new.column2 FROM (VALUES",
-    ") AS new WHERE rows.seq=new.column1",
-)
 _ANSWERS = (
     "UPDATE keys SET answer=new.column1 FROM (VALUES",
     ") AS new WHERE keys.model=new.column2 AND keys.key=new.column3",
@@ -86,23 +82,28 @@ class Tables:
     ----------
     connection
         The log, in a transaction.
+    numbers
+        The largest numbers that tables have had, kept by the only one who writes to
+        the log; read from it if empty.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, numbers: dict[str, int] | None = None
+    ) -> None:
         self.connection = connection
-        self._numbers: dict[str, int] = {}
+        self._numbers = {} if numbers is None else numbers
         self._rows: dict[tuple[int, str], StoredRow | None] = {}
         self._keys: dict[tuple[int, str], StoredKey | None] = {}
         self._new_rows: list[tuple[Any, ...]] = []
         self._new_events: list[tuple[Any, ...]] = []
         self._new_keys: list[tuple[Any, ...]] = []
-        self._labelled: list[tuple[int, int]] = []
+        self._labelled: list[tuple[int, list[int]]] = []
 
     def _next_number(self, table: str) -> int:
         """Return the number after the largest that a table has ever had."""
         if not self._numbers:
-            self._numbers = {"rows": 0, "events": 0}
-            self._numbers |= dict(
+            self._numbers.update({"rows": 0, "events": 0})
+            self._numbers.update(
                 self.connection.execute("SELECT name, seq FROM sqlite_sequence")
             )
         self._numbers[table] += 1
@@ -147,20 +148,27 @@ class Tables:
         self._rows[model, name] = StoredRow(seq, None, x, predicted, confidence)
         self._new_rows.append((seq, model, name, when, x, predicted, confidence))
 
-    def label(self, row: StoredRow, event: int) -> None:
-        """Note the event that has labelled a row."""
-        row.event = event
-        self._labelled.append((row.seq, event))
-
     # Events
+
+    def next_event(self) -> int:
+        """Return the id of a new event."""
+        return self._next_number("events")
 
     def add_event(
         self, model: int, kind: str, n: int, body: bytes
     ) -> tuple[int, float]:
         """Append an event; return its id and its time."""
-        number, now = self._next_number("events"), time.time()
+        number, now = self.next_event(), time.time()
         self._new_events.append((number, model, kind, now, n, body, zlib.crc32(body)))
         return number, now
+
+    def add_labels(
+        self, number: int, when: float, model: int, rows: list[int], body: bytes
+    ) -> None:
+        """Append an event that labels rows, with an id of `next_event`."""
+        event = (number, model, "labels", when, len(rows), body, zlib.crc32(body))
+        self._new_events.append(event)
+        self._labelled.append((number, rows))
 
     # Keys
 
@@ -198,7 +206,14 @@ class Tables:
         """Write what was added to the transaction."""
         execute_all(self.connection, _ROWS, self._new_rows)
         execute_all(self.connection, _EVENTS, self._new_events)
-        execute_all(self.connection, _LABELLED[0], self._labelled, _LABELLED[1])
+        for event, seqs in self._labelled:
+            for start in range(0, len(seqs), _LARGEST_STATEMENT):
+                some = seqs[start : start + _LARGEST_STATEMENT]
+                marks = ",".join("?" * len(some))
+                self.connection.execute(
+                    f"UPDATE rows SET event=? WHERE seq IN ({marks})",  # noqa: S608 - question marks
+                    (event, *some),
+                )
         execute_all(self.connection, _KEYS, self._new_keys)
         self.clear()
 
@@ -206,6 +221,5 @@ class Tables:
         """Forget what was read and added: the tables themselves were changed."""
         for each in (self._new_rows, self._new_events, self._labelled, self._new_keys):
             each.clear()
-        self._numbers.clear()
         self._rows.clear()
         self._keys.clear()

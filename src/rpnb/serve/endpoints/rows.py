@@ -8,6 +8,7 @@ from typing import final
 from fastapi import Request, Response
 
 from rpnb.serve.commands import Forget, LabelRows, Learn, Remember
+from rpnb.serve.endpoints.batches import PredictionBatches
 from rpnb.serve.endpoints.messages import (
     find_model,
     flag,
@@ -37,6 +38,7 @@ class RowEndpoints:
 
     def __init__(self, writer: Writer) -> None:
         self._writer, self._limits = writer, writer.limits
+        self._batches = PredictionBatches()
 
     async def _table(
         self,
@@ -78,8 +80,8 @@ class RowEndpoints:
         few = model.warm and X.size < _INLINE_VALUES
         if few and remember:
             found = None  # the writer predicts rows of several requests at once
-        elif few and not model.lock.locked():
-            found = model.predict(X, confidence=remember, probabilities=all_classes)
+        elif few:
+            found = await self._batches.predict(model, X, probabilities=all_classes)
         else:
             found = await asyncio.to_thread(
                 model.predict, X, confidence=remember, probabilities=all_classes

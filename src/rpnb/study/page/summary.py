@@ -118,6 +118,7 @@ def _grid(
 
 
 def _cell(each: Agreement, letters: Mapping[str, str]) -> Html:
+    """Return the cell of a table that shows an agreement as a sign and in words."""
     look = LOOKS[kind(each)]
     shown = tag("span", sign(each, letters), aria_hidden="true")
     spoken = tag("span", look.words.split(":")[0], class_="hidden")
