@@ -117,6 +117,7 @@ def record(
                 check=False,
             )
         recorder = Coverage(data_file=str(folder / "lines"), config_file=False)
+        recorder.load()  # what is there is added to
         recorder.combine([scratch], keep=True)
         recorder.save()
         with (folder / "tests.jsonl").open("a", encoding="utf-8") as rows:
@@ -141,8 +142,11 @@ class ReachedLines:
         self.folder = folder
         self._data = CoverageData(str(folder / "lines"))
         self._data.read()
-        measured = self._data.measured_files()
-        self._names = {name[name.rindex("/src/rpnb/") + 1 :]: name for name in measured}
+        #: A source has a name for each copy of the tree in which tests were recorded.
+        self._names: dict[str, list[str]] = {}
+        for name in self._data.measured_files():
+            short = name[name.rindex("/src/rpnb/") + 1 :]
+            self._names.setdefault(short, []).append(name)
         self.tests: dict[str, RecordedTest] = {}
         for line in (folder / "tests.jsonl").read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -152,17 +156,18 @@ class ReachedLines:
 
     def reaching(self, path: Path, lines: Iterable[int]) -> set[str]:
         """Return the tests that reach any of these lines of a source, as it is now."""
-        name = self._names.get(path.as_posix())
-        if name is None:
+        names = self._names.get(path.as_posix(), [])
+        if not names:
             return set()
-        contexts = self._data.contexts_by_lineno(name)
+        contexts = [self._data.contexts_by_lineno(name) for name in names]
         before = (self.folder.parent / "sources" / path).read_text(encoding="utf-8")
         after = (self.root / path).read_text(encoding="utf-8")
         then = earlier_lines(before, after)
         return {
             test
             for line in lines
-            for test in contexts.get(then.get(line, 0), ())
+            for of_copy in contexts
+            for test in of_copy.get(then.get(line, 0), ())
             if test in self.tests and not self.tests[test].failed
         }
 

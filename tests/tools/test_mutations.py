@@ -195,6 +195,14 @@ def test_tests_are_recorded_line_by_line_with_the_processes_they_start(
     assert reached.reaching(path, [5]) == {there}
     assert reached.reaching(path, [6]) == {here}
     assert changed_tests(kept, tree) == ["tests/test_sums.py"]
+    again = shutil.copytree(tree, tmp_path / "again")
+    (again / path).write_text(contents["tree/src/rpnb/sums.py"])
+    (again / "tests" / "test_more.py").write_text(
+        "from rpnb.sums import f\ndef test_more():\n    assert f(2) == 1\n"
+    )
+    record(Suite("compiled", ()), ["tests/test_more.py"], again, kept / "compiled", 0)
+    reached = ReachedLines(kept / "compiled", tree)
+    assert reached.reaching(path, [5]) == {there, "tests/test_more.py::test_more"}
 
 
 def test_a_constant_is_run_by_what_names_it(tmp_path: Path) -> None:
