@@ -32,6 +32,7 @@ from rpnb import RPNBClassifier
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
+    RowBlocks,
     begin_rows,
     learn_statistics,
     model_to_bytes,
@@ -315,7 +316,7 @@ def moved(shape: Shape, batch: int) -> tuple[int, int, int]:
     X, y = draw_rows(shape, 2 * batch)
     model = classifier(batch)
     model.partial_fit(X[:batch], y[:batch], classes=np.arange(shape.M))
-    blocks = observe_rows(model, X[batch:], y[batch:])
+    blocks = observe_rows(model, RowBlocks(X[batch:], y[batch:]))
     short = [
         each._replace(y=each.y.astype(np.int32), labels=each.labels.astype(np.int32))
         for each in blocks
