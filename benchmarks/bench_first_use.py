@@ -35,7 +35,9 @@ JOBS = {
     "learn_one, predict_one": IRIS
     + "from rpnb import RPNBClassifier; m = RPNBClassifier().partial_fit(X, y); "
     "m.learn_one(X[0], y[0]); m.predict_one(X[1])",
-    "PooledClassifier": IRIS
+    "PooledClassifier: fit, predict": IRIS
+    + "from rpnb import PooledClassifier; PooledClassifier().fit(X, y).predict(X)",
+    "PooledClassifier: predict_then_learn": IRIS
     + "from rpnb import PooledClassifier; PooledClassifier().predict_then_learn(X, y)",
 }
 

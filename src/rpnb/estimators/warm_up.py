@@ -8,6 +8,7 @@ from rpnb.core.bayes.state import LEARN_MISTAKES
 from rpnb.core.kernels.readiness import compiling_seconds
 from rpnb.core.passes.engine import AnyPath, run
 from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.pooled import PooledClassifier
 from rpnb.estimators.registry import RPNB, learners
 
 _PATHS: tuple[AnyPath, ...] = ("plain", "exact", "columns", "quadratic")
@@ -31,6 +32,12 @@ def warm_up(names: Iterable[str] = (RPNB,)) -> dict[str, float]:
     for name in names:
         before = compiling_seconds()
         model = learners()[name].estimator()
+        if isinstance(model, PooledClassifier):
+            # Up to 256 rows need no kernels; with many features there are more.
+            for p in (4, 40):
+                many = rng.normal(size=(320, p))
+                model.partial_fit(many, np.resize(labels, 320))
+                model = learners()[name].estimator()
         model.fit(X, labels)
         model.predict_then_learn(X, labels)
         model.predict(X)

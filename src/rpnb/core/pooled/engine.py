@@ -49,6 +49,7 @@ from rpnb.core.pooled.members import (
     transitions,
     window_forest,
 )
+from rpnb.core.pooled.plain import as_it_is, code_for_beginning, code_for_rows, plain
 from rpnb.core.pooled.pool import Pool
 from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 
@@ -67,6 +68,9 @@ MEMBERS: Final[dict[str, ModuleType]] = {
 _LATE_STARTERS = ("transitions", "selected_neighbours")
 # Rows handled at once.
 _CHUNK = 256
+
+# Kernels are silent, and so is their Python source.
+_SILENT = np.errstate(all="ignore")
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
@@ -122,6 +126,7 @@ class LateLabels:
     pending: late.Pending
 
 
+@_SILENT
 def new_model(
     names: Sequence[str],
     p: int,
@@ -137,7 +142,8 @@ def new_model(
     """
     shape = model_shape(p, D, window, delay)
     names = members_for(names, shape)
-    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
+    code = code_for_beginning(p)
+    states = [code(MEMBERS[name].begin)(shape, active, seed) for name in names]
     outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
     waiting = np.array([output in _LATE_STARTERS for output in outputs])
     first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
@@ -174,6 +180,7 @@ def model_shape(p: int, D: int, window: int, delay: int) -> Shape:
     )
 
 
+@_SILENT
 def assemble(
     names: Sequence[str],
     p: int,
@@ -184,11 +191,12 @@ def assemble(
     pool: Pool,
 ) -> PooledModel:
     """Return the model of these states; its projections are drawn from the seed."""
+    code = code_for_beginning(p)
     return PooledModel(
         tuple(names),
         shape,
         seed,
-        draw_features(shape.p, shape.D, seed),
+        code(draw_features)(shape.p, shape.D, seed),
         draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64),
         scale,
         states,
@@ -213,6 +221,7 @@ def copy_model(model: PooledModel) -> PooledModel:
     )
 
 
+@_SILENT
 def arrange_classes(
     model: PooledModel, source: IntArray, declared: IntArray
 ) -> PooledModel:
@@ -236,8 +245,9 @@ def arrange_classes(
             copy_state(model.late.pending),
         )
         behind.pending.labels[:] = target[behind.pending.labels]
+    code = _code(model, 1, False)
     states = [
-        module.grow_classes(state, source, active)
+        code(module.grow_classes)(state, source, active)
         for module, state in zip(model.modules, model.states, strict=True)
     ]
     return PooledModel(
@@ -253,6 +263,7 @@ def arrange_classes(
     )
 
 
+@_SILENT
 def run(
     model: PooledModel,
     X: RowTable,
@@ -269,22 +280,31 @@ def run(
     probabilities.
     """
     n = y.shape[0]
+    code = _code(model, n, True)
     done = 0
     while done < n:
         stop, replay = _next_chunk(model, y, done)
         part = slice(done, stop)
-        rows = _prepare(model, X[part], y[part], weight[part])
-        scores = _member_scores(model, rows, y[part], weight[part], jobs)
+        rows = _prepare(model, X[part], y[part], weight[part], code)
+        scores = _member_scores(model, rows, y[part], weight[part], jobs, code)
         learnt = _NO_SCORES
         if model.late is not None:
             learnt = _late_scores(model.late, rows.raw, y[part], weight[part], jobs)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        pooling.pool_rows(
+        code(pooling.pool_rows)(
             model.pool, scores, y[part], weight[part], labels[part], out, learnt
         )
         if replay:
-            _replay(model)
+            _replay(model, code)
         done = stop
+
+
+def _code(model: PooledModel, n: int, learn: bool) -> Any:
+    """Return what turns functions into those that learn, or predict, n rows."""
+    if model.late is not None:
+        return as_it_is
+    seen = int(model.scale.seen[0])
+    return code_for_rows(n, learn, seen, model.shape.p, model.M)
 
 
 def _next_chunk(model: PooledModel, y: IntArray, done: int) -> tuple[int, bool]:
@@ -343,6 +363,7 @@ def _learn_behind(
         done = stop
 
 
+@_SILENT
 def score(
     model: PooledModel,
     X: RowTable,
@@ -351,36 +372,46 @@ def score(
 ) -> None:
     """Predict rows; the arguments are those of `run`. Changes nothing."""
     n = X.shape[0]
+    code = _code(model, n, False)
     for done in range(0, n, _CHUNK):
         part = slice(done, min(done + _CHUNK, n))
-        rows = _prepare(model, X[part], _NO_LABELS, _NO_WEIGHT)
-        scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1)
+        rows = _prepare(model, X[part], _NO_LABELS, _NO_WEIGHT, code)
+        scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1, code)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        pooling.pool_rows(
+        code(pooling.pool_rows)(
             model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out, _NO_SCORES
         )
 
 
 def _prepare(
-    model: PooledModel, table: RowTable, y: IntArray, weight: FloatArray
+    model: PooledModel,
+    table: RowTable,
+    y: IntArray,
+    weight: FloatArray,
+    code: Any = as_it_is,
 ) -> MemberRows:
     """Scale rows and project them; keep what the scale needs of labelled rows."""
     n = table.shape[0]
     if model.places.shape[0] > 0:
         X = np.empty((n, HASHED))
-        hash_rows(as_rows(table), table.shape[1], model.places, X)
+        code(hash_rows)(as_rows(table), table.shape[1], model.places, X)
     else:
         X = as_block(table.toarray() if issparse(table) else table)
     z = np.empty(X.shape, np.float32)
     phi = np.empty((n, model.shape.E), np.float32)
     low = np.empty((n, model.shape.d), np.float32)
-    scale.scale_rows(model.scale, X, y, weight, z)
-    fill_features(model.features, z, phi, low)
+    code(scale.scale_rows)(model.scale, X, y, weight, z)
+    code(fill_features)(model.features, z, phi, low)
     return MemberRows(X, z, low, phi)
 
 
 def _member_scores(
-    model: PooledModel, rows: MemberRows, y: IntArray, weight: FloatArray, jobs: int
+    model: PooledModel,
+    rows: MemberRows,
+    y: IntArray,
+    weight: FloatArray,
+    jobs: int,
+    code: Any = as_it_is,
 ) -> FloatArray:
     """Return the scores (n, K, M) of all members, which learn rows if there is y."""
     n, M = rows.raw.shape[0], model.M
@@ -395,22 +426,22 @@ def _member_scores(
             part = whole[:, first : first + len(module.OUTPUTS)]
             first += len(module.OUTPUTS)
             if learn:
-                module.learn_rows(state, rows, y, weight, part)
+                code(module.learn_rows)(state, rows, y, weight, part)
             else:
-                module.score_rows(state, rows, part)
+                code(module.score_rows)(state, rows, part)
         return whole
 
     def work(k: int) -> FloatArray:
         module = modules[k]
         scores = np.zeros((n, len(module.OUTPUTS), M))
         if learn:
-            module.learn_rows(model.states[k], rows, y, weight, scores)
+            code(module.learn_rows)(model.states[k], rows, y, weight, scores)
         else:
-            module.score_rows(model.states[k], rows, scores)
+            code(module.score_rows)(model.states[k], rows, scores)
         return scores
 
     members = range(len(modules))
-    if jobs > 1:
+    if jobs > 1 and code is not plain:
         with ThreadPoolExecutor(jobs) as threads:
             parts = list(threads.map(work, members))
     else:
@@ -418,24 +449,24 @@ def _member_scores(
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
-def _replay(model: PooledModel) -> None:
+def _replay(model: PooledModel, code: Any = as_it_is) -> None:
     """Find the scale anew; what depends on it learns the rows kept once more."""
-    scale.fit_all(model.scale)
+    code(scale.fit_all)(model.scale)
     seen = int(model.scale.seen[0])
     X = model.scale.rows[:seen]
     y, weight = model.scale.labels[:seen], model.scale.weight[:seen]
     z = np.empty(X.shape, np.float32)
     phi = np.empty((seen, model.shape.E), np.float32)
     low = np.empty((seen, model.shape.d), np.float32)
-    scale.apply_scale(model.scale, X, z)
-    fill_features(model.features, z, phi, low)
+    code(scale.apply_scale)(model.scale, X, z)
+    code(fill_features)(model.features, z, phi, low)
     rows = MemberRows(X, z, low, phi)
     active = model.pool.active
     for k, module in enumerate(model.modules):
         if module.USES_SCALE:
-            state = module.begin(model.shape, active, model.seed)
+            state = code(module.begin)(model.shape, active, model.seed)
             nothing = np.zeros((0, len(module.OUTPUTS), model.M))
-            module.learn_rows(state, rows, y, weight, nothing)
+            code(module.learn_rows)(state, rows, y, weight, nothing)
             model.states[k] = state
 
 

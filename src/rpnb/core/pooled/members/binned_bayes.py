@@ -205,7 +205,8 @@ def _log_of(count: float) -> float:
         whole = np.int64(count)
         if whole == count:
             return _LOGS[whole]
-    return log(count + PRIOR / BINS)
+    # Uncompiled, a number of single precision would stay one.
+    return log(np.float64(count) + PRIOR / BINS)
 
 
 @compiled
