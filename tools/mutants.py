@@ -203,7 +203,9 @@ class Chooser:
         known: those tests come first that are known to reach the line, then the others.
         """
         folder = mutation.path.parts[2]
-        name = {"client": "serve", "on_spark": "spark"}.get(folder, folder)
+        name = {"client": "serve"}.get(folder, folder)
+        if mutation.path.stem == "on_spark":
+            name = "spark"
         if name not in ("serve", "spark"):
             return []
         if name not in self.suites:

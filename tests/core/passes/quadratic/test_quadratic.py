@@ -290,6 +290,21 @@ def test_the_leader_and_its_rivals_are_those_of_the_definition(seed: int) -> Non
     assert_array_equal(work.rivals[3:], rivals[3:])
 
 
+@pytest.mark.parametrize("M", [2, 3])
+def test_where_nothing_is_a_number_the_first_eligible_class_leads(M: int) -> None:
+    model = make_model(2, M)
+    staleness = forms(model, np.zeros(2)).staleness
+    work = make_step(2, M, 4)
+    work.values[:] = np.nan
+    for first in range(M):
+        model.classes.eligible[:] = np.arange(M) >= first
+        find_leaders(model.kernel_state(), staleness, work, 0, 4)
+        assert_array_equal(work.leader[:4], first)
+    model.classes.eligible[:] = np.arange(M) == 0
+    find_leaders(model.kernel_state(), staleness, work, 0, 4)
+    assert_array_equal(work.leader[:4], 0)
+
+
 def test_a_tie_is_decided_by_the_double_precision_scores() -> None:
     # Equal classes tie in every row: the first of them wins, learnt or not.
     model = make_model(2, 3)
