@@ -229,7 +229,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
             for _ in range(1500)
         ]
         await asyncio.sleep(0)
-        await asyncio.to_thread(writer.stop)
+        await asyncio.to_thread(writer.stop, patience=60.0)
         found = await asyncio.gather(*tasks)
         assert found == [{"learnt": 12}] * 1500
         with pytest.raises(ApiError, match="stopping"):
@@ -242,3 +242,25 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
     assert kept is not None
     assert same_state(state, kept)
     assert writer.models["m"].scores.learnt == 12 * 1500
+
+
+def test_a_stop_without_patience_refuses_what_is_not_on_the_disk(
+    writer: Writer, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        await writer.submit(
+            Learn(name="m", X=X[:2], labels=["oak", "elm"], observe=True)
+        )
+        late = asyncio.create_task(
+            writer.submit(Learn(name="m", X=X[:2], labels=["oak", "elm"], observe=True))
+        )
+        await asyncio.sleep(0)  # submitted, and not handed over yet
+        writer.stop(patience=-1.0)
+        with pytest.raises(ApiError, match="stopping"):
+            await late
+
+    run(writer, work)
+    again = Writer(tmp_path, Limits())
+    assert again.models["m"].scores.learnt == 2
+    again.start()
+    again.stop()

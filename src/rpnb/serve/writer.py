@@ -166,10 +166,14 @@ class Writer:
         self._queue.put(submitted)
 
     def stop(self, patience: float = 2.0) -> None:
-        """Finish what was submitted, write snapshots if there is time, and close."""
+        """Finish what was submitted, and write snapshots, if there is time; close.
+
+        Commands whose turn comes after the patience has ended are answered 503, as they
+        are not on the disk: a client sends them again.
+        """
+        self._stop_at = time.monotonic() + patience
         self._closing = True
         self._hand_over()
-        self._stop_at = time.monotonic() + patience
         self._queue.put(None)
         self._thread.join()
 
@@ -194,7 +198,11 @@ class Writer:
             except queue.Empty:
                 pass
             for pending in _transactions(group):
-                self._process(pending)
+                if self._closing and time.monotonic() > self._stop_at:
+                    refusal = unavailable("the server is stopping")
+                    _resolve(pending, [refusal] * len(pending))
+                else:
+                    self._process(pending)
             try:
                 self._housekeeping()
             except Exception as error:
