@@ -23,7 +23,7 @@ from rpnb.estimators.class_prior import fixed_prior, follows_counts
 from rpnb.estimators.trust.probabilities import check_temperature, start_calibration
 
 if TYPE_CHECKING:
-    from rpnb.estimators.classifier import RPNBClassifier
+    from rpnb.estimators.rpnb_learner import RPNBLearner
 
 # Entries of a very sparse matrix, four bytes each, that are kept in memory.
 _MOST_ENTRIES: Final = 1 << 27
@@ -32,7 +32,7 @@ _MOST_ENTRIES: Final = 1 << 27
 UPDATES = {"mistakes": LEARN_MISTAKES, "all": LEARN_ALL}
 
 
-def ensemble_size(given: "RPNBClassifier", p: int) -> tuple[int, int]:
+def ensemble_size(given: "RPNBLearner", p: int) -> tuple[int, int]:
     """Check and return K and q: the members, and the dimension of their projections."""
     K = check_integer("n_estimators", given.n_estimators, 1)
     if isinstance(given.n_components, str):
@@ -41,7 +41,7 @@ def ensemble_size(given: "RPNBClassifier", p: int) -> tuple[int, int]:
     return K, check_integer("n_components", given.n_components, 1)
 
 
-def empty_model(given: "RPNBClassifier", p: int, seed: int | None = None) -> Model:
+def empty_model(given: "RPNBLearner", p: int, seed: int | None = None) -> Model:
     """Check the parameters and return a model of p features without classes.
 
     Its projections are drawn from `random_state`, or from the seed of a saved model.
@@ -80,7 +80,7 @@ def empty_model(given: "RPNBClassifier", p: int, seed: int | None = None) -> Mod
     return model
 
 
-def check_changeable_parameters(given: "RPNBClassifier") -> None:
+def check_changeable_parameters(given: "RPNBLearner") -> None:
     """Check the parameters that may be changed between calls."""
     check_choice("update", given.update, tuple(UPDATES))
     if given.batch_size is not None:
