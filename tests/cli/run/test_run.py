@@ -271,10 +271,10 @@ def test_a_table_and_a_report(
     assert {"RPNB", "majority class", "same as last"} <= set(named)
     page = report.read_text()
     assert page.startswith("<!DOCTYPE html>")
-    # Each of two curves is there twice: for wide screens and for narrow ones. Then the
-    # balance, the confusion, the calibration, and two charts of reasons.
-    assert page.count("<svg") == 9
-    assert page.count('<div class="wide">') == page.count('<div class="narrow">') == 2
+    # Two curves and the balance are there twice: for wide screens and for narrow ones.
+    # Then the confusion, the calibration, and two charts of reasons.
+    assert page.count("<svg") == 10
+    assert page.count('<div class="wide">') == page.count('<div class="narrow">') == 3
     assert "RPNB is wrong in" in page
     assert "; the better reference, " in page
     assert "http" not in page.replace("http://www.w3.org", "")
@@ -293,7 +293,7 @@ def test_the_report_of_a_pool_shows_its_members(path: Path, tmp_path: Path) -> N
     assert main([*words, *options, "--report", str(report)]) == 0
     page = report.read_text()
     assert ">Members of the pool</h2>" in page
-    assert page.count("<svg") == 9
+    assert page.count("<svg") == 10
     for name in ("class_covariance", "transitions", "pool"):
         # at the ends of the lines in two panels, the weights aside for the pool
         assert page.count(f">{name}</text>") == 2 - (name == "pool")
