@@ -25,12 +25,14 @@ from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.rpnb_learner import RPNBLearner, rows_in_scale
 from rpnb.estimators.scaling import learn_scale
 from rpnb.estimators.stream.class_weights import ClassWeight
+from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
     is_calibrated,
     log_probabilities,
     start_calibration,
 )
+from rpnb.estimators.trust.reasons import Explained
 from rpnb.estimators.trust.sets import NO_SETS, past_sets, prediction_sets
 from rpnb.estimators.trust.unlearning import model_without, rows_to_unlearn
 
@@ -39,7 +41,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 @final
-class RPNBClassifier(RPNBLearner):
+class RPNBClassifier(RPNBLearner, Explained[Model], WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
     Each observation is projected K times to q dimensions. Each projection has a

@@ -44,16 +44,16 @@ from rpnb.estimators.saving.model_parts import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
+from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
-from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import log_probabilities, start_calibration
-from rpnb.estimators.trust.reasons import Explained, QuadraticScores
+from rpnb.estimators.trust.reasons import QuadraticScores
 
 # Rows that are scaled at once.
 _BLOCK_ROWS = 4096
 
 
-class RPNBLearner(Explained[Model], WeightedStreamClassifier[Model]):
+class RPNBLearner(StreamClassifier[Model]):
     """The functions of a `StreamLearner`; `RPNBClassifier` adds what users call."""
 
     n_estimators: int
