@@ -142,6 +142,7 @@ def test_labels_of_a_group_share_an_event_unless_events_are_mini_batches(
     writer.stop()
     assert found == (single if batch_size == 1 else cut)
     assert (model.scores.learnt, model.waiting, applied) == (10, 0, len(found))
+    assert model.learner.n_seen_ == 10
     replayed = state_of(tmp_path, "m")
     assert state is not None
     assert replayed is not None

@@ -37,8 +37,7 @@ class RequestRoute(APIRoute):
         return endpoint
 
 
-async def api_error(_request: Request, error: ApiError) -> Response:
-    """Return the answer of an error."""
+async def _api_error(_request: Request, error: ApiError) -> Response:
     headers = {"retry-after": "1"} if error.status == 503 else {}
     return Response(
         to_json(error.body()),
@@ -89,7 +88,7 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
         lifespan=lifespan,
     )
     app.router.route_class = RequestRoute
-    app.add_exception_handler(ApiError, api_error)
+    app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _internal_error)
     one = "/v1/models/{name}"

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import uvicorn
 
-from rpnb.serve.app import api_error, make_app
+from rpnb.serve.app import make_app
 from rpnb.serve.http.dispatch import Dispatcher
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.limits import Limits
@@ -130,7 +130,7 @@ def run(options: Options) -> int:
         metrics = Metrics(writer)
         app, stopping = options.make_app(writer, metrics)
         guard = Guard(
-            Dispatcher(app, api_error),
+            Dispatcher(app),
             options.limits,
             options.tokens,
             metrics,

@@ -8,14 +8,10 @@ request itself, and they take longer than learning a row does.
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, final
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.routing import APIRoute
 
-from rpnb.serve.limits import ApiError
-
 _START = "/v1/models/{name}/"
-
-ErrorAnswer = Callable[[Request, ApiError], Awaitable[Response]]
 
 
 @final
@@ -23,18 +19,16 @@ class Dispatcher:
     """An ASGI application around a FastAPI application.
 
     Requests to POST /v1/models/NAME/... are handed to their endpoints, all others to
-    the application. What answers them is the same.
+    the application. Errors are left to the guard, which answers them all.
 
     Parameters
     ----------
     app
         The application; its endpoints take the request and raise `ApiError`.
-    error_answer
-        Returns the answer of an error.
     """
 
-    def __init__(self, app: FastAPI, error_answer: ErrorAnswer) -> None:
-        self._app, self._error_answer = app, error_answer
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
         self._routes: dict[str, APIRoute] = {
             route.path.removeprefix(_START): route
             for route in app.routes
@@ -56,11 +50,7 @@ class Dispatcher:
                 route = self._routes.get(parts[4])
                 if route is not None and parts[3]:
                     scope["route"], scope["path_params"] = route, {"name": parts[3]}
-                    request = Request(scope, receive)
-                    try:
-                        response = await route.endpoint(request)
-                    except ApiError as error:
-                        response = await self._error_answer(request, error)
+                    response = await route.endpoint(Request(scope, receive))
                     await response(scope, receive, send)
                     return
         await self._app(scope, receive, send)
