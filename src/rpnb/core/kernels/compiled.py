@@ -42,7 +42,7 @@ def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
     if settings.DISABLE_JIT:
         return function
     fixed = {"nopython": True, "nogil": True, "error_model": "numpy"}
-    fixed |= {"boundscheck": None, "no_cfunc_wrapper": True}
+    fixed |= {"boundscheck": None, "no_cfunc_wrapper": True, "_nrt": True}
     kernel: Any = Kernel(function, targetoptions=fixed | options)
     keep_on_disk(kernel)
     return cast(Callable[P, R], kernel)
@@ -62,9 +62,20 @@ def compiled_inline(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` as `compiled` does, inlined into its callers.
 
     For short functions with many array arguments: a call passes seven words for each
-    array, and a model has twenty arrays.
+    array, and a model has twenty arrays. They make no arrays and return none, so
+    references are not counted, as in `compiled_borrowing`.
     """
-    return _compile(function, forceinline=True)
+    return _compile(function, forceinline=True, _nrt=False)
+
+
+def compiled_borrowing(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` as `compiled` does, without counting references to arrays.
+
+    For functions that are called for each row, and neither make arrays nor return any:
+    arrays are the caller's, and outlive the call. Counting takes an atomic instruction
+    for each array of a record, at the beginning of a call and at its end.
+    """
+    return _compile(function, _nrt=False)
 
 
 def compiled_approximate(function: Callable[P, R]) -> Callable[P, R]:

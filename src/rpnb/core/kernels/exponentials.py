@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled_borrowing
 
 _LOG2_E = 1.4426950408889634
 # log 2 in two parts; the first has 32 bits, so its multiples by integers are exact.
@@ -28,7 +28,7 @@ _INVERSE_FACTORIALS = (
 )
 
 
-@compiled
+@compiled_borrowing
 def fill_exponentials(values: FloatArray, power: IntArray) -> None:
     """Replace each value, which is ≤ 0, by its exponential.
 

@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, UIntArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -25,7 +25,7 @@ _M0, _M1 = MULTIPLIERS
 _W0, _W1 = KEY_STEPS
 
 
-@compiled
+@compiled_borrowing
 def philox(counters: UIntArray, seed: np.uint64) -> None:
     """Replace each counter, a column of four 32-bit words, by 128 random bits.
 
@@ -93,7 +93,7 @@ ROOT_HALF = 0.7071067811865476
 CELL = 2.0**-32
 
 
-@compiled
+@compiled_borrowing
 def _horner(coefficients: tuple[float, ...], x: float) -> float:
     """Evaluate a polynomial by Horner's scheme, from the highest power down."""
     value = 0.0
@@ -102,7 +102,7 @@ def _horner(coefficients: tuple[float, ...], x: float) -> float:
     return value
 
 
-@compiled
+@compiled_borrowing
 def fill_logs(values: FloatArray, power: WordArray) -> None:
     """Replace each of the values, which are positive and normal, by its logarithm.
 
@@ -113,13 +113,11 @@ def fill_logs(values: FloatArray, power: WordArray) -> None:
     """
     bits = values.view(np.int64)
     n = values.shape[0]
-    mantissa = np.empty(n)
-    mantissa_bits = mantissa.view(np.int64)
     for i in range(n):
         power[i] = (bits[i] >> 52) - 1022
-        mantissa_bits[i] = (bits[i] & 0x000FFFFFFFFFFFFF) | 0x3FE0000000000000
+        bits[i] = (bits[i] & 0x000FFFFFFFFFFFFF) | 0x3FE0000000000000
     for i in range(n):
-        m = mantissa[i]
+        m = values[i]
         e = power[i] - (1 if m < ROOT_HALF else 0)
         m = m * 2.0 if m < ROOT_HALF else m
         s = (m - 1.0) / (m + 1.0)

@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled_borrowing
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
@@ -36,14 +36,14 @@ def blank_matrix(E: int) -> FloatArray:
     return np.zeros(SIDE * SIDE * (blocks * (blocks + 1) // 2))
 
 
-@compiled
+@compiled_borrowing
 def place(i: int, j: int) -> int:
     """Return where entry (i, j) is, j not in a later block than i."""
     H, J = i // 16, j // 16
     return 256 * (H * (H + 1) // 2 + J) + 16 * (j % 16) + i % 16
 
 
-@compiled
+@compiled_borrowing
 def subtract_outer(
     matrix: FloatArray, left: FloatArray, right: FloatArray, count: int
 ) -> None:
@@ -65,7 +65,7 @@ def subtract_outer(
             at += 256
 
 
-@compiled
+@compiled_borrowing
 def cholesky(matrix: FloatArray, E: int) -> bool:
     """Replace a positive definite matrix by L with L·Lᵀ = matrix, lower triangular.
 
@@ -91,7 +91,7 @@ def cholesky(matrix: FloatArray, E: int) -> bool:
     return True
 
 
-@compiled
+@compiled_borrowing
 def _subtract_products(
     matrix: FloatArray,
     at: int,
@@ -161,7 +161,7 @@ def _subtract_products(
     store_doubles(matrix, at + 60, load_doubles(matrix, at + 60) - d3)
 
 
-@compiled
+@compiled_borrowing
 def _factor_diagonal(matrix: FloatArray, at: int) -> bool:
     """Factor a diagonal block; its upper triangle is set to zero."""
     for j in range(16):
@@ -181,7 +181,7 @@ def _factor_diagonal(matrix: FloatArray, at: int) -> bool:
     return True
 
 
-@compiled
+@compiled_borrowing
 def _solve_block(matrix: FloatArray, at: int, diagonal: int) -> None:
     """Replace a block X below a factored diagonal block L by X·L⁻ᵀ."""
     for j in range(16):
@@ -202,7 +202,7 @@ def _solve_block(matrix: FloatArray, at: int, diagonal: int) -> None:
         store_doubles(matrix, at + 16 * j + 12, x3 / w)
 
 
-@compiled
+@compiled_borrowing
 def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
     """Replace X (E, C) by (L·Lᵀ)⁻¹ X; C is a multiple of 8."""
     C = X.shape[1]
@@ -257,7 +257,7 @@ def solve(factor: FloatArray, E: int, X: FloatArray) -> None:
                 store_doubles(x, at + 4, s1 / w)
 
 
-@compiled
+@compiled_borrowing
 def _subtract_rows(
     factor: FloatArray,
     f: int,

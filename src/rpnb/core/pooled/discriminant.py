@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.pooled.blocks import (
     cholesky,
     place,
@@ -48,7 +48,7 @@ _ROUNDING: Final = 1e-5
 _MOST_ATTEMPTS: Final = 30
 
 
-@compiled
+@compiled_borrowing
 def shrinkage(
     T1: float, T2: float, df: float, E: int, total: float
 ) -> tuple[float, float]:
@@ -79,7 +79,7 @@ def common_mean(count: FloatArray, B: FloatArray, m: FloatArray) -> float:
     return total
 
 
-@compiled
+@compiled_borrowing
 def class_offsets(
     count: FloatArray, B: FloatArray, m: FloatArray, U: FloatArray
 ) -> None:
@@ -114,7 +114,7 @@ def store_directions(
         offset[c] = constant[c]
 
 
-@compiled
+@compiled_borrowing
 def degrees(count: FloatArray, total: float) -> float:
     """Return the degrees of freedom of S."""
     seen = 0
@@ -179,7 +179,7 @@ def discriminants(
     store_directions(count, m, U, X, effective, V, offset)
 
 
-@compiled
+@compiled_borrowing
 def _add_ridge(matrix: FloatArray, E: int, ridge: float) -> None:
     for f in range(E):
         matrix[place(f, f)] += ridge

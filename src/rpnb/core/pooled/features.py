@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.pooled.blocks import padded
 from rpnb.core.pooled.outer_products import STEPS
@@ -161,7 +161,7 @@ def _draw_low(seed: np.uint64, low: FloatArray) -> None:
         fill_normal(words, low[i])
 
 
-@compiled
+@compiled_borrowing
 def _orthonormalise(P: FloatArray) -> None:
     """Make the columns orthonormal: modified Gram-Schmidt, twice for rounding."""
     p, columns = P.shape
@@ -211,7 +211,7 @@ def fill_features(
         multiply_rows(z, features.low, nothing, low)
 
 
-@compiled
+@compiled_borrowing
 def _round(row: SingleArray) -> None:
     """Round φ to multiples of 1/128, halves up; what is too large is as far as it goes.
 
@@ -222,7 +222,7 @@ def _round(row: SingleArray) -> None:
         row[f] = min(steps, MOST_STEPS) / STEPS
 
 
-@compiled
+@compiled_borrowing
 def _fill_sparse(features: Features, z: SingleArray, part: SingleArray) -> None:
     zero = np.float32(0.0)
     index, entry = features.reads, features.entry

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled_borrowing
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.kernels.rows import RowBlock
 
@@ -37,7 +37,7 @@ def draw_places(p: int, seed: int) -> IntArray:
     return np.where(counters[1] & np.uint64(1) == 0, column, -column)
 
 
-@compiled
+@compiled_borrowing
 def hash_rows(rows: RowBlock, p: int, places: IntArray, out: FloatArray) -> None:
     """Fill `out` (n, 1024) with the hashed rows, which have p features."""
     out[:] = 0.0

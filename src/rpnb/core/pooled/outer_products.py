@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, SingleArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.kernels.pair_vectors import (
     add_pair_products,
     load_pairs,
@@ -34,7 +34,7 @@ STEPS: Final = np.float32(128.0)
 _UNIT: Final = 2.0**-14
 
 
-@compiled
+@compiled_borrowing
 def pack_row(row: SingleArray, packed: SingleArray, r: int, capacity: int) -> None:
     """Write a row (E,) as row r of packed rows: [block of columns][row][16]."""
     for b in range(row.shape[0] // 16):
@@ -72,7 +72,7 @@ def add_products(
             at += 256
 
 
-@compiled
+@compiled_borrowing
 def _eight_columns(
     packed: SingleArray,
     p: int,
@@ -185,7 +185,7 @@ def add_exact_products(
             at += 256
 
 
-@compiled
+@compiled_borrowing
 def _eight_exact_columns(
     codes: CodeArray, p: int, q: int, pairs: int, sums: WordArray, at: int
 ) -> None:

@@ -35,7 +35,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import doubles, fused, load_doubles, sum_doubles
@@ -179,7 +179,7 @@ def _record(pool: Pool) -> None:
     pool.clock[0] = at
 
 
-@compiled
+@compiled_borrowing
 def _combine(
     pool: Pool,
     scores: FloatArray,
@@ -222,7 +222,7 @@ def _combine(
     return label
 
 
-@compiled
+@compiled_borrowing
 def _normalise(
     active: BoolArray,
     logs: FloatArray,
@@ -248,7 +248,7 @@ def _normalise(
     return highest + log(total)
 
 
-@compiled
+@compiled_borrowing
 def _active(pool: Pool) -> int:
     count = 0
     for c in range(pool.active.shape[0]):
@@ -256,7 +256,7 @@ def _active(pool: Pool) -> int:
     return count
 
 
-@compiled
+@compiled_borrowing
 def _give_out(
     pool: Pool,
     logs: FloatArray,
@@ -282,7 +282,7 @@ def _give_out(
         out[c] = out[c] if active[c] else -np.inf
 
 
-@compiled
+@compiled_borrowing
 def _largest(active: BoolArray, logs: FloatArray) -> float:
     highest = -np.inf
     for c in range(active.shape[0]):
@@ -290,7 +290,7 @@ def _largest(active: BoolArray, logs: FloatArray) -> float:
     return highest
 
 
-@compiled
+@compiled_borrowing
 def _count(pool: Pool, best: IntArray, label: int, y: int, weight: float) -> None:
     K = best.shape[0]
     for k in range(K):
@@ -303,7 +303,7 @@ def _count(pool: Pool, best: IntArray, label: int, y: int, weight: float) -> Non
     pool.seen[0] += 1
 
 
-@compiled
+@compiled_borrowing
 def _learn_power(
     pool: Pool, logs: FloatArray, y: int, tempered: FloatArray, power_bits: IntArray
 ) -> float:
@@ -332,7 +332,7 @@ def _learn_power(
     return trust
 
 
-@compiled
+@compiled_borrowing
 def _learn_weights(
     pool: Pool,
     f: FloatArray,
@@ -377,7 +377,7 @@ def _learn_weights(
         pool.weights[k] = max(0.0, pool.weights[k] - gradient[k])
 
 
-@compiled
+@compiled_borrowing
 def _solve_small(H: FloatArray, b: FloatArray, L: FloatArray) -> None:
     """Replace b by H⁻¹ b, by Cholesky's factor L, for which there is space."""
     K = b.shape[0]

@@ -5,7 +5,7 @@ what is computed beside it: a row gets the same bits whatever rows are with it.
 """
 
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled_borrowing
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
@@ -19,7 +19,7 @@ from rpnb.core.kernels.vectors import (
 )
 
 
-@compiled
+@compiled_borrowing
 def multiply_rows(
     rows: SingleArray, matrix: SingleArray, start: SingleArray, out: SingleArray
 ) -> None:
@@ -51,7 +51,7 @@ def multiply_rows(
             store_singles(o, r * C + c, a)
 
 
-@compiled
+@compiled_borrowing
 def _four_rows(
     x: SingleArray,
     at: int,
@@ -130,7 +130,7 @@ def _four_rows(
     store_singles(o, to + c + 24, e3)
 
 
-@compiled
+@compiled_borrowing
 def _four_rows_narrow(
     x: SingleArray,
     at: int,
@@ -159,7 +159,7 @@ def _four_rows_narrow(
     store_singles(o, to + 3 * C + c, e)
 
 
-@compiled
+@compiled_borrowing
 def _one_row(
     x: SingleArray,
     at: int,
@@ -188,7 +188,7 @@ def _one_row(
     store_singles(o, to + c + 24, a3)
 
 
-@compiled
+@compiled_borrowing
 def inner_products(
     packed: SingleArray, capacity: int, first: int, last: int, gram: SingleArray
 ) -> None:
@@ -214,7 +214,7 @@ def inner_products(
             gram[r, k] = sum_singles(a0 + a1)
 
 
-@compiled
+@compiled_borrowing
 def _four_products(
     packed: SingleArray, capacity: int, r: int, s: int, out: SingleArray
 ) -> None:
@@ -245,7 +245,7 @@ def _four_products(
     out[s + 3] = sum_singles(e0 + e1)
 
 
-@compiled
+@compiled_borrowing
 def combine_rows(
     packed: SingleArray, capacity: int, rows: int, factors: FloatArray, out: FloatArray
 ) -> None:
@@ -261,7 +261,7 @@ def combine_rows(
             _combine_block(packed, 16 * b * capacity, rows, x, C, c, E, o, 16 * b)
 
 
-@compiled
+@compiled_borrowing
 def _combine_block(
     packed: SingleArray,
     p: int,

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled_borrowing
 
 #: Labelled rows after which the scale is fixed.
 LAST_REPLAY: Final = 256
@@ -74,7 +74,7 @@ def next_replay(seen: int) -> int:
     return event
 
 
-@compiled
+@compiled_borrowing
 def _fit(scale: FeatureScale, j: int, n: int, beyond: float) -> None:
     """Take mean and deviation of feature j from the first n rows kept.
 
@@ -106,14 +106,14 @@ def _fit(scale: FeatureScale, j: int, n: int, beyond: float) -> None:
     scale.deviation[j] = reach * sqrt(square) if reach > 0.0 else 1.0
 
 
-@compiled
+@compiled_borrowing
 def fit_all(scale: FeatureScale) -> None:
     """Take the scale of all features from the rows kept, of which there are `seen`."""
     for j in range(scale.mean.shape[0]):
         _fit(scale, j, scale.seen[0], -1.0)
 
 
-@compiled
+@compiled_borrowing
 def _follow(scale: FeatureScale) -> None:
     """Give features that have left their scale another, by the last 64 rows.
 
@@ -139,14 +139,14 @@ def _follow(scale: FeatureScale) -> None:
             _fit(scale, j, LOOK, -1.0)
 
 
-@compiled
+@compiled_borrowing
 def apply_scale(scale: FeatureScale, X: FloatArray, z: SingleArray) -> None:
     """Scale rows X (n, p) into z."""
     for i in range(X.shape[0]):
         _apply(scale.mean, scale.deviation, X[i], z[i])
 
 
-@compiled
+@compiled_borrowing
 def _apply(
     mean: FloatArray, deviation: FloatArray, x: FloatArray, z: SingleArray
 ) -> None:
@@ -157,7 +157,7 @@ def _apply(
         z[j] = 0.0 if np.isnan(value) else value
 
 
-@compiled
+@compiled_borrowing
 def scale_rows(
     scale: FeatureScale, X: FloatArray, y: IntArray, weight: FloatArray, z: SingleArray
 ) -> None:
@@ -172,7 +172,8 @@ def scale_rows(
             continue
         seen = scale.seen[0]
         slot = seen if seen < LAST_REPLAY else seen % LOOK
-        scale.rows[slot] = X[i]
+        for j in range(X.shape[1]):
+            scale.rows[slot, j] = X[i, j]
         scale.labels[slot] = y[i]
         scale.weight[slot] = weight[i]
         scale.seen[0] += 1

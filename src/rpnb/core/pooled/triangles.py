@@ -8,7 +8,7 @@ from math import log, sqrt
 from typing import Final
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiled import compiled_borrowing, compiled_inline
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
@@ -22,7 +22,7 @@ from rpnb.core.kernels.vectors import (
 LEAST_PIVOT: Final = 2.0**-52
 
 
-@compiled
+@compiled_borrowing
 def fill_forms(
     entries: FloatArray,
     means: FloatArray,
@@ -120,7 +120,7 @@ def _fill_group(
     store_doubles(forms, 4 * group, doubles(1.0) + greater(form, doubles(0.0)))
 
 
-@compiled
+@compiled_borrowing
 def form(
     entries: FloatArray, at: int, step: int, delta: FloatArray, v: FloatArray
 ) -> float:
@@ -145,7 +145,7 @@ def form(
     return product
 
 
-@compiled
+@compiled_borrowing
 def invert(
     prior: FloatArray,
     scatter: FloatArray,

@@ -28,7 +28,7 @@ from rpnb.core.kernels.arrays import (
     SingleArray,
     WordArray,
 )
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing, compiled_inline
 from rpnb.core.pooled.blocks import padded
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
@@ -157,7 +157,7 @@ def _pass(
             usable = _usable(state, p)
 
 
-@compiled
+@compiled_borrowing
 def _usable(state: BinnedBayes, p: int) -> bool:
     """Say whether there are few enough pairs of feature and active class."""
     active = 0
@@ -166,7 +166,7 @@ def _usable(state: BinnedBayes, p: int) -> bool:
     return state.bins.shape[0] == p and p * active <= MOST_PAIRS
 
 
-@compiled
+@compiled_borrowing
 def _find_bins(
     raw: FloatArray, z: SingleArray, above: WordArray, bins: IntArray
 ) -> int:
@@ -185,7 +185,7 @@ def _find_bins(
     return present
 
 
-@compiled
+@compiled_borrowing
 def _add_logs(
     logs: SingleArray, bins: IntArray, present: int, sums: SingleArray
 ) -> None:
@@ -209,7 +209,7 @@ def _log_of(count: float) -> float:
     return log(np.float64(count) + PRIOR / BINS)
 
 
-@compiled
+@compiled_borrowing
 def _observe(
     state: BinnedBayes, bins: IntArray, present: int, c: int, weight: float
 ) -> None:

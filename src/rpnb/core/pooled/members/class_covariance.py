@@ -42,7 +42,7 @@ from rpnb.core.kernels.arrays import (
     SingleArray,
     WordArray,
 )
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.triangles import fill_forms, form, invert
@@ -271,14 +271,14 @@ def _pass(
         _refresh(state)
 
 
-@compiled
+@compiled_borrowing
 def _score_all(state: ClassCovariance, space: _Space, scores: FloatArray) -> None:
     _score_chosen(state, space)
     for c in range(scores.shape[0]):
         scores[c] = state.constant[c] - space.power[c] * space.logs[c]
 
 
-@compiled
+@compiled_borrowing
 def _score_chosen(state: ClassCovariance, space: _Space) -> None:
     """Set log(1 + q) of all classes of the groups chosen."""
     fill_forms(
@@ -334,7 +334,7 @@ def _promises(state: ClassCovariance, space: _Space) -> FloatArray:
     return promise
 
 
-@compiled
+@compiled_borrowing
 def _observe(state: ClassCovariance, c: int, weight: float, space: _Space) -> None:
     """Learn a row of class c: mean, scatter, inverse and determinant."""
     x, v = space.row, space.v
@@ -374,7 +374,7 @@ def _observe(state: ClassCovariance, c: int, weight: float, space: _Space) -> No
     _set_constant(state, c)
 
 
-@compiled
+@compiled_borrowing
 def _set_spread(
     state: ClassCovariance, c: int, mean: FloatArray, v: FloatArray
 ) -> None:
@@ -385,7 +385,7 @@ def _set_spread(
         state.spread[c] = form(state.prior_inverse, 0, 1, mean, v)
 
 
-@compiled
+@compiled_borrowing
 def _set_constant(state: ClassCovariance, c: int) -> None:
     d = state.mean.shape[1]
     n = state.class_weight[c]

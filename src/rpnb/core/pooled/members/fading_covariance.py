@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.pooled.blocks import blank_matrix, padded
 from rpnb.core.pooled.discriminant import (
     add_group,
@@ -197,7 +197,7 @@ def _learn(
         _refresh(state)
 
 
-@compiled
+@compiled_borrowing
 def _keep(state: FadingCovariance, row: SingleArray, y: int, weight: float) -> None:
     r = state.pending[0]
     pack_row(row, state.kept, r, GROUP)
@@ -210,7 +210,7 @@ def _keep(state: FadingCovariance, row: SingleArray, y: int, weight: float) -> N
     state.seen[0] += 1
 
 
-@compiled
+@compiled_borrowing
 def _add_pending(state: FadingCovariance) -> None:
     add_group(state.A, state.kept, state.weight, GROUP, 0, state.pending[0])
     state.pending[0] = 0
@@ -225,7 +225,7 @@ def _forget(state: FadingCovariance) -> None:
         state.log_count[c] = np.log(state.class_weight[c] + 0.5)
 
 
-@compiled
+@compiled_borrowing
 def _refresh(state: FadingCovariance) -> None:
     discriminants(
         state.class_weight,

@@ -21,7 +21,7 @@ from rpnb.core.kernels.arrays import (
     WordArray,
 )
 from rpnb.core.kernels.bits import eight_below, lowest_bit
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import (
     load_singles,
@@ -148,7 +148,7 @@ def _pass(
             state.seen[0] += 1
 
 
-@compiled
+@compiled_borrowing
 def _fill_distances(rows: SingleArray, x: SingleArray, distance: SingleArray) -> None:
     """Set the squared distance of x (d,) from each slot, feature after feature."""
     entries = rows.reshape(rows.size)
@@ -221,7 +221,7 @@ def _insert(
     return min(found + 1, NEAREST)
 
 
-@compiled
+@compiled_borrowing
 def vote(
     active: BoolArray,
     class_weight: FloatArray,

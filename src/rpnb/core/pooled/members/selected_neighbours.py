@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.kernels.vectors import (
     load_singles,
     multiply_add,
@@ -235,7 +235,7 @@ def _fill_distances(
         store_singles(distance, s + 24, d)
 
 
-@compiled
+@compiled_borrowing
 def _observe(state: SelectedNeighbours, z: SingleArray, y: int, weight: float) -> None:
     """Count a row, and keep it in place of the oldest."""
     slot = state.clock[0] % state.rows.shape[0]
@@ -254,7 +254,7 @@ def _observe(state: SelectedNeighbours, z: SingleArray, y: int, weight: float) -
     state.clock[0] += 1
 
 
-@compiled
+@compiled_borrowing
 def find_bin(value: float) -> int:
     """Return the bin of a scaled value, 0 to 7."""
     found = 0
@@ -306,7 +306,7 @@ def select(state: SelectedNeighbours) -> None:
             state.near[k, slot] = value
 
 
-@compiled
+@compiled_borrowing
 def _pair_sum(counts: FloatArray) -> float:
     """Return Σ C log C over bins and classes, less that over bins."""
     result = 0.0

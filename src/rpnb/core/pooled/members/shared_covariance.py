@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.pooled.blocks import (
     blank_matrix,
     cholesky,
@@ -168,7 +168,7 @@ def learn_rows(
     _learn(state, rows.phi, y, weight, scores)
 
 
-@compiled
+@compiled_borrowing
 def _learn(
     state: SharedCovariance,
     phi: SingleArray,
@@ -215,12 +215,12 @@ def _learn(
         i = stop
 
 
-@compiled
+@compiled_borrowing
 def _group(seen: int) -> int:
     return EARLY_GROUP if seen < EARLY else GROUP
 
 
-@compiled
+@compiled_borrowing
 def next_refresh(seen: int) -> int:
     """Return after how many rows V is made anew, if it was after `seen`."""
     if seen < FIRST:
@@ -228,7 +228,7 @@ def next_refresh(seen: int) -> int:
     return seen + min(seen // 5, LONGEST)
 
 
-@compiled
+@compiled_borrowing
 def _keep(state: SharedCovariance, phi: SingleArray, y: int, weight: float) -> None:
     r = state.pending[0]
     pack_row(phi, state.kept, r, FIRST)
@@ -242,7 +242,7 @@ def _keep(state: SharedCovariance, phi: SingleArray, y: int, weight: float) -> N
     state.seen[0] += 1
 
 
-@compiled
+@compiled_borrowing
 def _add_pending(state: SharedCovariance) -> None:
     """Add the rows kept to A, in groups."""
     if state.seen[0] <= FIRST:
@@ -255,7 +255,7 @@ def _add_pending(state: SharedCovariance) -> None:
     state.pending[0] = 0
 
 
-@compiled
+@compiled_borrowing
 def _refresh(state: SharedCovariance) -> None:
     if state.seen[0] < FIRST:
         _refresh_from_rows(state)
@@ -359,7 +359,7 @@ def _refresh_from_rows(state: SharedCovariance) -> None:
     store_directions(count, m, U, D, effective, state.V, state.offset)
 
 
-@compiled
+@compiled_borrowing
 def padded_rows(t: int) -> int:
     """Return the next multiple of 16."""
     return (t + 15) // 16 * 16

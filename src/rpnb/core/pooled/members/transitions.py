@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled_borrowing
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("transitions",)
@@ -82,7 +82,7 @@ def learn_rows(
     _pass(state, y, weight, scores)
 
 
-@compiled
+@compiled_borrowing
 def _pass(
     state: Transitions, y: IntArray, weight: FloatArray, scores: FloatArray
 ) -> None:
@@ -102,7 +102,7 @@ def _pass(
             state.last[0] = y[i]
 
 
-@compiled
+@compiled_borrowing
 def _score(state: Transitions, scores: FloatArray) -> None:
     M = state.class_weight.shape[0]
     active = 0

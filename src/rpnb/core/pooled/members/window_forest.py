@@ -18,14 +18,12 @@ forest reads `low`, their random projection to 32 dimensions, in place of `raw`.
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
-from rpnb.core.pooled.members.forest.leaves import (
-    find_leaves,
-    learn_in_tree,
-    visit_leaves,
-)
+from rpnb.core.pooled.members.forest.descents import find_leaves, settle_leaves
+from rpnb.core.pooled.members.forest.leaves import learn_in_tree, visit_leaves
 from rpnb.core.pooled.members.forest.state import (
+    AHEAD,
     DUE,
     GROWN,
     LEARNT,
@@ -33,6 +31,8 @@ from rpnb.core.pooled.members.forest.state import (
     START,
     TREES,
     ForestState,
+    SplitSpace,
+    Workspace,
     listed_classes,
     new_split_space,
     new_state,
@@ -185,11 +185,26 @@ def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
 
 @compiled
 def _score_rows(state: ForestState, X: FloatArray, scores: FloatArray) -> None:
-    space = new_workspace(TREES, scores.shape[2])
-    n_active = int(np.count_nonzero(state.active))
-    for i in range(X.shape[0]):
-        find_leaves(state, X[i], space)
-        visit_leaves(state, n_active, -1, 1.0, -1, space, scores[i])
+    space = new_workspace(TREES, scores.shape[2], X.shape[0])
+    _score_each(state, X, scores, int(np.count_nonzero(state.active)), space)
+
+
+@compiled_borrowing
+def _score_each(
+    state: ForestState,
+    X: FloatArray,
+    scores: FloatArray,
+    n_active: int,
+    space: Workspace,
+) -> None:
+    n = X.shape[0]
+    for first in range(0, n, AHEAD):
+        last = min(first + AHEAD, n)
+        find_leaves(state, X, first, last, space)
+        for i in range(first, last):
+            settle_leaves(state, X[i], i - first, space)
+            ahead = min(i + 1, last - 1) - first
+            visit_leaves(state, n_active, -1, 1.0, -1, ahead, space, scores[i])
 
 
 @compiled
@@ -202,11 +217,45 @@ def _learn_rows(
     units: int,
     n_features: int,
 ) -> None:
-    space = new_workspace(TREES, scores.shape[2])
-    split_space = new_split_space(scores.shape[2], X.shape[1], n_features)
+    M = state.active.shape[0]
+    space = new_workspace(TREES, M, X.shape[0])
+    split_space = new_split_space(M, X.shape[1], n_features)
     moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
-    wanted = scores.shape[0] > 0
-    unwanted = np.empty((2, scores.shape[2]))
+    n_active = int(np.count_nonzero(state.active))
+    out = scores if scores.shape[0] > 0 else np.empty((1, 2, M))
+    _learn_each(
+        state,
+        X,
+        y,
+        weight,
+        scores.shape[0] > 0,
+        out,
+        units,
+        n_features,
+        n_active,
+        space,
+        moved,
+        split_space,
+    )
+
+
+@compiled_borrowing
+def _learn_each(
+    state: ForestState,
+    X: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    wanted: bool,
+    scores: FloatArray,
+    units: int,
+    n_features: int,
+    n_active: int,
+    space: Workspace,
+    moved: IntArray,
+    split_space: SplitSpace,
+) -> None:
+    """Score and learn rows; where scores are not wanted, there is space for one row."""
+    n = X.shape[0]
     window = state.window
     window_class = state.window_class
     window_weight = state.window_weight
@@ -215,26 +264,38 @@ def _learn_rows(
     R = window.shape[0]
     active = state.active
     clock = state.clock
-    n_active = int(np.count_nonzero(active))
-    for i in range(X.shape[0]):
+    surprised = space.surprised
+    first = 0
+    last = 0
+    for i in range(n):
         c = y[i]
         if not wanted and c < 0:
             continue
+        if i >= last:
+            first = i
+            last = min(i + AHEAD, n)
+            find_leaves(state, X, first, last, space)
         number = clock[LEARNT]
-        out = scores[i] if wanted else unwanted
-        find_leaves(state, X[i], space)
-        visit_leaves(state, n_active, c, weight[i], number, space, out)
+        settle_leaves(state, X[i], i - first, space)
+        ahead = min(i + 1, last - 1) - first
+        out = scores[i if wanted else 0]
+        visit_leaves(state, n_active, c, weight[i], number, ahead, space, out)
         if c < 0:
             continue
         clock[LEARNT] += 1
-        window[number % R] = X[i]
-        window_class[number % R] = c
-        window_weight[number % R] = weight[i]
+        at = number % R
+        for f in range(X.shape[1]):
+            window[at, f] = X[i, f]
+        window_class[at] = c
+        window_weight[at] = weight[i]
         n_active += not active[c]
         active[c] = True
         class_weight[c] += weight[i]
         total_weight[0] += weight[i]
-        if np.any(space.surprised):
-            refine_leaves(state, space, moved, split_space)
+        if np.any(surprised):
+            refine_leaves(state, i - first, space, moved, split_space)
         if clock[START] >= 0 or clock[LEARNT] >= clock[DUE]:
             grow(state, units, n_features, moved, split_space)
+            if clock[START] < 0:
+                # A tree was replaced: leaves of the rows to come are found anew.
+                last = i + 1

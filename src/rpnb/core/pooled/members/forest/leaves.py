@@ -1,4 +1,4 @@
-r"""Leaves of a window forest: where a row ends up, what is counted there, the scores.
+r"""Leaves of a window forest: what is counted there, and the scores.
 
 Leaf l of tree j has slow counts C, the weight of each class since the leaf began, and
 fast counts c, halved at each visit before the new row is added, so that they know the
@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiled import compiled_borrowing, compiled_inline
 from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
+from rpnb.core.pooled.members.forest.descents import find_leaf, prefetch_leaf
 from rpnb.core.pooled.members.forest.state import ForestState, Workspace
 
 SMOOTHING = 1e-4
@@ -30,21 +31,6 @@ RATE = 0.1
 HALF = 0.5
 FORGOTTEN = 1e-30
 """A fast count below this is 0: no arithmetic with subnormal numbers"""
-
-
-@compiled_inline
-def find_leaf(
-    feature: WordArray, threshold: FloatArray, child: WordArray, k: int, x: FloatArray
-) -> tuple[int, int]:
-    """Return the leaf, as a node, of x (p,) in the tree at place k, and its depth."""
-    node = 0
-    depth = 0
-    step = child[k, 0]
-    while step >= 0:
-        node = step + (0 if x[feature[k, node]] <= threshold[k, node] else 1)
-        step = child[k, node]
-        depth += 1
-    return node, depth
 
 
 @compiled_inline
@@ -112,7 +98,7 @@ def remember(recent: IntArray, k: int, leaf: int, row: int) -> None:
     recent[k, leaf, 0] = row
 
 
-@compiled
+@compiled_borrowing
 def fill_softmax(logs: FloatArray, weights: FloatArray, power: IntArray) -> None:
     """Fill `weights` (T,) with exp(logs) scaled to sum to 1."""
     T = logs.shape[0]
@@ -127,66 +113,6 @@ def fill_softmax(logs: FloatArray, weights: FloatArray, power: IntArray) -> None
         total += weights[j]
     for j in range(T):
         weights[j] /= total
-
-
-@compiled
-def find_leaves(state: ForestState, x: FloatArray, space: Workspace) -> None:
-    """Find the leaf of x (p,) in each tree: `space.nodes`, `depths` and `leaves`."""
-    feature = state.feature
-    threshold = state.threshold
-    child = state.child
-    place = state.place
-    nodes = space.nodes
-    depths = space.depths
-    leaves = space.leaves
-    # Four trees at once, each waiting at its leaf for the others: a step down has to
-    # wait for memory, and these waits then overlap. Their number is a multiple of four.
-    for j in range(0, nodes.shape[0], 4):
-        k0 = place[j]
-        k1 = place[j + 1]
-        k2 = place[j + 2]
-        k3 = place[j + 3]
-        node0 = 0
-        depth0 = 0
-        step0 = child[k0, 0]
-        node1 = 0
-        depth1 = 0
-        step1 = child[k1, 0]
-        node2 = 0
-        depth2 = 0
-        step2 = child[k2, 0]
-        node3 = 0
-        depth3 = 0
-        step3 = child[k3, 0]
-        while step0 & step1 & step2 & step3 >= 0:
-            right = not x[feature[k0, node0]] <= threshold[k0, node0]
-            node0 = step0 + right if step0 >= 0 else node0
-            depth0 += step0 >= 0
-            step0 = child[k0, node0]
-            right = not x[feature[k1, node1]] <= threshold[k1, node1]
-            node1 = step1 + right if step1 >= 0 else node1
-            depth1 += step1 >= 0
-            step1 = child[k1, node1]
-            right = not x[feature[k2, node2]] <= threshold[k2, node2]
-            node2 = step2 + right if step2 >= 0 else node2
-            depth2 += step2 >= 0
-            step2 = child[k2, node2]
-            right = not x[feature[k3, node3]] <= threshold[k3, node3]
-            node3 = step3 + right if step3 >= 0 else node3
-            depth3 += step3 >= 0
-            step3 = child[k3, node3]
-        nodes[j] = node0
-        depths[j] = depth0
-        leaves[j] = -1 - step0
-        nodes[j + 1] = node1
-        depths[j + 1] = depth1
-        leaves[j + 1] = -1 - step1
-        nodes[j + 2] = node2
-        depths[j + 2] = depth2
-        leaves[j + 2] = -1 - step2
-        nodes[j + 3] = node3
-        depths[j + 3] = depth3
-        leaves[j + 3] = -1 - step3
 
 
 class Listed(NamedTuple):
@@ -238,19 +164,20 @@ def _read_list(
     return Listed(end, at, count, top, least)
 
 
-@compiled
+@compiled_borrowing
 def visit_leaves(
     state: ForestState,
     n_active: int,
     y: int,
     weight: float,
     row: int,
+    ahead: int,
     space: Workspace,
     scores: FloatArray,
 ) -> None:
     """Score a row at its leaves, then learn it there unless its class y is −1.
 
-    Both scores of each class are written into `scores` (2, M). A tree that learns gains
+    Its leaves are `space.leaves`; those of row `ahead` of the rows found come next. Both scores of each class are written into `scores` (2, M). A tree that learns gains
     or loses weight by the probability that it gave to y, and `space.surprised` says
     whether another class was more frequent at its leaf. One visit does it all: most
     of its time goes into bringing a leaf's counts from memory.
@@ -283,6 +210,7 @@ def visit_leaves(
     slow_shares = 0.0
     fast_shares = 0.0
     for j in range(T):
+        prefetch_leaf(state, ahead, j, space)
         k = place[j]
         leaf = leaves[j]
         grown = origin[k, leaf]
@@ -328,7 +256,7 @@ def _finish_scores(
     fill_logs(scores, bits)
 
 
-@compiled
+@compiled_borrowing
 def learn_in_tree(
     state: ForestState, k: int, rows: ForestState, first: int, end: int, past: bool
 ) -> None:

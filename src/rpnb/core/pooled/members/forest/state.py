@@ -58,6 +58,8 @@ RENEWAL = 16
 """A tree grown from n rows is followed by the next after n/16 rows"""
 NEWEST = 2
 """If one of so many newest trees is the weakest, the next one waits twice as long"""
+AHEAD = 16
+"""Rows whose leaves are found at once"""
 
 # Entries of `clock`.
 LEARNT = 0
@@ -256,14 +258,14 @@ def new_split_space(M: int, p: int, n_features: int) -> SplitSpace:
 
 
 class Workspace(NamedTuple):
-    """Working space for one row: what it holds means nothing between rows."""
+    """Working space for rows: what it holds means nothing between calls."""
 
     nodes: IntArray
-    """(T,) the leaf of the row in each tree, as a node"""
+    """(rows, T) the leaves of some rows in each tree, as nodes"""
     depths: IntArray
-    """(T,) depths of these nodes"""
+    """(rows, T) depths of these nodes"""
     leaves: IntArray
-    """(T,) numbers of the leaves"""
+    """(T,) numbers of the leaves of one row"""
     surprised: BoolArray
     """(T,) whether the class was not the most frequent one at the leaf"""
     weights: FloatArray
@@ -276,14 +278,16 @@ class Workspace(NamedTuple):
     """(2T,)"""
     log_bits: WordArray
     """(2T,)"""
+    recent: IntArray
+    """(8,) places in the window of the last rows at a leaf"""
 
 
 @compiled
-def new_workspace(T: int, M: int) -> Workspace:
-    """Return working space for rows."""
+def new_workspace(T: int, M: int, n: int) -> Workspace:
+    """Return working space for n rows, of which some are found at once."""
     return Workspace(
-        np.empty(T, np.int64),
-        np.empty(T, np.int64),
+        np.empty((min(n, AHEAD), T), np.int64),
+        np.empty((min(n, AHEAD), T), np.int64),
         np.empty(T, np.int64),
         np.empty(T, np.bool_),
         np.empty((2, T)),
@@ -291,4 +295,5 @@ def new_workspace(T: int, M: int) -> Workspace:
         np.empty(M, np.int32),
         np.empty(2 * T),
         np.empty(2 * T, np.int32),
+        np.empty(RECENT_ROWS, np.int64),
     )

@@ -19,7 +19,7 @@ in the two parts; fast counts stay those of the leaf as it was grown.
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiled import compiled_borrowing, compiled_inline
 from rpnb.core.pooled.members.forest.leaves import (
     add_fast,
     add_slow,
@@ -97,7 +97,7 @@ def split_rows(
     return left
 
 
-@compiled
+@compiled_borrowing
 def grow_nodes(
     state: ForestState, units: int, n_features: int, moved: IntArray, space: SplitSpace
 ) -> None:
@@ -192,13 +192,13 @@ def grow_nodes(
                 remember(recent, k, leaf, number_of(rows[i], last, R))
 
 
-@compiled
+@compiled_borrowing
 def refine_leaves(
-    state: ForestState, row: Workspace, moved: IntArray, space: SplitSpace
+    state: ForestState, r: int, row: Workspace, moved: IntArray, space: SplitSpace
 ) -> None:
     """Split the leaves that a row surprised by their recent rows, where that can be.
 
-    `moved` (8,) is working space.
+    It is row r of those found. `moved` (8,) is working space.
     """
     seed = state.seed[0]
     window = state.window
@@ -216,17 +216,17 @@ def refine_leaves(
     slow_count = state.slow_count
     slow_total = state.slow_total
     recent = state.recent
-    nodes = row.nodes
+    nodes = row.nodes[r]
     leaves = row.leaves
     surprised = row.surprised
-    depths = row.depths
+    depths = row.depths[r]
     N = child.shape[1]
     R = window.shape[0]
     p = window.shape[1]
     last = state.clock[LEARNT] - 1
     oldest = max(0, last + 1 - R)
     n_features = min(REFINING_FEATURES, p)
-    recent_rows = np.empty(RECENT_ROWS, np.int64)
+    recent_rows = row.recent
     for j in range(surprised.shape[0]):
         k = place[j]
         if not surprised[j] or depths[j] >= DEEPEST or n_nodes[k] + 2 > N:
@@ -277,7 +277,7 @@ def refine_leaves(
             remember(recent, k, part, number_of(at, last, R))
 
 
-@compiled
+@compiled_borrowing
 def start_tree(state: ForestState) -> None:
     """Start a tree from the last rows: how many is the next of the spans."""
     clock = state.clock
@@ -303,7 +303,7 @@ def start_tree(state: ForestState) -> None:
     clock[NEXT] = 0
 
 
-@compiled
+@compiled_borrowing
 def finish_tree(state: ForestState) -> None:
     """Let the grown tree learn the rows since its start, and replace the weakest."""
     clock = state.clock
@@ -332,7 +332,7 @@ def finish_tree(state: ForestState) -> None:
     place[weakest] = k
 
 
-@compiled
+@compiled_borrowing
 def grow(
     state: ForestState, units: int, n_features: int, moved: IntArray, space: SplitSpace
 ) -> None:
