@@ -1,13 +1,22 @@
 """Kernels are called from Python and from kernels, whichever comes first."""
 
-from typing import Any
+import sys
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from llvmlite import ir
 from numba.core import types
+from numba.core.errors import NumbaError
 
-from rpnb.core.kernels.compiled import compiled, fused_multiply_add
+from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.compiled import (
+    compiled,
+    compiled_borrowing,
+    fused_multiply_add,
+)
 from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.prefetch import prefetch
 
 pytestmark = pytest.mark.slow_uncompiled
 
@@ -58,3 +67,44 @@ def test_an_operation_replaces_the_plain_function_in_compiled_code() -> None:
     emit_instead(twice, typed)
     assert twice(1.5) == 3.0
     assert call_twice(1.5) == 4.5
+
+
+class Pair(NamedTuple):
+    rows: FloatArray
+    sums: FloatArray
+
+
+@compiled_borrowing
+def add_row(pair: Pair, i: int) -> float:
+    row = pair.rows[i]
+    prefetch(pair.rows, row.size * (i + 1))  # beyond the end, for the last row
+    for j in range(row.shape[0]):
+        pair.sums[j] += row[j]
+    return pair.sums[0]
+
+
+@compiled
+def add_rows(pair: Pair) -> float:
+    total = 0.0
+    for i in range(pair.rows.shape[0]):
+        total += add_row(Pair(pair.rows, pair.sums), i)
+    return total
+
+
+@compiled_borrowing
+def make_array(n: int) -> int:
+    return np.empty(n).shape[0]
+
+
+def test_arrays_that_a_kernel_borrows_stay_their_owner_s() -> None:
+    pair = Pair(np.arange(6.0).reshape(3, 2), np.zeros(2))
+    held = [sys.getrefcount(array) for array in pair]
+    assert add_rows(pair) == 0.0 + 2.0 + 6.0
+    assert add_row(pair, 2) == 10.0
+    assert list(pair.sums) == [10.0, 14.0]
+    assert [sys.getrefcount(array) for array in pair] == held
+
+
+def test_a_kernel_that_borrows_can_make_no_arrays() -> None:
+    with pytest.raises(NumbaError, match="array"):
+        make_array(3)

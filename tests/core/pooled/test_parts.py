@@ -20,7 +20,7 @@ from rpnb.core.pooled.blocks import (
     solve,
     subtract_outer,
 )
-from rpnb.core.pooled.discriminant import add_group, discriminants
+from rpnb.core.pooled.discriminant import add_rows, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
 from rpnb.core.pooled.outer_products import add_exact_products, add_products, pack_row
 from rpnb.core.pooled.row_products import (
@@ -83,9 +83,9 @@ def test_products_of_rows_are_added(equal: bool, last: int) -> None:
     for r in range(9):
         pack_row(rows[r], kept, r, 12)
     A = packed(np.eye(32))
-    add_group(A, kept, weight, 12, 2, last)
-    wide = rows[2:last].astype(np.float64)
-    expected = np.eye(32) + (wide.T * weight[2:last]) @ wide
+    add_rows(A, kept, weight, 12, last)
+    wide = rows[:last].astype(np.float64)
+    expected = np.eye(32) + (wide.T * weight[:last]) @ wide
     assert_allclose(unpacked(A, 32), expected, rtol=0 if equal else 1e-5)
     before = A.copy()
     add_products(A, kept, kept, 12, 5, 5)
@@ -94,13 +94,13 @@ def test_products_of_rows_are_added(equal: bool, last: int) -> None:
 
 
 def test_products_of_a_group_of_the_largest_entries_do_not_overflow() -> None:
-    rows = np.full((128, 16), 2047 / 128, np.float32)
+    rows = np.full((256, 16), 2047 / 128, np.float32)
     rows[:, 1::2] = -2047 / 128
-    kept = np.zeros(16 * 128, np.float32)
-    for r in range(128):
-        pack_row(rows[r], kept, r, 128)
+    kept = np.zeros(16 * 256, np.float32)
+    for r in range(256):
+        pack_row(rows[r], kept, r, 256)
     A = packed(np.zeros((16, 16)))
-    add_exact_products(A, kept, 128, 0, 128)
+    add_exact_products(A, kept, 256, 0, 256)
     wide = rows.astype(np.float64)
     assert_array_equal(unpacked(A, 16), wide.T @ wide)
 

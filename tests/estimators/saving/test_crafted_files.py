@@ -263,6 +263,22 @@ def test_counters_of_members_agree(folder: Path) -> None:
         refused("Pooled", changed, folder, rf"{part}\.{field}")
 
 
+def test_rows_collected_fit_until_their_group_ends(folder: Path) -> None:
+    model = PooledClassifier(members=["shared_covariance"], n_projections=16)
+    model.fit(X[:340], y[:340], shuffle=False)  # 84 rows since row 256
+    model.save(folder / "collected.rpnb")
+    same = PooledClassifier.load(folder / "collected.rpnb")
+    for learner in (model, same):
+        learner.partial_fit(X, y)
+    assert (same.predict_proba(X) == model.predict_proba(X)).all()
+    # After 300 rows, the group ends with 20 more: 236 rows have space, 237 have not.
+    parts = taken_apart(whole("Pooled", folder))
+    array = "shared_covariance.pending"
+    load("Pooled", with_changed(parts, array, put(Ellipsis, 236)), folder)
+    changed = with_changed(parts, array, put(Ellipsis, 237))
+    refused("Pooled", changed, folder, r"shared_covariance\.pending")
+
+
 def test_variances_are_not_negative(folder: Path) -> None:
     for name, array in (
         ("RPNB", "scatter"),

@@ -46,6 +46,7 @@ _MOST_SHRUNK: Final = 0.999
 _LEAST_RIDGE: Final = 1.0
 _ROUNDING: Final = 1e-5
 _MOST_ATTEMPTS: Final = 30
+_SUMMED: Final = 128
 
 
 @compiled_borrowing
@@ -206,28 +207,27 @@ def _squared_norm(matrix: FloatArray, E: int) -> float:
 
 
 @compiled
-def add_group(
-    A: FloatArray,
-    packed: SingleArray,
-    weight: FloatArray,
-    capacity: int,
-    first: int,
-    last: int,
+def add_rows(
+    A: FloatArray, packed: SingleArray, weight: FloatArray, capacity: int, n: int
 ) -> None:
-    """Add the products of packed rows first … last − 1, times their weights, to A."""
+    """Add the products of the first n packed rows, times their weights, to A.
+
+    Where weights differ, products of up to 128 rows are summed at once.
+    """
     equal = True
-    for r in range(first, last):
+    for r in range(n):
         equal = equal and weight[r] == 1.0
     if equal:
-        add_exact_products(A, packed, capacity, first, last)
+        add_exact_products(A, packed, capacity, 0, n)
         return
     weighted = np.empty_like(packed)
     for b in range(packed.shape[0] // (16 * capacity)):
-        for r in range(first, last):
+        for r in range(n):
             at = (b * capacity + r) * 16
             for i in range(at, at + 16):
                 weighted[i] = packed[i] * weight[r]
-    add_products(A, packed, weighted, capacity, first, last)
+    for first in range(0, n, _SUMMED):
+        add_products(A, packed, weighted, capacity, first, min(first + _SUMMED, n))
 
 
 @compiled

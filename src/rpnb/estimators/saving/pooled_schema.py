@@ -278,7 +278,8 @@ def _check_shared_covariance(state: shared_covariance.SharedCovariance) -> None:
     else:
         early = seen < shared_covariance.EARLY
         group = shared_covariance.EARLY_GROUP if early else shared_covariance.GROUP
-        _require(pending < group, "shared_covariance.pending")
+        kept = pending + group - seen % group  # when the group ends
+        _require(kept <= shared_covariance.FIRST, "shared_covariance.pending")
 
 
 def _binned_bayes(shape: Shape, M: int, shapes: Shapes) -> Fields:

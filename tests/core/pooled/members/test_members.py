@@ -486,7 +486,8 @@ def test_the_nearest_are_found_and_the_earlier_slot_comes_first(
     distance = rng.integers(values, size=128).astype(np.float32)
     before = distance[:filled].copy()
     near, slots = np.empty(11, np.float32), np.empty(11, np.int64)
-    found = neighbours.nearest(distance, filled, near, slots)
+    least = np.empty(32, np.float32)
+    found = neighbours.nearest(distance, filled, least, near, slots)
     expected = np.argsort(before, kind="stable")[:10]
     assert_array_equal(slots[:found], expected)
     assert_array_equal(near[:found], before[expected])

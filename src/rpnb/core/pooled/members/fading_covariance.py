@@ -14,7 +14,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArra
 from rpnb.core.kernels.compiled import compiled, compiled_borrowing
 from rpnb.core.pooled.blocks import blank_matrix, padded
 from rpnb.core.pooled.discriminant import (
-    add_group,
+    add_rows,
     discriminants,
     write_scores,
 )
@@ -212,7 +212,7 @@ def _keep(state: FadingCovariance, row: SingleArray, y: int, weight: float) -> N
 
 @compiled_borrowing
 def _add_pending(state: FadingCovariance) -> None:
-    add_group(state.A, state.kept, state.weight, GROUP, 0, state.pending[0])
+    add_rows(state.A, state.kept, state.weight, GROUP, state.pending[0])
     state.pending[0] = 0
 
 

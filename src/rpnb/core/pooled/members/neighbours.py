@@ -20,7 +20,7 @@ from rpnb.core.kernels.arrays import (
     SingleArray,
     WordArray,
 )
-from rpnb.core.kernels.bits import eight_below, lowest_bit
+from rpnb.core.kernels.bits import count_bits, eight_below, lowest_bit
 from rpnb.core.kernels.compiled import compiled, compiled_borrowing, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import (
@@ -42,7 +42,8 @@ NEAREST: Final = 10
 # Slots, a multiple of 16, of which the last stay at an infinite distance.
 _SLOTS: Final = 512
 
-_GROUPS: Final = 32
+#: Groups of slots, whose least distances give a bound.
+GROUPS: Final = 32
 _LARGEST: Final = np.finfo(np.float32).max
 
 _NO_LABELS = np.zeros(0, np.int64)
@@ -121,12 +122,13 @@ def _pass(
     distance = np.empty(_SLOTS, np.float32)
     near = np.empty(NEAREST + 1, np.float32)
     slots = np.empty(NEAREST + 1, np.int64)
+    least = np.empty(GROUPS, np.float32)
     bits = np.empty(state.class_weight.shape[0], np.int32)
     for i in range(low.shape[0]):
         if scores.shape[0] > 0:
             _fill_distances(state.rows, low[i], distance)
             filled = min(state.seen[0], ROWS)
-            found = nearest(distance, filled, near, slots)
+            found = nearest(distance, filled, least, near, slots)
             vote(
                 state.active,
                 state.class_weight,
@@ -174,26 +176,35 @@ def _fill_distances(rows: SingleArray, x: SingleArray, distance: SingleArray) ->
         store_singles(distance, s + 24, d)
 
 
-@compiled
+@compiled_borrowing
 def nearest(
-    distance: SingleArray, filled: int, near: SingleArray, slots: IntArray
+    distance: SingleArray,
+    filled: int,
+    least: SingleArray,
+    near: SingleArray,
+    slots: IntArray,
 ) -> int:
     """List the slots of the nearest rows, nearest first; return how many.
 
-    The least distances of 32 groups of slots give a bound for the tenth least of all:
-    ten groups have a distance at most that large. Few others have, and only these
-    are sorted. `distance` has a multiple of 64 entries; those not filled are set.
+    The tenth least of the least distances of 32 groups of slots is a bound for the
+    tenth least of all: ten groups have a distance at most that large. Few others have,
+    and only these are sorted. `distance` has a multiple of 64 entries; those not filled
+    are set. `least` (32,) is working space.
     """
     distance[filled:] = np.inf
-    least = distance[:_GROUPS].copy()
-    for s in range(_GROUPS, distance.shape[0], _GROUPS):
-        for g in range(_GROUPS):
+    for g in range(GROUPS):
+        least[g] = distance[g]
+    for s in range(GROUPS, distance.shape[0], GROUPS):
+        for g in range(GROUPS):
             d = distance[s + g]
             least[g] = d if d < least[g] else least[g]
-    found = 0
-    for g in range(_GROUPS):
-        found = _insert(least[g], g, near, slots, found)
-    bound = min(near[NEAREST - 1], _LARGEST)
+    bound = _LARGEST
+    for g in range(GROUPS):
+        d = least[g]
+        below = np.uint64(0)
+        for r in range(0, GROUPS, 8):
+            below |= eight_below(least, r, d) << np.uint64(r)
+        bound = d if count_bits(below) >= NEAREST and d < bound else bound
     found = 0
     for s in range(0, distance.shape[0], 64):
         close = np.uint64(0)

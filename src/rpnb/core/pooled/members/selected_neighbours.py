@@ -35,7 +35,7 @@ from rpnb.core.kernels.vectors import (
     store_singles,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
-from rpnb.core.pooled.members.neighbours import NEAREST, nearest, vote
+from rpnb.core.pooled.members.neighbours import GROUPS, NEAREST, nearest, vote
 
 OUTPUTS: Final = ("selected_neighbours",)
 MERGEABLE: Final = False
@@ -177,6 +177,7 @@ def _pass(
     distance = np.empty(_SLOTS, np.float32)
     nearby = np.empty(NEAREST + 1, np.float32)
     slots = np.empty(NEAREST + 1, np.int64)
+    least = np.empty(GROUPS, np.float32)
     bits = np.empty(state.class_weight.shape[0], np.int32)
     R = state.rows.shape[0]
     for i in range(z.shape[0]):
@@ -185,7 +186,7 @@ def _pass(
             if state.chosen[0] >= 0:
                 filled = min(state.clock[0], R)
                 _fill_distances(state, z[i], filled, distance)
-                found = nearest(distance, filled, nearby, slots)
+                found = nearest(distance, filled, least, nearby, slots)
             vote(
                 state.active,
                 state.class_weight,

@@ -1,9 +1,9 @@
 """Linear discriminants with a shared covariance on rectified random projections.
 
-The sums and what is made of them are in `rpnb.core.pooled.discriminant`. Rows are
-collected in groups of 128, 64 up to row 1,024, and added to A = Σφφᵀ at once. V is made
-anew when the rows learnt have grown by an eighth; after row 256 by a fifth, at most by
-4,096, at the end of a group.
+The sums and what is made of them are in `rpnb.core.pooled.discriminant`. V is made anew
+when the rows learnt have grown by an eighth; after row 256 by a fifth, at most by
+4,096, at the end of a group of 128 rows, 64 up to row 1,024. Up to 256 rows are
+collected, and added to A = Σφφᵀ at once.
 
 Of the first 256 rows, fewer than φ has columns, V is made from inner products of rows.
 With Φ the rows φ_r minus their class's mean, times √w_r, G = Φ·Φᵀ and Woodbury's
@@ -29,7 +29,7 @@ from rpnb.core.pooled.blocks import (
 )
 from rpnb.core.pooled.discriminant import (
     MEAN_WEIGHT,
-    add_group,
+    add_rows,
     class_offsets,
     common_mean,
     degrees,
@@ -46,9 +46,9 @@ OUTPUTS: Final = ("shared_covariance",)
 MERGEABLE: Final = True
 USES_SCALE: Final = True
 
-#: Rows kept at first, from whose inner products V is made.
+#: Rows kept at most. V of the first ones is made from their inner products.
 FIRST: Final = 256
-#: Rows whose products are added to A at once, before and after row `EARLY`.
+#: After multiples of these, before and after row `EARLY`, V may be made anew.
 EARLY_GROUP: Final = 64
 GROUP: Final = 128
 EARLY: Final = 1024
@@ -181,11 +181,11 @@ def _learn(
     i = 0
     while i < n:
         # Up to the row after which something is due.
-        due = state.next[0] if wanted else n + state.seen[0]
-        due = due if state.seen[0] < FIRST else _group(state.seen[0])
-        left = due - (state.seen[0] if state.seen[0] < FIRST else state.pending[0])
-        if state.seen[0] < FIRST:
-            left = min(left, FIRST - state.seen[0])
+        seen = state.seen[0]
+        if seen < FIRST:
+            left = min(state.next[0] - seen if wanted else n, FIRST - seen)
+        else:
+            left = _group(seen) - seen % _group(seen)
         stop = i
         while stop < n and left > 0:
             left -= y[stop] >= 0
@@ -206,12 +206,15 @@ def _learn(
                 _keep(state, phi[k], y[k], weight[k])
         if left == 0:
             # With the last row of a batch, or when it is due.
-            if state.seen[0] < FIRST:
+            seen = state.seen[0]
+            if seen < FIRST:
                 _refresh(state)
-            else:
+            elif seen >= state.next[0]:
                 _add_pending(state)
-                if state.seen[0] >= state.next[0]:
+                if seen >= state.next[0]:
                     _refresh(state)
+            elif state.pending[0] + _group(seen) > FIRST:
+                _add_pending(state)
         i = stop
 
 
@@ -244,14 +247,12 @@ def _keep(state: SharedCovariance, phi: SingleArray, y: int, weight: float) -> N
 
 @compiled_borrowing
 def _add_pending(state: SharedCovariance) -> None:
-    """Add the rows kept to A, in groups."""
+    """Add the rows kept to A."""
     if state.seen[0] <= FIRST:
         # V of the first rows is made of their inner products once more.
         _refresh_from_rows(state)
         state.next[0] = next_refresh(state.seen[0])
-    for first in range(0, state.pending[0], GROUP):
-        last = min(first + GROUP, state.pending[0])
-        add_group(state.A, state.kept, state.weight, FIRST, first, last)
+    add_rows(state.A, state.kept, state.weight, FIRST, state.pending[0])
     state.pending[0] = 0
 
 
@@ -389,7 +390,5 @@ def merge(
 
 def _settle(state: SharedCovariance) -> None:
     """Add all rows kept to A."""
-    for first in range(0, int(state.pending[0]), GROUP):
-        last = min(first + GROUP, int(state.pending[0]))
-        add_group(state.A, state.kept, state.weight, FIRST, first, last)
+    add_rows(state.A, state.kept, state.weight, FIRST, int(state.pending[0]))
     state.pending[0] = 0

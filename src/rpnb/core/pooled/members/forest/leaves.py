@@ -164,6 +164,48 @@ def _read_list(
     return Listed(end, at, count, top, least)
 
 
+@compiled_inline
+def _read_and_halve(
+    classes: WordArray,
+    counts: FloatArray,
+    k: int,
+    leaf: int,
+    y: int,
+    share: float,
+    scores: FloatArray,
+) -> float:
+    """Do what `_read_list` does, then what `add_fast` does but for the total.
+
+    Returns the count of y before.
+    """
+    S = classes.shape[2]
+    end = 0
+    at = -1
+    count = 0.0
+    least = 0
+    least_count = np.inf
+    while end < S:
+        c = classes[k, leaf, end]
+        if c < 0:
+            break
+        n = counts[k, leaf, end]
+        scores[c] += share * n
+        half = HALF * n
+        half = half if half > FORGOTTEN else 0.0
+        counts[k, leaf, end] = half
+        at = end if c == y else at
+        count = n if c == y else count
+        least = end if half < least_count else least
+        least_count = min(half, least_count)
+        end += 1
+    if at < 0:
+        at = end if end < S else least
+        classes[k, leaf, at] = y
+        counts[k, leaf, at] = 0.0
+    counts[k, leaf, at] += 1.0
+    return count
+
+
 @compiled_borrowing
 def visit_leaves(
     state: ForestState,
@@ -177,7 +219,8 @@ def visit_leaves(
 ) -> None:
     """Score a row at its leaves, then learn it there unless its class y is −1.
 
-    Its leaves are `space.leaves`; those of row `ahead` of the rows found come next. Both scores of each class are written into `scores` (2, M). A tree that learns gains
+    Its leaves are `space.leaves`; those of row `ahead` of the rows found are asked for.
+    Both scores of each class are written into `scores` (2, M). A tree that learns gains
     or loses weight by the probability that it gave to y, and `space.surprised` says
     whether another class was more frequent at its leaf. One visit does it all: most
     of its time goes into bringing a leaf's counts from memory.
@@ -221,11 +264,15 @@ def visit_leaves(
         fast_total = fast_totals[k, grown]
         share = weights[1, j] / (fast_total + 1.0)
         fast_shares += share
-        fast = _read_list(fast_classes, fast_counts, k, grown, y, share, fast_scores)
         if y < 0:
+            _read_list(fast_classes, fast_counts, k, grown, y, share, fast_scores)
             continue
+        fast_count = _read_and_halve(
+            fast_classes, fast_counts, k, grown, y, share, fast_scores
+        )
+        fast_totals[k, grown] = HALF * fast_total + 1.0
         logs[j] = (slow.counted + prior) / (total + 1.0)
-        logs[T + j] = (fast.counted + prior) / (fast_total + 1.0)
+        logs[T + j] = (fast_count + prior) / (fast_total + 1.0)
         surprised[j] = slow.end > 0 and slow.at != slow.top
         at = slow.at
         if at < 0:
@@ -235,7 +282,6 @@ def visit_leaves(
         counts[k, leaf, at] += weight
         totals[k, leaf] = total + weight
         remember(recent, k, leaf, row)
-        add_fast(fast_classes, fast_counts, fast_totals, k, grown, y)
     evidence = total_weight + 0.5 * max(n_active, 1)
     _finish_scores(slow_scores, slow_shares / evidence, class_weight, space.score_bits)
     _finish_scores(fast_scores, fast_shares / evidence, class_weight, space.score_bits)
