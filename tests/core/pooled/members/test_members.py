@@ -17,6 +17,7 @@ from oracles.pooled.members.covariances import (
     FadingDiscriminants,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled.blocks import place
 from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.features import (
     columns_of,
@@ -35,10 +36,11 @@ from rpnb.core.pooled.members import (
     transitions,
 )
 
-# 1,500 rows pass all schedules: the first 256, groups of 64 and of 128. Where kernels
+# 2,000 rows pass all schedules: the first 256, groups of 64 and of 128, more than 256
+# rows until discriminants are made anew. Where kernels
 # are not compiled, fewer must do: after 448 a group ends that makes nothing anew.
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-LONG = 1500 if COMPILED else 450
+LONG = 2000 if COMPILED else 450
 N = 330 if COMPILED else 32
 D = 32 if COMPILED else 16
 NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
@@ -96,6 +98,22 @@ def test_the_shared_covariance_is_its_twin(n: int) -> None:
             state, part(rows, where), y[where], weight[where], scores
         )
     assert_allclose(scores[:, 0], expected[silent:], rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_rows_are_collected_while_there_is_space(equal: bool) -> None:
+    rows, y, weight = stream(70)
+    weight = np.ones(70) if equal else weight
+    state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
+    state.seen[0] = 1408 - 60  # a group of 128 rows ends after 60
+    state.next[0] = 4096
+    state.pending[0] = 256 - 70
+    state.weight[:] = 1.0  # of rows that are zeros
+    shared_covariance.learn_rows(state, rows, y, weight, np.zeros((70, 1, 3)))
+    assert state.pending[0] == 10
+    squares = (weight[:60, None] * rows.phi[:60].astype(np.float64) ** 2).sum(axis=0)
+    diagonal = [state.A[place(f, f)] for f in range(len(squares))]
+    assert_allclose(diagonal, squares, rtol=0 if equal else 1e-5)
 
 
 @pytest.mark.parametrize("n", [20, 700 if COMPILED else 330])
