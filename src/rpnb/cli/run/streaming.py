@@ -30,7 +30,7 @@ from rpnb.cli.run.probabilities import (
 )
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
-from rpnb.core.kernels.readiness import compiling_seconds, say_while_compiling
+from rpnb.core.kernels.compiling.readiness import compiling_seconds, say_while_compiling
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
 from rpnb.estimators.registry import ALIASES, RPNB
 from rpnb.evaluate.blocks import ChunkBlocks
