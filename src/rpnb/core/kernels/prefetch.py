@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.compiling.operations import LANE, emit_address, emit_instead
 
 
 def prefetch(values: Any, at: int) -> None:
@@ -22,17 +22,15 @@ def prefetch(values: Any, at: int) -> None:
 
 def _type_prefetch(array: Any, at: Any) -> Any:  # pragma: no cover - in the compiler
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
-        data = context.make_array(shape.args[0])(context, builder, values[0]).data
-        byte = ir.IntType(8).as_pointer()
-        place = builder.bitcast(builder.gep(data, [values[1]]), byte)
-        word = ir.IntType(32)
+        byte = ir.IntType(8)
+        place = emit_address(context, builder, shape.args[0], values, byte)
         name = "llvm.prefetch.p0i8"
         function = builder.module.globals.get(name)
         if function is None:
-            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            kind = ir.FunctionType(ir.VoidType(), [place.type, LANE, LANE, LANE])
             function = ir.Function(builder.module, kind, name)
         # To be written to, to be kept as near as may be, data.
-        settings = [ir.Constant(word, value) for value in (1, 3, 1)]
+        settings = [ir.Constant(LANE, value) for value in (1, 3, 1)]
         builder.call(function, [place, *settings])
         return context.get_dummy_value()
 

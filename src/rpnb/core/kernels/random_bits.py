@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, UIntArray, WordArray
-from rpnb.core.kernels.compiled import compiled, compiled_borrowing
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)

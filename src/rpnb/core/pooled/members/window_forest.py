@@ -18,7 +18,7 @@ forest reads `low`, their random projection to 32 dimensions, in place of `raw`.
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiled import compiled, compiled_borrowing
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.members.forest.descents import find_leaves, settle_leaves
 from rpnb.core.pooled.members.forest.leaves import learn_in_tree, visit_leaves

@@ -7,7 +7,7 @@ is replaced has other leaves, and rows beyond must be found anew.
 """
 
 from rpnb.core.kernels.arrays import FloatArray, WordArray
-from rpnb.core.kernels.compiled import compiled_borrowing, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled_borrowing, compiled_inline
 from rpnb.core.kernels.prefetch import prefetch
 from rpnb.core.pooled.members.forest.state import ForestState, Workspace
 

@@ -10,12 +10,12 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import (
+from rpnb.core.kernels.compiling.compiled import (
     compiled,
     compiled_borrowing,
     fused_multiply_add,
 )
-from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.compiling.operations import emit_instead
 from rpnb.core.kernels.prefetch import prefetch
 
 pytestmark = pytest.mark.slow_uncompiled
