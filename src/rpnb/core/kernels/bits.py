@@ -30,7 +30,7 @@ def lowest_bit(word: np.uint64) -> int:
 
 
 def eight_below(
-    values: FloatArray | SingleArray, at: int, threshold: float
+    values: FloatArray | SingleArray, at: int, threshold: float | np.float32
 ) -> np.uint64:
     """Return, as bits, which of eight values from `at` on are ≤ the threshold."""
     below = values[at : at + 8] <= threshold

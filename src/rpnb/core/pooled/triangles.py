@@ -8,7 +8,10 @@ from math import log, sqrt
 from typing import Final
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.kernels.compiling.compiled import compiled_borrowing, compiled_inline
+from rpnb.core.kernels.compiling.compiled import (
+    compiled_borrowing,
+    compiled_borrowing_inline,
+)
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,
@@ -46,7 +49,7 @@ def fill_forms(
             )
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _fill_group(
     entries: FloatArray,
     means: FloatArray,

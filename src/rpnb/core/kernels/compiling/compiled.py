@@ -62,10 +62,9 @@ def compiled_inline(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` as `compiled` does, inlined into its callers.
 
     For short functions with many array arguments: a call passes seven words for each
-    array, and a model has twenty arrays. They make no arrays and return none, so
-    references are not counted, as in `compiled_borrowing`.
+    array, and a model has twenty arrays.
     """
-    return _compile(function, forceinline=True, _nrt=False)
+    return _compile(function, forceinline=True)
 
 
 def compiled_borrowing(function: Callable[P, R]) -> Callable[P, R]:
@@ -76,6 +75,11 @@ def compiled_borrowing(function: Callable[P, R]) -> Callable[P, R]:
     for each array of a record, at the beginning of a call and at its end.
     """
     return _compile(function, _nrt=False)
+
+
+def compiled_borrowing_inline(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` as `compiled_borrowing` does, inlined into its callers."""
+    return _compile(function, forceinline=True, _nrt=False)
 
 
 def compiled_approximate(function: Callable[P, R]) -> Callable[P, R]:

@@ -31,7 +31,7 @@ from rpnb.core.kernels.arrays import (
 from rpnb.core.kernels.compiling.compiled import (
     compiled,
     compiled_borrowing,
-    compiled_inline,
+    compiled_borrowing_inline,
 )
 from rpnb.core.pooled.blocks import padded
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
@@ -202,7 +202,7 @@ def _add_logs(
             sums[c] += line[c]
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _log_of(count: float) -> float:
     """Return log(count + 2/16), from a table if it is there."""
     if count < _LOGS.shape[0]:

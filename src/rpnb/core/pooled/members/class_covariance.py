@@ -45,7 +45,7 @@ from rpnb.core.kernels.arrays import (
 from rpnb.core.kernels.compiling.compiled import (
     compiled,
     compiled_borrowing,
-    compiled_inline,
+    compiled_borrowing_inline,
 )
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
@@ -229,7 +229,7 @@ def _new_space(state: ClassCovariance) -> _Space:
     return space
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _weigh_class(space: _Space, c: int, n: float, d: int) -> None:
     kappa = n + MEAN_WEIGHT
     space.share[c] = n / kappa

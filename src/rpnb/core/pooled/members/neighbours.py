@@ -24,7 +24,7 @@ from rpnb.core.kernels.bits import count_bits, eight_below, lowest_bit
 from rpnb.core.kernels.compiling.compiled import (
     compiled,
     compiled_borrowing,
-    compiled_inline,
+    compiled_borrowing_inline,
 )
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import (
@@ -221,7 +221,7 @@ def nearest(
     return found
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _insert(
     distance: float, slot: int, near: SingleArray, slots: IntArray, found: int
 ) -> int:

@@ -7,12 +7,15 @@ is replaced has other leaves, and rows beyond must be found anew.
 """
 
 from rpnb.core.kernels.arrays import FloatArray, WordArray
-from rpnb.core.kernels.compiling.compiled import compiled_borrowing, compiled_inline
+from rpnb.core.kernels.compiling.compiled import (
+    compiled_borrowing,
+    compiled_borrowing_inline,
+)
 from rpnb.core.kernels.prefetch import prefetch
 from rpnb.core.pooled.members.forest.state import ForestState, Workspace
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def find_leaf(
     feature: WordArray, threshold: FloatArray, child: WordArray, k: int, x: FloatArray
 ) -> tuple[int, int]:
@@ -109,7 +112,7 @@ def find_leaves(
         prefetch(origin, k3 * L - 1 - step3)
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def settle_leaves(state: ForestState, x: FloatArray, r: int, space: Workspace) -> None:
     """Set the leaves of row r of those found: `space.leaves`, and `nodes`, `depths`.
 
@@ -134,7 +137,7 @@ def settle_leaves(state: ForestState, x: FloatArray, r: int, space: Workspace) -
         leaves[j] = -1 - step
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def prefetch_leaf(state: ForestState, r: int, j: int, space: Workspace) -> None:
     """Ask for all that is counted at the leaf of row r in tree j."""
     k = state.place[j]

@@ -19,7 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiling.compiled import compiled_borrowing, compiled_inline
+from rpnb.core.kernels.compiling.compiled import (
+    compiled_borrowing,
+    compiled_borrowing_inline,
+)
 from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.members.forest.descents import find_leaf, prefetch_leaf
@@ -33,7 +36,7 @@ FORGOTTEN = 1e-30
 """A fast count below this is 0: no arithmetic with subnormal numbers"""
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def add_slow(
     classes: WordArray,
     counts: FloatArray,
@@ -60,7 +63,7 @@ def add_slow(
     totals[k, leaf] += weight
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def add_fast(
     classes: WordArray,
     counts: FloatArray,
@@ -90,7 +93,7 @@ def add_fast(
     totals[k, leaf] = HALF * totals[k, leaf] + 1.0
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def remember(recent: IntArray, k: int, leaf: int, row: int) -> None:
     """Note the number of a row as the last one at a leaf."""
     for i in range(recent.shape[2] - 1, 0, -1):
@@ -130,7 +133,7 @@ class Listed(NamedTuple):
     """where the least count is, the first of several"""
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _read_list(
     classes: WordArray,
     counts: FloatArray,
@@ -164,7 +167,7 @@ def _read_list(
     return Listed(end, at, count, top, least)
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _read_and_halve(
     classes: WordArray,
     counts: FloatArray,
@@ -292,7 +295,7 @@ def visit_leaves(
             log_weight[1, j] = MEMORY * log_weight[1, j] + RATE * logs[T + j]
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def _finish_scores(
     scores: FloatArray, prior: float, class_weight: FloatArray, bits: WordArray
 ) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.bits import count_bits, eight_below
-from rpnb.core.kernels.compiling.compiled import compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled_borrowing_inline
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.members.forest.state import SAMPLED_ROWS, SplitSpace
 
@@ -33,7 +33,7 @@ _SIXTEEN = np.uint64(16)
 _THIRTEEN = np.uint64(13)
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def set_key(seed: np.uint64, tree: int, node: int, key: UIntArray) -> None:
     """Set the key (4, 1) of a node's draws; two words of 32 bits of it are used."""
     number = np.uint64(tree)
@@ -44,7 +44,7 @@ def set_key(seed: np.uint64, tree: int, node: int, key: UIntArray) -> None:
     philox(key, seed)
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def draw(key: UIntArray, i: int) -> np.int64:
     """Return draw i, of 32 bits."""
     x = (key[0, 0] + np.uint64(i) * _STEP) & _LOW
@@ -53,7 +53,7 @@ def draw(key: UIntArray, i: int) -> np.int64:
     return np.int64(x ^ (x >> _SIXTEEN) ^ key[1, 0])
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def choose_split(
     seed: np.uint64,
     tree: int,

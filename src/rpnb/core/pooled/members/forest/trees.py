@@ -19,7 +19,10 @@ in the two parts; fast counts stay those of the leaf as it was grown.
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiling.compiled import compiled_borrowing, compiled_inline
+from rpnb.core.kernels.compiling.compiled import (
+    compiled_borrowing,
+    compiled_borrowing_inline,
+)
 from rpnb.core.pooled.members.forest.leaves import (
     add_fast,
     add_slow,
@@ -51,21 +54,21 @@ from rpnb.core.pooled.members.forest.state import (
 _SPANS = np.array(SPANS)
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def number_of(at: int, last: int, R: int) -> int:
     """Return the number of the row at a place of the window; the last one is `last`."""
     turn = last % R
     return last - turn + at - (R if at > turn else 0)
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def place_of(number: int, last: int, R: int) -> int:
     """Return the place in the window of one of the last R rows."""
     at = last % R - (last - number)
     return at if at >= 0 else at + R
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def is_pure(window_class: IntArray, rows: IntArray) -> bool:
     """Say whether all rows, given by their places in the window, are of one class."""
     y = window_class[rows[0]]
@@ -75,7 +78,7 @@ def is_pure(window_class: IntArray, rows: IntArray) -> bool:
     return i == rows.shape[0]
 
 
-@compiled_inline
+@compiled_borrowing_inline
 def split_rows(
     window: FloatArray, rows: IntArray, feature: int, threshold: float, moved: IntArray
 ) -> int:
