@@ -230,7 +230,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
             for _ in range(1500)
         ]
         await asyncio.sleep(0)
-        await asyncio.to_thread(writer.stop, patience=60.0)
+        await asyncio.to_thread(writer.stop, grace_period=60.0)
         found = await asyncio.gather(*tasks)
         assert found == [{"learnt": 12}] * 1500
         with pytest.raises(ApiError, match="stopping"):
@@ -245,7 +245,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
     assert writer.models["m"].scores.learnt == 12 * 1500
 
 
-def test_a_stop_without_patience_refuses_what_is_not_on_the_disk(
+def test_a_stop_without_grace_period_refuses_what_is_not_on_the_disk(
     writer: Writer, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -256,7 +256,7 @@ def test_a_stop_without_patience_refuses_what_is_not_on_the_disk(
             writer.submit(Learn(name="m", X=X[:2], labels=["oak", "elm"], observe=True))
         )
         await asyncio.sleep(0)  # submitted, and not handed over yet
-        writer.stop(patience=-1.0)
+        writer.stop(grace_period=-1.0)
         with pytest.raises(ApiError, match="stopping"):
             await late
 

@@ -18,7 +18,7 @@ from rpnb.core.passes.quadratic.evaluate import (
     evaluate,
     evaluate_one,
 )
-from rpnb.core.passes.quadratic.kernel import find_leaders, make_step
+from rpnb.core.passes.quadratic.leaders import find_leaders, make_step
 from rpnb.core.passes.quadratic.rebuild import rebuild_stale
 from rpnb.core.passes.quadratic.record import (
     PANEL,
