@@ -176,6 +176,9 @@ def test_the_first_block_of_a_pool_is_learnt_row_by_row() -> None:
     mistakes = by_row.member_errors_["pool"] * BLOCK_ROWS
     mistakes += np.count_nonzero(rest != y[BLOCK_ROWS:])
     assert one.member_errors_["pool"] == pytest.approx(mistakes / N)
+    begin_rows(threads, 3, y)
+    with pytest.raises(ValueError, match="first block of its first mini-batch by it"):
+        learn_statistics(threads, observe_rows(threads, RowBlocks(X, y)))
     # Small mini-batches go on so until the scale is known; then rows are frozen.
     small, first = pooled(), pooled()
     learn_mini_batches(small, X[:300], y[:300], 100, classes=[0, 1, 2])

@@ -192,7 +192,15 @@ def counts_of_classes(model: StreamClassifier[Any]) -> IntArray:
 def learn_statistics(
     model: StreamClassifier[Any], blocks: Sequence[BlockStatistics]
 ) -> None:
-    """Learn a mini-batch from what its blocks, in order, teach."""
+    """Learn a group of blocks of a mini-batch from what they, in order, teach.
+
+    The groups are those of `learnt_together`.
+    """
+    if len(blocks) > 1 and model._first_block_alone(model._state):
+        raise ValueError(
+            f"{type(model).__name__} learns the first block of its first mini-batch by "
+            "itself, before the others are observed"
+        )
     if is_balanced(model._class_weight):
         counts = counts_of_classes(model)
         for block in blocks:

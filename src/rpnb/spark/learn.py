@@ -19,9 +19,11 @@ from rpnb.estimators.mini_batches import (
     counts_of_classes,
     learn_rows,
     learn_statistics,
+    learnt_together,
     model_to_bytes,
 )
 from rpnb.estimators.stream.class_weights import is_balanced
+from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.spark.frames import (
     BadRows,
     FrameColumns,
@@ -106,9 +108,9 @@ def learn(
 
     Parameters
     ----------
-    model : RPNBClassifier or GaussianNB
-        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1. It
-        is changed.
+    model : RPNBClassifier, GaussianNB, PooledClassifier or MajorityClass
+        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1,
+        `PooledClassifier` with members that are mergeable. It is changed.
     frame : DataFrame
         The rows.
     features : str or sequence of str, optional
@@ -248,30 +250,17 @@ def _learn_batch(
         rows = row_blocks_of(parts, work.blocks.start, work.counts)
         statistics = learn_rows(model, rows, probabilities=probabilities)
     else:
-        content = model_to_bytes(model)
-        out = len(content)
-        broadcast = context.broadcast(content)
-        version = f"{work.key}.{work.batch}"
-        observe = observer(
-            work.key, version, broadcast, work.blocks, work.counts, probabilities
-        )
-        observed = sorted(
-            context.runJob(rdd, observe, where), key=lambda each: each.block
-        )
-        broadcast.destroy()
-        statistics = [
-            each.statistics._replace(
-                y=each.statistics.y.astype(np.int64),
-                labels=each.statistics.labels.astype(np.int64),
-            )
-            for each in observed
-        ]
+        statistics = []
+        count = -(-work.expected // BLOCK_ROWS)
+        for blocks in learnt_together(model, work.blocks[:count]):
+            size, some = _observe_blocks(model, context, work, blocks, probabilities)
+            learn_statistics(model, some)
+            statistics += some
+            out += size
         back = sum(
             sum(array.nbytes for array in each.arrays.values()) + 8 * each.y.shape[0]
             for each in statistics
         )
-        _check_rows([each.y for each in statistics], work.expected)
-        learn_statistics(model, statistics)
     y = np.concatenate([each.y for each in statistics])
     labels = np.concatenate([each.labels for each in statistics])
     result = BatchResult(
@@ -288,6 +277,32 @@ def _learn_batch(
     if probabilities:
         P = np.concatenate([np.asarray(each.probabilities) for each in statistics])
     return Predicted(result, y, labels, P)
+
+
+def _observe_blocks(
+    model: Any, context: Any, work: _BatchWork, blocks: range, probabilities: bool
+) -> tuple[int, list[BlockStatistics]]:
+    """Let the executors observe blocks; return the model's size and what they teach."""
+    content = model_to_bytes(model)
+    broadcast = context.broadcast(content)
+    version = f"{work.key}.{blocks.start}"
+    observe = observer(work.key, version, broadcast, blocks, work.counts, probabilities)
+    where = work.segment.partitions(work.batch)
+    observed = sorted(
+        context.runJob(work.segment.rdd, observe, where), key=lambda each: each.block
+    )
+    broadcast.destroy()
+    statistics = [
+        each.statistics._replace(
+            y=each.statistics.y.astype(np.int64),
+            labels=each.statistics.labels.astype(np.int64),
+        )
+        for each in observed
+    ]
+    before = BLOCK_ROWS * (blocks.start - work.blocks.start)
+    expected = min(work.expected - before, BLOCK_ROWS * len(blocks))
+    _check_rows([each.y for each in statistics], expected)
+    return len(content), statistics
 
 
 def _check_rows(parts: list[IntArray], expected: int) -> None:
