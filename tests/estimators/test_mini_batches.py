@@ -195,6 +195,18 @@ def test_the_first_block_of_a_pool_is_learnt_row_by_row() -> None:
     assert one.partial_fit(X[:500], y[:500]).n_seen_ == N + 500
 
 
+@pytest.mark.parametrize(("p", "M"), [(20, 10), (100, 40)])
+def test_a_block_of_a_pool_has_the_bytes_of_the_guide(p: int, M: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, p)), rng.integers(0, M, 300)
+    model = PooledClassifier("mergeable", random_state=0).partial_fit(X, y, range(M))
+    (block,) = observe_rows(model, RowBlocks(X, y))
+    E, d = 512 + (p if p <= 64 else 0), min(p, 32)
+    sums = sum(each.nbytes for name, each in block.arrays.items() if name != "scores")
+    assert sums == pytest.approx(4 * E**2 + 8 * M * (E + d**2 / 2 + 8 * p), rel=0.15)
+    assert block.arrays["scores"].nbytes == 300 * 16 * M
+
+
 def test_a_pool_learns_classes_that_join() -> None:
     X, y = rows()
     late = (y == 2) & (np.arange(N) < 3000)

@@ -63,7 +63,7 @@ def test_missing_values_are_learnt_and_classes_added(spark: Any) -> None:
     for part in (slice(0, 3000), slice(3000, None)):
         frame = spark.createDataFrame(table(X[part], words[part])).repartition(2)
         learn(model, frame, order="time", batch_size=2500, classes=["emu"])
-        learn_mini_batches(expected, named(X[part]), words[part], 2500, ["emu"])
+        learn_mini_batches(expected, X[part], words[part], 2500, ["emu"])
     expected.feature_names_in_ = np.array(NAMES, dtype=object)
     assert model.classes_.tolist() == ["ant", "bee", "cat", "dog", "emu"]
     assert model_to_bytes(model) == model_to_bytes(expected)

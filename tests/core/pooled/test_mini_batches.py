@@ -276,15 +276,15 @@ def test_the_scale_looks_once_at_the_last_rows() -> None:
 
 
 def test_sums_of_rows_alone_are_those_of_numpy() -> None:
-    """Past one group of 128, which needs few rows where kernels are not compiled."""
-    X, y, weight = stream(140, weighted=True)
+    """Past two groups of 128, and more rows than a state keeps."""
+    X, y, weight = stream(270, weighted=True)
     model = new_model(
         ["shared_covariance", "class_covariance"], P, 16, 0, np.ones(M, np.bool_), 1
     )
     rows = prepare_rows(model, np.nan_to_num(X), NO_LABELS, NO_WEIGHT)
     for module, state in zip(model.modules, model.states, strict=True):
         part = module.sum_rows(state, rows, y, weight)
-        assert part.seen[0] == 140
+        assert part.seen[0] == 270
         assert_allclose(part.class_weight, np.bincount(y, weight, M))
         assert state.seen[0] == 0
         if module is shared_covariance:
