@@ -1,5 +1,6 @@
 """A pool of members whose statistics add up is learnt as by one process, to the bit."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from numpy.testing import assert_array_equal
 from pyspark.sql import functions as F
 
 from rpnb import PooledClassifier
+from rpnb.cli import main
 from rpnb.estimators.mini_batches import learn_mini_batches, model_to_bytes
 from rpnb.spark import learn, predict
 from spark.pooled_driver import ROWS, SIZE, pool
@@ -86,6 +88,38 @@ def test_a_query_is_resumed(spark: Any, tmp_path: Path) -> None:
     assert model_to_bytes(model) == model_to_bytes(expected)
     loaded = PooledClassifier.load(tmp_path / "model.rpnb")
     assert model_to_bytes(loaded) == model_to_bytes(expected)
+
+
+def test_the_command_learns_any_learner_by_mini_batches(
+    spark: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The command would stop the session that the other tests use.
+    monkeypatch.setattr("rpnb.cli.run.on_spark._session", lambda _: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    X, y = labelled(5000)
+    named(X).assign(label=y).to_csv(tmp_path / "rows.csv", index=False)
+    command = ["run", f"{tmp_path}/rows.csv", "--engine", "spark", "--target", "label"]
+    command += ["--batch-size", "4500", "--quiet", "--json", "--metrics", "log_loss"]
+    command += ["--predictions", f"{tmp_path}/predicted.csv", "--model"]
+    parameters = ["members=mergeable", "n_projections=16", "random_state=0"]
+    more = [word for each in parameters for word in ("--param", each)]
+    path = tmp_path / "model.rpnb"
+    assert main([*command, "Pooled", *more, "--save", str(path)]) == 0
+    result = json.loads(capsys.readouterr().out)["learners"][0]
+    expected = pool()
+    predicted = learn_mini_batches(expected, X, y, 4500)
+    mistakes = sum(a != b for a, b in zip(predicted, y, strict=True))
+    assert result["error"] == pytest.approx(mistakes / 5000)
+    assert 0.0 < result["metrics"]["log_loss"] < 2.0
+    expected.feature_names_in_ = np.array(NAMES, dtype=object)
+    found = PooledClassifier.load(path)
+    assert model_to_bytes(found) == model_to_bytes(expected)
+    # A learner without probabilities.
+    assert main([*command, "MajorityClass"]) == 0
+    assert json.loads(capsys.readouterr().out)["learners"][0]["error"] > 0.9
 
 
 def test_on_a_cluster_the_pool_has_the_same_bits(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from rpnb.estimators.mini_batches import (
     model_to_bytes,
 )
 from rpnb.estimators.stream.class_weights import is_balanced
-from rpnb.estimators.stream.learner import BlockStatistics
 from rpnb.spark.frames import (
     BadRows,
     FrameColumns,
@@ -237,7 +236,40 @@ class _BatchWork(NamedTuple):
 def _learn_batch(
     model: Any, context: Any, work: _BatchWork, probabilities: bool
 ) -> Predicted:
-    """Learn one mini-batch: on the executors, or here if it is one block only."""
+    """Learn one mini-batch; where its first block comes before the others, in two."""
+    count = -(-work.expected // BLOCK_ROWS)
+    groups = learnt_together(model, work.blocks[:count])
+    if len(groups) == 1:
+        return _learn_group(model, context, work, probabilities)
+    first = work._replace(
+        blocks=groups[0], key=f"{work.key}.first", expected=BLOCK_ROWS
+    )
+    rest = work._replace(blocks=groups[1], expected=work.expected - BLOCK_ROWS)
+    one = _learn_group(model, context, first, probabilities)
+    other = _learn_group(model, context, rest, probabilities)
+    y = np.concatenate([one.y, other.y])
+    labels = np.concatenate([one.labels, other.labels])
+    a, b = one.result, other.result
+    result = BatchResult(
+        work.batch,
+        a.rows + b.rows,
+        a.mistakes + b.mistakes,
+        kappa(y, labels, model.classes_.shape[0]),
+        a.updates + b.updates,
+        a.seconds + b.seconds,
+        a.bytes_out + b.bytes_out,
+        a.bytes_back + b.bytes_back,
+    )
+    P = None
+    if one.probabilities is not None and other.probabilities is not None:
+        P = np.concatenate([one.probabilities, other.probabilities])
+    return Predicted(result, y, labels, P)
+
+
+def _learn_group(
+    model: Any, context: Any, work: _BatchWork, probabilities: bool
+) -> Predicted:
+    """Learn blocks together: on the executors, or here if there is one only."""
     start = time.perf_counter()
     updates = int(model.n_updates_)
     rdd, where = work.segment.rdd, work.segment.partitions(work.batch)
@@ -250,17 +282,30 @@ def _learn_batch(
         rows = row_blocks_of(parts, work.blocks.start, work.counts)
         statistics = learn_rows(model, rows, probabilities=probabilities)
     else:
-        statistics = []
-        count = -(-work.expected // BLOCK_ROWS)
-        for blocks in learnt_together(model, work.blocks[:count]):
-            size, some = _observe_blocks(model, context, work, blocks, probabilities)
-            learn_statistics(model, some)
-            statistics += some
-            out += size
+        content = model_to_bytes(model)
+        out = len(content)
+        broadcast = context.broadcast(content)
+        version = f"{work.key}.{work.batch}"
+        observe = observer(
+            work.key, version, broadcast, work.blocks, work.counts, probabilities
+        )
+        observed = sorted(
+            context.runJob(rdd, observe, where), key=lambda each: each.block
+        )
+        broadcast.destroy()
+        statistics = [
+            each.statistics._replace(
+                y=each.statistics.y.astype(np.int64),
+                labels=each.statistics.labels.astype(np.int64),
+            )
+            for each in observed
+        ]
         back = sum(
             sum(array.nbytes for array in each.arrays.values()) + 8 * each.y.shape[0]
             for each in statistics
         )
+        _check_rows([each.y for each in statistics], work.expected)
+        learn_statistics(model, statistics)
     y = np.concatenate([each.y for each in statistics])
     labels = np.concatenate([each.labels for each in statistics])
     result = BatchResult(
@@ -277,32 +322,6 @@ def _learn_batch(
     if probabilities:
         P = np.concatenate([np.asarray(each.probabilities) for each in statistics])
     return Predicted(result, y, labels, P)
-
-
-def _observe_blocks(
-    model: Any, context: Any, work: _BatchWork, blocks: range, probabilities: bool
-) -> tuple[int, list[BlockStatistics]]:
-    """Let the executors observe blocks; return the model's size and what they teach."""
-    content = model_to_bytes(model)
-    broadcast = context.broadcast(content)
-    version = f"{work.key}.{blocks.start}"
-    observe = observer(work.key, version, broadcast, blocks, work.counts, probabilities)
-    where = work.segment.partitions(work.batch)
-    observed = sorted(
-        context.runJob(work.segment.rdd, observe, where), key=lambda each: each.block
-    )
-    broadcast.destroy()
-    statistics = [
-        each.statistics._replace(
-            y=each.statistics.y.astype(np.int64),
-            labels=each.statistics.labels.astype(np.int64),
-        )
-        for each in observed
-    ]
-    before = BLOCK_ROWS * (blocks.start - work.blocks.start)
-    expected = min(work.expected - before, BLOCK_ROWS * len(blocks))
-    _check_rows([each.y for each in statistics], expected)
-    return len(content), statistics
 
 
 def _check_rows(parts: list[IntArray], expected: int) -> None:
