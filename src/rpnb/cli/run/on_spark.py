@@ -214,19 +214,18 @@ def _evaluate(
             batch_size=size,
             probabilities=asked != "none",
         ):
-            for part in _known_apart(each):
-                y = model.classes_[part.y]
-                first = evaluation.rows
-                numbers = evaluation.labels.of(y)
-                block = Block(first, np.zeros((len(y), 1)), y, numbers)
-                found = driver.receive(block, part, thresholds)
-                evaluation.step(block)
-                if file is not None:
-                    labels = evaluation.labels.labels_of(found.numbers)
-                    rows = np.arange(first + 1, first + len(y) + 1)
-                    file.write(rows, y, [labels], [of_predictions(found)])
+            y = model.classes_[each.y]
+            first = evaluation.rows
+            numbers = evaluation.labels.of(y)
+            block = Block(first, np.zeros((len(y), 1)), y, numbers)
+            found = driver.receive(block, each, thresholds)
+            evaluation.step(block)
             thresholds = _thresholds(model)
             learner.seconds += each.result.seconds
+            if file is not None:
+                labels = evaluation.labels.labels_of(found.numbers)
+                rows = np.arange(first + 1, first + len(y) + 1)
+                file.write(rows, y, [labels], [of_predictions(found)])
             if not arguments.quiet:
                 error = learner.confusion.error
                 sys.stderr.write(f"{evaluation.rows:,} rows  {name} {error:.2%}\n")
@@ -235,26 +234,6 @@ def _evaluate(
         return evaluation, used
     finally:
         spark.stop()
-
-
-def _known_apart(batch: Any) -> list[Any]:
-    """Return a mini-batch, in two if its first rows only had no prediction.
-
-    Those are rows from which a pool takes its scale.
-    """
-    known = batch.labels >= 0
-    cut = int(known.argmax())
-    if cut == 0:
-        return [batch]
-    P = batch.probabilities
-    return [
-        batch._replace(
-            y=batch.y[part],
-            labels=batch.labels[part],
-            probabilities=None if P is None else P[part],
-        )
-        for part in (slice(0, cut), slice(cut, None))
-    ]
 
 
 def _thresholds(model: Any) -> Any:
