@@ -3,6 +3,7 @@
 import gc
 import weakref
 from itertools import count, pairwise
+from typing import Any
 
 import numpy as np
 import pandas  # type: ignore[import-untyped]
@@ -130,8 +131,9 @@ def test_learning_at_the_end_of_the_stream_takes_time_too(
 
 def test_tables_are_joined_whatever_they_are() -> None:
     rows = np.arange(6.0).reshape(3, 2)
-    for table in (pandas.DataFrame, polars.DataFrame, np.array, csr_array, list):
-        whole = join([table(rows[:1]), table(rows[1:])])
+    kinds: list[Any] = [pandas.DataFrame, polars.DataFrame, np.array, csr_array, list]
+    for table in kinds:
+        whole: Any = join([table(rows[:1]), table(rows[1:])])
         assert type(whole) is type(table(rows))
-        found = csr_array(whole).toarray() if table is csr_array else np.array(whole)
-        assert_array_equal(found, rows)
+        sparse = table is csr_array
+        assert_array_equal(whole.toarray() if sparse else np.array(whole), rows)
