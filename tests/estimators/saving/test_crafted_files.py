@@ -252,7 +252,7 @@ def test_the_window_forest_is_held_to_what_it_is(folder: Path) -> None:
 def test_counters_of_members_agree(folder: Path) -> None:
     parts = taken_apart(whole("Pooled", folder))
     for array, value in (
-        ("shared_covariance.pending", 255),
+        ("shared_covariance.pending", 256),
         ("shared_covariance.dimension", 5),
         ("fading_covariance.next", 0),
         ("fading_covariance.columns", 0),
@@ -263,7 +263,7 @@ def test_counters_of_members_agree(folder: Path) -> None:
         refused("Pooled", changed, folder, rf"{part}\.{field}")
 
 
-def test_rows_collected_fit_until_their_group_ends(folder: Path) -> None:
+def test_rows_collected_fit_into_their_space(folder: Path) -> None:
     model = PooledClassifier(members=["shared_covariance"], n_projections=16)
     model.fit(X[:340], y[:340], shuffle=False)  # 84 rows since row 256
     model.save(folder / "collected.rpnb")
@@ -271,11 +271,12 @@ def test_rows_collected_fit_until_their_group_ends(folder: Path) -> None:
     for learner in (model, same):
         learner.partial_fit(X, y)
     assert (same.predict_proba(X) == model.predict_proba(X)).all()
-    # After 300 rows, the group ends with 20 more: 236 rows have space, 237 have not.
+    # There is space for 256.
     parts = taken_apart(whole("Pooled", folder))
     array = "shared_covariance.pending"
-    load("Pooled", with_changed(parts, array, put(Ellipsis, 236)), folder)
-    changed = with_changed(parts, array, put(Ellipsis, 237))
+    full = load("Pooled", with_changed(parts, array, put(Ellipsis, 255)), folder)
+    full.partial_fit(X, y)
+    changed = with_changed(parts, array, put(Ellipsis, 256))
     refused("Pooled", changed, folder, r"shared_covariance\.pending")
 
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiling.compiled import compiled_borrowing
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
 
 #: Labelled rows after which the scale is fixed.
 LAST_REPLAY: Final = 256

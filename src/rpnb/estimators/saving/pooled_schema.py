@@ -275,11 +275,6 @@ def _check_shared_covariance(state: shared_covariance.SharedCovariance) -> None:
         _require(pending == seen, "shared_covariance.pending")
         _require(state.done[0] <= pending, "shared_covariance.done")
         _require(state.next[0] > seen, "shared_covariance.next")
-    else:
-        early = seen < shared_covariance.EARLY
-        group = shared_covariance.EARLY_GROUP if early else shared_covariance.GROUP
-        kept = pending + group - seen % group  # when the group ends
-        _require(kept <= shared_covariance.FIRST, "shared_covariance.pending")
 
 
 def _binned_bayes(shape: Shape, M: int, shapes: Shapes) -> Fields:

@@ -192,7 +192,9 @@ def _learn(
         if seen < FIRST:
             left = min(state.next[0] - seen if wanted else n, FIRST - seen)
         else:
+            # Rows summed elsewhere count in `seen` and are not among those kept.
             left = _group(seen) - seen % _group(seen)
+            left = min(left, FIRST - state.pending[0])
         stop = i
         while stop < n and left > 0:
             left -= y[stop] >= 0
@@ -425,5 +427,5 @@ def _sum(
         part.class_weight[y[i]] += weight[i]
         _keep(part, phi[i], y[i], weight[i])
         if part.pending[0] == GROUP or i == n - 1:
-            add_group(part.A, part.kept, part.weight, FIRST, 0, part.pending[0])
+            add_rows(part.A, part.kept, part.weight, FIRST, part.pending[0])
             part.pending[0] = 0
