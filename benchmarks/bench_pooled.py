@@ -28,7 +28,7 @@ import numpy as np
 from pooled_accuracy import read_stream, read_table
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import load_singles, multiply_add, store_singles
 from rpnb.core.pooled import blocks, engine, outer_products, pool
 from rpnb.core.pooled.row_products import multiply_rows

@@ -17,7 +17,7 @@ import numpy as np
 from rpnb.core.calibration.cells import new_cells, smallest_temperature, write_codes
 from rpnb.core.calibration.mixture import Calibration, learn_codes, mix, new_calibration
 from rpnb.core.kernels.arrays import BoolArray, CodeArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from trust import Figures, figures_of, scores_before, sources
 
 _K = 200.0

@@ -60,9 +60,11 @@ from reached_lines import (
 from where_used import Sources
 
 #: Processor seconds of the tests that run against one mutant, and of compiled tests of
-#: a mutant of the core, which are compiled first; and how many files they come from.
+#: a mutant of the core, which are compiled first (and how long both may take together);
+#: and how many files they come from.
 BUDGET = 25.0
 COMPILED_BUDGET = 10.0
+COMPILED_LIMIT = 240.0
 MOST_FILES = 7
 MOST_COMPILED_FILES = 2
 MOST_SPARK_FILES = 3
@@ -168,7 +170,16 @@ def judge(mutation: Mutation, tree: Path, runs: Sequence[Run]) -> Verdict:
 class Chooser:
     """Which tests run against a mutant."""
 
-    def __init__(self, chosen: Sequence[Suite], kept: Path, root: Path) -> None:
+    def __init__(
+        self,
+        chosen: Sequence[Suite],
+        kept: Path,
+        root: Path,
+        budget: float = BUDGET,
+        compiled_limit: float = COMPILED_LIMIT,
+    ) -> None:
+        self.budget = budget
+        self.compiled_limit = compiled_limit
         self.nearest = NearestTests(root)
         self.sources = Sources(root)
         self.suites = {suite.name: suite for suite in chosen}
@@ -188,12 +199,13 @@ class Chooser:
                 *self._others(mutation, ranks),
             ]
         runs = self._of("uncompiled", mutation, ranks)
-        compiled = self._of("compiled", mutation, ranks, COMPILED_BUDGET)
+        few = min(self.budget, COMPILED_BUDGET)
+        compiled = self._of("compiled", mutation, ranks, few)
         for run in compiled or [
             Run(self.suites["compiled"], each.tests, each.limit) for each in runs
         ]:
             tests = _of_few_files(run.tests, MOST_COMPILED_FILES)
-            runs.append(Run(run.suite, tests, 240.0, compiles=True))
+            runs.append(Run(run.suite, tests, self.compiled_limit, compiles=True))
         return runs
 
     def _others(self, mutation: Mutation, ranks: dict[str, int]) -> list[Run]:
@@ -216,7 +228,7 @@ class Chooser:
         tests = self.recorded[name].tests
         first = [test for run in self._of(name, mutation, ranks) for test in run.tests]
         places = {file: rank for rank, file in enumerate(sorted(ranks))}
-        rest = choose(set(tests) - set(first), tests, places, BUDGET, len(tests))
+        rest = choose(set(tests) - set(first), tests, places, self.budget, len(tests))
         return [Run(self.suites[name], (*first, *rest), 480.0)]
 
     def _of(
@@ -224,7 +236,7 @@ class Chooser:
         name: str,
         mutation: Mutation,
         ranks: dict[str, int],
-        budget: float = BUDGET,
+        budget: float | None = None,
     ) -> list[Run]:
         recorded = self.recorded[name]
         for places in self.sources.lines(mutation.path, mutation.line):
@@ -235,7 +247,7 @@ class Chooser:
                 break
         else:
             return []
-        tests = choose(reaching, recorded.tests, ranks, budget)
+        tests = choose(reaching, recorded.tests, ranks, budget or self.budget)
         expected = sum(recorded.tests[test].seconds for test in tests)
         return [Run(self.suites[name], tuple(tests), 60.0 + 6.0 * expected)]
 
@@ -339,6 +351,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time")
     parser.add_argument("--at-least", type=float, default=0.9, help="share to catch")
     parser.add_argument("--numbers", help="only these of the mutants drawn: 3,17")
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET, help="seconds of tests for a mutant"
+    )
+    parser.add_argument(
+        "--compiled-limit",
+        type=float,
+        default=COMPILED_LIMIT,
+        help="seconds for compiling changed kernels and running tests of them",
+    )
     environments = Path(sys.prefix)
     parser.add_argument("--serve", default=environments / "serve/bin/python", type=Path)
     parser.add_argument("--spark", default=environments / "spark/bin/python", type=Path)
@@ -352,7 +373,7 @@ def main(words: Sequence[str] | None = None) -> int:
     ]
     chosen = suites(*there)
     bring_up_to_date([suite for suite in chosen if suite.name != "spark"])
-    chooser = Chooser(chosen, KEPT, ROOT)
+    chooser = Chooser(chosen, KEPT, ROOT, options.budget, options.compiled_limit)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         free: Queue[Path] = Queue()

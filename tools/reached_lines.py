@@ -102,10 +102,9 @@ def record(
         flags = ["-q", "-p", "no:cacheprovider", "-p", "recording_plugin"]
         flags += [
             "--tb=no",
-            "--numprocesses=2",
+            f"--numprocesses={jobs}",
             "--dist=loadfile",
             *suite.flags,
-            *words,
         ]
         with (folder / "output.txt").open("a") as output:
             subprocess.run(  # noqa: S603 - our own interpreter

@@ -13,7 +13,7 @@ import numpy as np
 
 from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 Run = Callable[[FloatArray, IntArray, int, int], tuple[IntArray, float]]
 _NEAREST, _WINDOW = 3, 1000

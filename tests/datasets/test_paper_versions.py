@@ -9,8 +9,8 @@ from rpnb.datasets import load
 from rpnb.datasets.catalogue import entries
 from rpnb.datasets.paper_versions import (
     PAPER_VERSIONS,
+    impute_modes,
     with_codes_from_one,
-    with_modes,
     without_decimal_points,
 )
 
@@ -30,7 +30,7 @@ def test_the_digits_are_those_of_the_text_without_its_point(hundredths: int) -> 
 
 def test_the_mode_fills_what_is_missing_and_nothing_else() -> None:
     X = np.array([[5.0, -1.0], [2.0, 1.0], [2.0, 3.0], [-1.0, 3.0], [0.0, 4.0]])
-    filled = with_modes(X)
+    filled = impute_modes(X)
     assert_array_equal(filled, [[5, 3], [2, 1], [2, 3], [2, 3], [0, 4]])
     assert X[0, 1] == -1  # the argument is not written to
 

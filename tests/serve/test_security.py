@@ -171,9 +171,10 @@ def test_limits_have_clear_errors(start: Start) -> None:
 
     answer = httpx.post(url, content=endless())
     assert answer.status_code == 413
-    # Two slow requests are in flight: a third is refused, clearly.
+    # Beside a slow request there is room for one; beside two a third is refused.
     slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
     for each in slow:
+        assert {httpx.get(url).status_code for _ in range(20)} == {200}
         each.sendall(
             b"POST /v1/models HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n"
         )

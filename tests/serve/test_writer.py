@@ -9,7 +9,8 @@ import pytest
 
 from rpnb.serve.commands import Command, Create, Delete, LabelRows, Learn, Remember
 from rpnb.serve.limits import ApiError, Limits
-from rpnb.serve.snapshots import same_state, state_of
+from rpnb.serve.log import LogError
+from rpnb.serve.snapshots import backup, check, same_state, state_of
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Writer
 from serve.streams import clusters
@@ -230,7 +231,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
             for _ in range(1500)
         ]
         await asyncio.sleep(0)
-        await asyncio.to_thread(writer.stop, patience=60.0)
+        await asyncio.to_thread(writer.stop, grace_period=60.0)
         found = await asyncio.gather(*tasks)
         assert found == [{"learnt": 12}] * 1500
         with pytest.raises(ApiError, match="stopping"):
@@ -245,7 +246,7 @@ def test_a_stop_answers_everybody(tmp_path: Path) -> None:
     assert writer.models["m"].scores.learnt == 12 * 1500
 
 
-def test_a_stop_without_patience_refuses_what_is_not_on_the_disk(
+def test_a_stop_without_grace_period_refuses_what_is_not_on_the_disk(
     writer: Writer, tmp_path: Path
 ) -> None:
     async def work() -> None:
@@ -256,7 +257,7 @@ def test_a_stop_without_patience_refuses_what_is_not_on_the_disk(
             writer.submit(Learn(name="m", X=X[:2], labels=["oak", "elm"], observe=True))
         )
         await asyncio.sleep(0)  # submitted, and not handed over yet
-        writer.stop(patience=-1.0)
+        writer.stop(grace_period=-1.0)
         with pytest.raises(ApiError, match="stopping"):
             await late
 
@@ -265,3 +266,20 @@ def test_a_stop_without_patience_refuses_what_is_not_on_the_disk(
     assert again.models["m"].scores.learnt == 2
     again.start()
     again.stop()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: list(check(folder)),
+        lambda folder: backup(folder, folder / "copy"),
+        lambda folder: state_of(folder, "m"),
+    ],
+    ids=["check", "backup", "replay"],
+)
+def test_a_folder_without_a_log_is_refused_and_stays_empty(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    with pytest.raises(LogError, match="no folder of rpnb serve"):
+        read(tmp_path)
+    assert not any(tmp_path.iterdir())

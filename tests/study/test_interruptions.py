@@ -74,10 +74,10 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def kill_after(folder: Path, kept: int, delay: float) -> None:
-    """Start the command, kill it soon after its first new record, await its workers."""
+def kill_after(folder: Path, delay: float) -> None:
+    """Start the command, kill it soon after its first record, await its workers."""
     with started(folder) as process:
-        wait_until(lambda: records_in(folder) > kept)
+        wait_until(lambda: records_in(folder) > 0)
         time.sleep(delay)
         workers = children_of(process)
         process.send_signal(signal.SIGKILL)
@@ -85,13 +85,35 @@ def kill_after(folder: Path, kept: int, delay: float) -> None:
     wait_until(lambda: not any(map(is_running, workers)))
 
 
-def test_killed_at_any_moment_a_study_ends_with_the_same_tables(tmp_path: Path) -> None:
+def interrupt_after(folder: Path, kept: int | None) -> None:
+    """Start the command, press Ctrl-C after more than `kept` records; see it end.
+
+    None is before any, while workers are importing, which must not be seen either.
+    """
+    with started(folder) as process:
+        if kept is None:
+            wait_until(lambda: len(children_of(process)) > 1)
+            time.sleep(0.5)
+        else:
+            wait_until(lambda: records_in(folder) > kept)
+        workers = children_of(process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert f"Stopped. {records_in(folder)} of {RUNS} runs are in r.jsonl" in errors
+    wait_until(lambda: not any(map(is_running, workers)))
+
+
+def test_killed_and_interrupted_a_study_ends_with_the_same_tables(
+    tmp_path: Path,
+) -> None:
     moments = random.Random(20171)  # noqa: S311 - nothing is secret here
-    kept = 0
-    for _ in range(2):
-        kill_after(tmp_path, kept, delay=moments.uniform(0.0, 0.05))
-        assert kept < records_in(tmp_path) < RUNS
-        kept = records_in(tmp_path)
+    kill_after(tmp_path, delay=moments.uniform(0.0, 0.05))
+    kept = records_in(tmp_path)
+    assert 0 < kept < RUNS
+    interrupt_after(tmp_path, kept)
+    assert kept < records_in(tmp_path) < RUNS
     with started(tmp_path) as process:
         _, errors = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, errors
@@ -103,23 +125,8 @@ def test_killed_at_any_moment_a_study_ends_with_the_same_tables(tmp_path: Path) 
     assert tables_of(records) == tables_of(undisturbed.records)
 
 
-@pytest.mark.parametrize("after", [0, 1])
-def test_ctrl_c_ends_all_processes_quietly_and_keeps_what_finished(
-    tmp_path: Path, after: int
-) -> None:
-    with started(tmp_path) as process:
-        if after == 0:  # while workers are importing, which must not be seen either
-            wait_until(lambda: len(children_of(process)) > 1)
-            time.sleep(0.5)
-        wait_until(lambda: records_in(tmp_path) >= after)
-        workers = children_of(process)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, errors = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert f"Stopped. {records_in(tmp_path)} of {RUNS} runs are in r.jsonl" in errors
-    assert records_in(tmp_path) >= after
-    wait_until(lambda: not any(map(is_running, workers)))
+def test_ctrl_c_while_workers_start_ends_all_quietly(tmp_path: Path) -> None:
+    interrupt_after(tmp_path, None)
 
 
 def test_a_worker_that_dies_is_told_and_what_finished_is_kept(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the predictions; return the exit code."""
     from rpnb.cli import CommandError, interrupts_raise
+    from rpnb.cli.run.inputs import load_model
     from rpnb.cli.run.outputs import Outputs, writing
-    from rpnb.cli.run.streaming import load_model
     from rpnb.cli.tables import open_table
     from rpnb.files import FileError, ReadAhead
 
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledFile":
     """Return the file, whose columns are read as those of the training."""
-    from rpnb.cli.run.streaming import file_options, resuming
+    from rpnb.cli.run.inputs import file_options, resuming
     from rpnb.files import LabelledFile, ReadOptions
 
     options = file_options(arguments)

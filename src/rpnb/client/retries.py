@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Iterator
+from typing import Any
 
+from rpnb.client.calls import Request, read_answer, read_error
 from rpnb.client.results import ServeError
 
 #: Answers that say that the service is busy.
@@ -18,11 +20,57 @@ def pauses(retries: int) -> Iterator[float]:
         pause = min(pause * 2.0, _LONGEST_PAUSE)
 
 
-def no_answer(error: Exception) -> ServeError:
-    """Return the error of a request that was not answered."""
-    return ServeError(0, "no_answer", f"no answer came: {type(error).__name__}")
-
-
 def access(token: str | None) -> dict[str, str]:
     """Return the headers that a token needs."""
     return {} if token is None else {"authorization": f"Bearer {token}"}
+
+
+class Attempts:
+    """One request until it is answered, without sending it: that differs by client.
+
+    Parameters
+    ----------
+    request
+        The request.
+    retries : int
+        How often it is sent again.
+    """
+
+    def __init__(self, request: Request, retries: int) -> None:
+        self._request = request
+        self._pauses = pauses(retries)
+        self._repeated = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what httpx is to send."""
+        return {
+            "method": self._request.method,
+            "url": self._request.path,
+            "content": self._request.content,
+            "headers": self._request.headers(),
+            "params": dict(self._request.parameters),
+        }
+
+    def is_answer(self, response: Any) -> bool:
+        """Say whether a response is more than that the service is busy."""
+        return response.status_code not in RETRIED
+
+    def answer(self, response: Any) -> Any:
+        """Return the content of an answer, or raise the error that it is."""
+        return read_answer(response, self._request, repeated=self._repeated)
+
+    def pause_if_busy(self, response: Any) -> float:
+        """Return the seconds to wait; raise the response's error after the last try."""
+        return self._pause(read_error(response, self._request))
+
+    def pause_without_answer(self, error: Exception) -> float:
+        """Return the seconds to wait; raise an error after the last try."""
+        message = f"no answer came: {type(error).__name__}"
+        return self._pause(ServeError(0, "no_answer", message))
+
+    def _pause(self, failure: ServeError) -> float:
+        seconds = next(self._pauses, None)
+        if seconds is None:
+            raise failure
+        self._repeated = True
+        return seconds

@@ -8,9 +8,9 @@ from typing import Any, Self, final
 import httpx
 
 from rpnb.client import calls
-from rpnb.client.calls import Call, Request, Result, read_answer, read_error
+from rpnb.client.calls import Call, Request, Result
 from rpnb.client.results import Label, LabelResult, Prediction
-from rpnb.client.retries import RETRIED, access, no_answer, pauses
+from rpnb.client.retries import Attempts, access
 from rpnb.client.rows import Rows
 
 
@@ -76,27 +76,17 @@ class Client:
         return call.result([self._send(each) for each in call.requests])
 
     def _send(self, request: Request) -> Any:
-        pause, repeated = pauses(self.retries), False
+        attempts = Attempts(request, self.retries)
         while True:
-            failure: Exception
             try:
-                response = self._http.request(
-                    request.method,
-                    request.path,
-                    content=request.content,
-                    headers=request.headers(),
-                    params=dict(request.parameters),
-                )
-                if response.status_code not in RETRIED:
-                    return read_answer(response, request, repeated=repeated)
-                failure = read_error(response, request)
+                response = self._http.request(**attempts.arguments())
             except httpx.TransportError as error:
-                failure = no_answer(error)
-            seconds = next(pause, None)
-            if seconds is None:
-                raise failure
+                seconds = attempts.pause_without_answer(error)
+            else:
+                if attempts.is_answer(response):
+                    return attempts.answer(response)
+                seconds = attempts.pause_if_busy(response)
             time.sleep(seconds)
-            repeated = True
 
     # Models
 

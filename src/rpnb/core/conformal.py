@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 
 #: The coverages whose thresholds are tracked; others are interpolated.
 COVERAGES: Final = np.array(

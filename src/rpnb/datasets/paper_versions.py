@@ -23,7 +23,7 @@ def without_decimal_points(X: FloatArray) -> FloatArray:
     return digits
 
 
-def with_modes(X: FloatArray, missing: float = -1.0) -> FloatArray:
+def impute_modes(X: FloatArray, missing: float = -1.0) -> FloatArray:
     """Replace missing values by the most frequent one of their column (Soybean)."""
     filled = X.copy()
     for column in filled.T:
@@ -41,6 +41,6 @@ def with_codes_from_one(X: FloatArray) -> FloatArray:
 PAPER_VERSIONS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "ecoli": without_decimal_points,
     "nursery": with_codes_from_one,
-    "soybean": with_modes,
+    "soybean": impute_modes,
     "tic_tac_toe": with_codes_from_one,
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from rpnb.core.bayes.state import LEARN_MISTAKES
-from rpnb.core.kernels.readiness import compiling_seconds
+from rpnb.core.kernels.compiling.readiness import compiling_seconds
 from rpnb.core.passes.engine import AnyPath, run
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.pooled import PooledClassifier

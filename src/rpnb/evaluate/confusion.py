@@ -20,8 +20,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.budget import CompilingBudget
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.evaluate.metrics import (
     METRICS,
     N_BINS,

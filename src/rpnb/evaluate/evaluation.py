@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, IntArray
-from rpnb.core.kernels.readiness import compiling_seconds
+from rpnb.core.kernels.compiling.readiness import compiling_seconds
 from rpnb.evaluate.arrival_times import ArrivalTimes
 from rpnb.evaluate.blocks import Block, gather
 from rpnb.evaluate.confusion import (

@@ -165,13 +165,13 @@ class Writer:
         submitted, self._submitted = self._submitted, []
         self._queue.put(submitted)
 
-    def stop(self, patience: float = 2.0) -> None:
+    def stop(self, grace_period: float = 2.0) -> None:
         """Finish what was submitted, and write snapshots, if there is time; close.
 
-        Commands whose turn comes after the patience has ended are answered 503, as they
-        are not on the disk: a client sends them again.
+        Commands whose turn comes after the grace period, in seconds, are answered 503,
+        as they are not on the disk: a client sends them again.
         """
-        self._stop_at = time.monotonic() + patience
+        self._stop_at = time.monotonic() + grace_period
         self._closing = True
         self._hand_over()
         self._queue.put(None)

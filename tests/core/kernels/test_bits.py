@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rpnb.core.kernels.bits import count_bits, eight_below, lowest_bit
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 
 @compiled

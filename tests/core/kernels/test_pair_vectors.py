@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.core.kernels.arrays import CodeArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.pair_vectors import (
     add_pair_products,
     load_pairs,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from rpnb.core.kernels import vectors
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import (
     doubles,
     exponent,

@@ -175,7 +175,7 @@ def test_a_short_stream_compiles_nothing() -> None:
     # By another process, in which nothing is compiled, and with an empty folder.
     code = (
         "import numpy as np; from rpnb import PooledClassifier; "
-        "from rpnb.core.kernels.readiness import compiling_seconds; "
+        "from rpnb.core.kernels.compiling.readiness import compiling_seconds; "
         "X = np.random.default_rng(0).normal(size=(12, 2)); y = np.arange(12) % 2; "
         "PooledClassifier(n_projections=16).fit(X, y).predict(X); "
         "assert compiling_seconds() < 1.0, compiling_seconds()"

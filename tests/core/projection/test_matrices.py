@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rpnb.core.kernels.budget import CompilingBudget
+from rpnb.core.kernels.compiling.budget import CompilingBudget
 from rpnb.core.projection import matrices
 from rpnb.core.projection.matrices import (
     MATRIX_DISTRIBUTIONS,

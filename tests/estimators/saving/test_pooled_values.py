@@ -50,19 +50,18 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_TMP", str(tmp_path))
 
 
-def wrong_numbers(held: NDArray[Any], few: bool) -> Iterator[NDArray[Any]]:
-    """Yield copies of an array, each with one number changed, first or last."""
+def wrong_numbers(held: NDArray[Any], turn: int, few: bool) -> Iterator[NDArray[Any]]:
+    """Yield copies of an array, each with one number changed, first or last in turn."""
     numbers: tuple[float, ...] = (-1, np.nan, np.inf, 2**31)[: 2 if few else 4]
     if held.dtype.kind in "iu":
         info = np.iinfo(held.dtype)
         numbers = (-1, 2**31, int(info.max), int(info.min))[: 2 if few else 4]
         numbers = tuple(n for n in numbers if info.min <= n <= info.max)
-    for number in numbers:
-        for place in (-1,) if few else (0, -1):
-            changed = held.copy()
-            with np.errstate(over="ignore"):
-                changed.reshape(-1)[place] = number
-            yield changed
+    for step, number in enumerate(numbers):
+        changed = held.copy()
+        with np.errstate(over="ignore"):
+            changed.reshape(-1)[-((turn + step) % 2)] = number
+        yield changed
 
 
 def use(model: PooledClassifier, path: Path) -> None:
@@ -83,12 +82,12 @@ def test_a_wrong_number_is_refused_or_harmless(delay: int, tmp_path: Path) -> No
         arrays = [name for name in arrays if name.startswith("late.")]
     path = tmp_path / "crafted.rpnb"
     refused = loaded = 0
-    for array in arrays:
+    for turn, array in enumerate(arrays):
         held = array_in(parts, array)
         if held.size == 0 or held.dtype == np.bool_:
             continue
         may_be_nan = array.removeprefix("late.") in MAY_BE_NAN
-        for changed in wrong_numbers(held, few=delay > 0):
+        for changed in wrong_numbers(held, turn, few=delay > 0):
             path.write_bytes(put_together(parts | {f"{array}.npy": npy(changed)}))
             try:
                 model = PooledClassifier.load(path)

@@ -8,7 +8,7 @@ tests, and shows on every page. What is meant to change is written anew, and loo
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -19,11 +19,19 @@ from rpnb.report.charts.balance import balance_panel
 from rpnb.report.charts.bars import MeanBar, Outcomes, mean_bars, outcome_bars
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.deviations import Deviation, deviation_chart
-from rpnb.report.charts.drawing import Drawing, beside
+from rpnb.report.charts.drawing import (
+    Area,
+    Dot,
+    Drawing,
+    Label,
+    Line,
+    Shape,
+    beside,
+)
 from rpnb.report.charts.members import member_panels
 from rpnb.report.charts.palette import chart_css
 from rpnb.report.charts.ranks import critical_difference_diagram
-from rpnb.report.charts.svg import standalone
+from rpnb.report.charts.svg import inline, standalone
 from rpnb.report.sections.calibration import reliability_panel
 from rpnb.report.sections.confusion import Matrix, matrix_panel
 from rpnb.report.sections.reasons import importance_panel, waterfall_panel
@@ -80,6 +88,25 @@ def drawings() -> Iterator[Drawing]:
     yield importance_panel("shares", largest(np.abs(steps) / 5.0, features, 2))
 
 
+def all_kinds_of_marks() -> Drawing:
+    """Return a drawing of each marker, and of each property of the other marks."""
+    dots = [
+        Dot(10.0 * i, 5.0, shape, "ink", 2.0 + i, f"tip {i}" if i % 2 else None)
+        for i, shape in enumerate(get_args(Shape))
+    ]
+    lines = [
+        Line(((0.0, 1.0), (2.0, 3.5), (4.25, 5.125)), "muted", 1.5, (4.0, 3.0)),
+        Line(((0.0, 1.0), (2.0, 3.0)), "ink"),
+    ]
+    corners = (0.0, 0.0), (1.0, 0.0), (1.0, 2.0)
+    areas = [Area(corners, "loss", 0.35, "<tip>"), Area(corners, "win")]
+    labels = [
+        Label(1.0, 2.0, "a < b", "muted", "end", 13.0, bold=True, turn=-90.0),
+        Label(3.0, 4.0, "plain"),
+    ]
+    return Drawing(60.0, 10.5, "all & sundry", (*dots, *lines, *areas, *labels))
+
+
 def shown(value: Any) -> str:
     """Return a value as text; rounded, as other processors may round the last digit."""
     if isinstance(value, float):
@@ -96,6 +123,7 @@ def looks() -> Iterator[str]:
         for mark in drawing.marks:
             values = (shown(getattr(mark, field.name)) for field in fields(mark))
             yield f"{type(mark).__name__} {' '.join(values)}"
+    yield from inline(all_kinds_of_marks()).replace("><", ">\n<").splitlines()
     yield from standalone(next(drawings())).splitlines()
     yield from chart_css().splitlines()
 

@@ -1,27 +1,18 @@
 """`rpnb run` and `rpnb compare`: evaluate learners in one pass, write the results."""
 
 import argparse
-import signal
 import sys
-import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rpnb.cli import INTERRUPTED, CommandError
-from rpnb.cli.learners import (
-    class_of,
-    given_parameters,
-    make_learners,
-)
 from rpnb.cli.progress import Display
+from rpnb.cli.run.inputs import ENCODER, learners_of, open_rows
+from rpnb.cli.run.interrupt import Interrupt
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
 from rpnb.cli.run.probabilities import (
     needed_probabilities,
@@ -30,9 +21,8 @@ from rpnb.cli.run.probabilities import (
 )
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
-from rpnb.core.kernels.readiness import compiling_seconds, say_while_compiling
+from rpnb.core.kernels.compiling.readiness import compiling_seconds, say_while_compiling
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
-from rpnb.estimators.registry import ALIASES, RPNB
 from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
@@ -43,7 +33,6 @@ from rpnb.files import (
     LabelledChunk,
     LabelledFile,
     ReadAhead,
-    ReadOptions,
 )
 from rpnb.labels import NO_LABEL
 from rpnb.preprocessing import StreamPipeline
@@ -51,13 +40,10 @@ from rpnb.preprocessing import StreamPipeline
 if TYPE_CHECKING:
     from rpnb.report.sections.reasons import LastRows
 
-#: The entry of a model file that says how labels and categories were read.
-_ENCODER = "encoder"
-
 
 def stream(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
-    state, models = _learners(arguments)
+    state, models = learners_of(arguments)
     if arguments.save and len(models) > 1:
         raise CommandError("--save writes one model, but there are several learners")
     # Said in the results, with the option that helps.
@@ -65,7 +51,7 @@ def stream(arguments: argparse.Namespace) -> int:
     say_while_compiling(not arguments.quiet)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
-            source = _open(arguments, state)
+            source = open_rows(arguments, state)
             run = _Run(arguments, models, source, outputs)
             run.announce()
             run.evaluate(interrupt)
@@ -77,186 +63,6 @@ def stream(arguments: argparse.Namespace) -> int:
         outputs.commit()
         run.print(interrupt.came())
     return INTERRUPTED if interrupt.came() else 0
-
-
-def _learners(
-    arguments: argparse.Namespace,
-) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
-    """Return what a loaded encoder had seen, if any, and the learners by name."""
-    given = given_parameters(arguments)
-    names = [arguments.model] if arguments.model else []
-    names += [name for name in arguments.compare if name not in names]
-    if arguments.load is None:
-        made = make_learners(
-            names or [RPNB], given, arguments.param, scale=arguments.scale
-        )
-        return None, _watched(made, arguments)
-    if names or given or arguments.param or arguments.scale or arguments.drift:
-        raise CommandError(
-            "--load resumes the learner of the file with its parameters; it takes no "
-            "--model, --compare, --scale, --drift or parameters besides"
-        )
-    return load_model(arguments.load)
-
-
-@contextmanager
-def resuming(path: Path) -> Iterator[None]:
-    """Turn errors that a damaged state of an encoder leads to into a message."""
-    try:
-        yield
-    except FileError:
-        raise
-    except (LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
-        raise CommandError(
-            f"{path} is damaged: it does not say how labels and categories were read "
-            f"({type(error).__name__}: {error})"
-        ) from error
-
-
-def _watched(models: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the learners, with a drift detector on the errors of each if asked for."""
-    if arguments.drift is None:
-        return models
-    if arguments.save:
-        raise CommandError("--save cannot write a learner with a drift detector")
-    try:
-        from rpnb.drift import DriftAware
-        from rpnb.estimators.drift.detectors import make_detector
-
-        make_detector(arguments.drift)
-    except ImportError as error:
-        raise CommandError(f"--drift: {error}") from error
-    return {
-        name: DriftAware(model, detector=arguments.drift)
-        for name, model in models.items()
-    }
-
-
-def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """Return the encoder's state and the learner, by name, of a saved model."""
-    from rpnb.estimators.saving.files import (
-        ModelFileError,
-        read_attached,
-        read_metadata,
-    )
-
-    try:
-        name = str(read_metadata(path).get("estimator"))
-        state = read_attached(path, _ENCODER)
-        model = class_of(name).load(path)
-    except (ModelFileError, OSError) as error:
-        raise CommandError(f"{path} cannot be loaded: {error}") from error
-    if not isinstance(state, dict):
-        raise CommandError(
-            f"{path} does not say how labels and categories were read: it was not "
-            "written by rpnb run --save"
-        )
-    if state.get("features", model.n_features_in_) != model.n_features_in_:
-        raise CommandError(
-            f"{path} is damaged: it is of rows with {state['features']!r} features, "
-            f"and its model of rows with {model.n_features_in_}"
-        )
-    if isinstance(model, StreamPipeline):
-        name = type(model.learner).__name__
-    return state, {ALIASES.get(name, name): model}
-
-
-def _open(
-    arguments: argparse.Namespace, state: Mapping[str, Any] | None
-) -> LabelledFile | LabelledArrays:
-    """Return the rows: of a file, or of a dataset if there is no such file."""
-    path = arguments.file
-    if path != "-" and not Path(path).exists() and arguments.target is None:
-        return _dataset(arguments, path)
-    if arguments.thousands == arguments.decimal:
-        raise CommandError(
-            "--thousands and --decimal must be different signs, as in --thousands . "
-            "--decimal ,"
-        )
-    options = ReadOptions(
-        target=arguments.target,
-        unlabelled=arguments.unlabelled,
-        drop=tuple(arguments.drop),
-        as_category=tuple(arguments.as_category),
-        categorical=arguments.categorical,
-        missing=arguments.missing,
-        max_classes=arguments.max_classes,
-        max_categories=arguments.max_categories,
-        **file_options(arguments),
-    )
-    if state is None:
-        return LabelledFile(path, options, arguments.format)
-    with resuming(arguments.load):
-        return LabelledFile(path, options, arguments.format, state)
-
-
-def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a reader that `add_file_options` declares."""
-    return {
-        "header": not arguments.no_header,
-        "delimiter": arguments.delimiter,
-        "encoding": arguments.encoding,
-        "decimal": arguments.decimal,
-        "thousands": arguments.thousands,
-        "features": arguments.features,
-        "zero_based": arguments.zero_based,
-    }
-
-
-def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
-    from rpnb import datasets
-
-    if arguments.load or arguments.save:
-        raise CommandError(f"{name}: --load and --save are for files")
-    try:
-        data = datasets.load(name)
-    except datasets.UnknownDatasetError as error:
-        raise CommandError(f"{name}: there is no such file; {error}") from error
-    except datasets.DatasetError as error:
-        raise CommandError(str(error)) from error
-    if arguments.shuffle is None:
-        arguments.shuffle = 0  # they are sorted by class
-    return LabelledArrays(data.name, data.X, data.y)
-
-
-class Interrupt:
-    """Context in which, from `record` on, the first Ctrl-C is only recorded.
-
-    Before, and from the second on, it does what it did outside.
-
-    >>> with Interrupt() as interrupt:
-    ...     interrupt.record()
-    ...     interrupt.came()
-    False
-    """
-
-    def __init__(self) -> None:
-        self._came = False
-        self._before: Any = None
-        self._recording = False
-
-    def came(self) -> bool:
-        """Return whether Ctrl-C was pressed."""
-        return self._came
-
-    def record(self) -> None:
-        """Record the next Ctrl-C from now on."""
-        if threading.current_thread() is threading.main_thread():
-            # Elsewhere signals do not come.
-            self._before = signal.signal(signal.SIGINT, self._note)
-            self._recording = True
-
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
-        """Record the first Ctrl-C; let the next one interrupt."""
-        self._came = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._recording:
-            signal.signal(signal.SIGINT, self._before)
 
 
 @dataclass(slots=True)
@@ -445,7 +251,7 @@ class _Run:
             file = self._outputs.open_bytes(self._arguments.save)
             encoder = self._source.encoder
             assert encoder is not None  # noqa: S101 - only files are saved
-            attached = {_ENCODER: encoder.to_json(self._position)}
+            attached = {ENCODER: encoder.to_json(self._position)}
             with writing(self._arguments.save):
                 write_estimator(file, model._as_saved(), attached=attached)
         if self._arguments.report:

@@ -14,7 +14,7 @@ import numpy as np
 
 from rpnb.core.bayes.densities import Gaussians
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 Combiner: TypeAlias = Literal[
     "log_sum", "sum", "product", "vote", "max", "min", "median"

@@ -11,7 +11,7 @@ import numpy as np
 
 from rpnb.core.bayes.moments import Moments, with_observation
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import (
     DOUBLES,
     Doubles,

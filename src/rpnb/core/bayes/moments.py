@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import Doubles
 
 

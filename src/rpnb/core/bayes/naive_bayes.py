@@ -18,7 +18,7 @@ from rpnb.core.bayes.densities import (
 from rpnb.core.bayes.moments import Moments, add_observation, empty_moments, merge
 from rpnb.core.bayes.scoring import LANES, best_class, score
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 
 class NaiveBayes(NamedTuple):

@@ -23,7 +23,7 @@ from scipy.linalg import solve_triangular
 
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 # Sums of squares from here on are not added up.
 _HUGE: Final = 1e300

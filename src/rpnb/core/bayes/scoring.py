@@ -10,7 +10,7 @@ import numpy as np
 
 from rpnb.core.bayes.densities import Gaussians
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
     Doubles,
     doubles,

@@ -7,7 +7,7 @@ from rpnb.core.bayes.densities import Gaussians, Prior
 from rpnb.core.bayes.moments import Moments
 from rpnb.core.calibration.cells import ScoreCells
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 # What is learnt from a row after its prediction.
 LEARN_NOTHING = 0

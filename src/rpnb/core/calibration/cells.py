@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, CodeArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 
 # Temperatures are base·2^g for g from LOWEST on.
 LOWEST: Final = -9

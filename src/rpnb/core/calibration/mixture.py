@@ -35,7 +35,7 @@ from rpnb.core.calibration.cells import (
 )
 from rpnb.core.conformal import learn_threshold, new_thresholds
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import (
     DOUBLES,
     doubles,

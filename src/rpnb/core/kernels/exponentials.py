@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 _LOG2_E = 1.4426950408889634
 # log 2 in two parts; the first has 32 bits, so its multiples by integers are exact.

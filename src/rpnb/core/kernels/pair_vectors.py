@@ -11,10 +11,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import models, register_model
 
 from rpnb.core.kernels.arrays import CodeArray, WordArray
-from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.compiling.operations import (
+    LANE,
+    VectorType,
+    emit_address,
+    emit_instead,
+    emit_repeated,
+)
 
 PAIRS = 8
 """pairs of a vector, and sums"""
@@ -52,35 +57,8 @@ def store_sums(values: WordArray, start: int, sums: Sums) -> None:
 
 # What follows runs inside the compiler, where coverage cannot be measured: tests
 # compare compiled with plain.
-_INTEGER = ir.IntType(32)
-
-
-class _Vector(types.Type):
-    """A vector's type, while the compiler works out types."""
-
-    def __init__(self, name: str, code: Any) -> None:
-        super().__init__(name=name)
-        self.code = code
-
-
-_PAIRS = _Vector("Pairs", ir.VectorType(ir.IntType(16), 2 * PAIRS))
-_SUMS = _Vector("Sums", ir.VectorType(_INTEGER, PAIRS))
-
-
-@register_model(_Vector)
-class _VectorModel(models.PrimitiveModel):  # pragma: no cover
-    """A vector's type, once types are known."""
-
-    def __init__(self, manager: Any, kind: _Vector) -> None:
-        super().__init__(manager, kind, kind.code)  # type: ignore[no-untyped-call]
-
-
-def _place(  # pragma: no cover
-    context: Any, builder: Any, kind: Any, values: Any, code: Any
-) -> Any:
-    """Write: where in an array (values[0]) a number or vector from values[1] on is."""
-    array = context.make_array(kind)(context, builder, values[0])
-    return builder.bitcast(builder.gep(array.data, [values[1]]), code.as_pointer())
+_PAIRS = VectorType("Pairs", 2 * PAIRS, types.int16, ir.IntType(16))
+_SUMS = VectorType("Sums", PAIRS, types.int32, LANE)
 
 
 def _type_zero_sums(like: Any) -> Any:  # pragma: no cover
@@ -92,7 +70,7 @@ def _type_zero_sums(like: Any) -> Any:  # pragma: no cover
 
 def _type_load_pairs(array: Any, start: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
-        place = _place(context, builder, shape.args[0], values, _PAIRS.code)
+        place = emit_address(context, builder, shape.args[0], values, _PAIRS.code)
         return builder.load(place, align=2)
 
     return _PAIRS(array, types.intp), emit
@@ -101,12 +79,9 @@ def _type_load_pairs(array: Any, start: Any) -> Any:  # pragma: no cover
 def _type_repeat_pair(array: Any, start: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         # Two values of 16 bits are one of 32.
-        place = _place(context, builder, shape.args[0], values, _INTEGER)
-        nothing = ir.Constant(_SUMS.code, ir.Undefined)
-        first = ir.Constant(_INTEGER, 0)
-        one = builder.insert_element(nothing, builder.load(place, align=2), first)
-        every = ir.Constant(_SUMS.code, [0] * PAIRS)
-        return builder.bitcast(builder.shuffle_vector(one, nothing, every), _PAIRS.code)
+        place = emit_address(context, builder, shape.args[0], values, LANE)
+        repeated = emit_repeated(builder, builder.load(place, align=2), _SUMS.code)
+        return builder.bitcast(repeated, _PAIRS.code)
 
     return _PAIRS(array, types.intp), emit
 
@@ -115,7 +90,7 @@ def _type_add_pair_products(  # pragma: no cover
     a: Any, b: Any, sums: Any
 ) -> Any:
     def emit(_context: Any, builder: Any, shape: Any, values: Any) -> Any:
-        wide = ir.VectorType(_INTEGER, 2 * PAIRS)
+        wide = ir.VectorType(LANE, 2 * PAIRS)
         products = builder.mul(*(builder.sext(value, wide) for value in values[:2]))
         nothing = ir.Constant(wide, ir.Undefined)
         halves = []
@@ -131,7 +106,7 @@ def _type_store_sums(  # pragma: no cover
     array: Any, start: Any, sums: Any
 ) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
-        place = _place(context, builder, shape.args[0], values, _SUMS.code)
+        place = emit_address(context, builder, shape.args[0], values, _SUMS.code)
         builder.store(values[2], place, align=4)
         return context.get_dummy_value()
 

@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, UIntArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)

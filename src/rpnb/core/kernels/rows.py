@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 # Rows of a block where nothing else says how many.
 _BLOCK_ROWS: Final = 4096

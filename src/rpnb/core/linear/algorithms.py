@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.linear.confidence import (
     arow,
     confidence,

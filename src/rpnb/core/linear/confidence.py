@@ -6,7 +6,7 @@ which also explains the letters.
 
 import numpy as np
 
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 
 @compiled

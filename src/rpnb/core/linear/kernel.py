@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowValues, row_at
 from rpnb.core.linear.algorithms import (
     AGGRESSIVE_ROMMA,

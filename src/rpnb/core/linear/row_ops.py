@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.rows import RowValues
 
 _LARGEST: Final = float(np.finfo(np.float64).max)

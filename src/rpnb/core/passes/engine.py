@@ -18,8 +18,8 @@ from rpnb.core.bayes.scoring import LANES, score
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING, KernelState
 from rpnb.core.calibration.cells import calibration_rows
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray, as_block
-from rpnb.core.kernels.budget import CompilingBudget
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.rows import RowTable, row_blocks
 from rpnb.core.passes.blocks import block_rows, count_labelled, weights_of
 from rpnb.core.passes.calibrated import (

@@ -30,7 +30,7 @@ from rpnb.core.calibration.cells import (
     write_codes,
 )
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.projection.matrices import project
 
 

@@ -15,7 +15,7 @@ from rpnb.core.bayes.scoring import LANES, LARGEST
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_NOTHING, KernelState
 from rpnb.core.calibration.cells import next_row_of_codes, write_codes
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled, fused_multiply_add
+from rpnb.core.kernels.compiling.compiled import compiled, fused_multiply_add
 from rpnb.core.passes.exact import count_row
 
 

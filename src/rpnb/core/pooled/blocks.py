@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,

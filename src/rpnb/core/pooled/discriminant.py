@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.pooled.blocks import (
     cholesky,
     place,

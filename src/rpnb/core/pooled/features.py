@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.pooled.blocks import padded
 from rpnb.core.pooled.outer_products import STEPS

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.kernels.rows import RowBlock
 

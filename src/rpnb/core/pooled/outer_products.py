@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from rpnb.core.kernels.arrays import CodeArray, FloatArray, SingleArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.pair_vectors import (
     add_pair_products,
     load_pairs,

@@ -14,9 +14,9 @@ import numpy as np
 
 from rpnb.core.kernels import vectors
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.budget import CompilingBudget
-from rpnb.core.kernels.fused_numpy import fused_doubles, fused_singles
-from rpnb.core.kernels.interpreted import Interpreter, library_function
+from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb.core.kernels.compiling.fused_numpy import fused_doubles, fused_singles
+from rpnb.core.kernels.compiling.interpreted import Interpreter, library_function
 from rpnb.core.pooled import blocks, features, outer_products, pool, row_products
 from rpnb.core.pooled.members import neighbours
 from rpnb.core.pooled.outer_products import STEPS

@@ -5,7 +5,7 @@ what is computed beside it: a row gets the same bits whatever rows are with it.
 """
 
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 #: Labelled rows after which the scale is fixed.
 LAST_REPLAY: Final = 256

@@ -8,7 +8,7 @@ from math import log, sqrt
 from typing import Final
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
     doubles,
     fused,

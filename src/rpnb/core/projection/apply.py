@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, as_block
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_at
 from rpnb.core.projection.matrices import add_four, add_one, draw_matrix
 from rpnb.core.projection.record import STRUCTURED, Projection

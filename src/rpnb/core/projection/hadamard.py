@@ -23,7 +23,7 @@ from rpnb.core.kernels.arrays import (
     UIntArray,
     checksum,
 )
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.rows import RowBlock, RowValues, row_at
 from rpnb.core.projection.matrices import draw_matrix
 

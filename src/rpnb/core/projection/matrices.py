@@ -18,8 +18,8 @@ from rpnb.core.kernels.arrays import (
     UIntArray,
     WordArray,
 )
-from rpnb.core.kernels.budget import CompilingBudget
-from rpnb.core.kernels.compiled import compiled, fused_multiply_add
+from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb.core.kernels.compiling.compiled import compiled, fused_multiply_add
 from rpnb.core.kernels.random_arrays import normal_numbers, random_words
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
 from rpnb.core.kernels.rows import row_blocks

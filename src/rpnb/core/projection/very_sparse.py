@@ -18,7 +18,7 @@ from rpnb.core.kernels.arrays import (
     WordArray,
     checksum,
 )
-from rpnb.core.kernels.compiled import compiled, fused_multiply_add
+from rpnb.core.kernels.compiling.compiled import compiled, fused_multiply_add
 from rpnb.core.kernels.random_bits import fill_logs, philox
 from rpnb.core.kernels.rows import RowBlock, row_at
 

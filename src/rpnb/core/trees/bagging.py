@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.trees.learning import (
     NO_POSITION,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.random_bits import fill_normal
 from rpnb.core.trees.bagging import BLOCK, Draws, fill_row_words
 from rpnb.core.trees.learning import (

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 
 # How naive Bayes multiplies its densities.
 DENSITY_LOG = 0

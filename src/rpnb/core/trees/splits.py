@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.trees.leaves import reset_leaf, total_weight, variance_of
 from rpnb.core.trees.records import Forest, LeafMoments, Leaves, TreeParameters, places
 

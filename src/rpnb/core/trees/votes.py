@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.trees.leaves import SAFE, total_weight
 from rpnb.core.trees.records import (
     DENSITY_PRODUCT,

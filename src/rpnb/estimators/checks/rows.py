@@ -16,8 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.budget import CompilingBudget
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.estimators.checks.frames import column_names, refuse_columns
 from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.sparse import check_sparse_form, is_canonical

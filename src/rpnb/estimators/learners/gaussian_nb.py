@@ -189,7 +189,7 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         return labels
 
     def _check_learns_blocks(self) -> None:
-        """Accept it: moments add up."""
+        """Allow blocks: counts, means and variances of parts add up."""
 
     def _observe_block(
         self,

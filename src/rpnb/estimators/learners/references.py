@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.budget import CompilingBudget
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.schema import MOST_COUNTED, StateSchema, indices
 from rpnb.estimators.stream.classifier import StreamClassifier

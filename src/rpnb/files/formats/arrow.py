@@ -1,14 +1,21 @@
 """pyarrow, if it is installed, and how its types become features."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.files.formats.sources import STANDARD_INPUT
 from rpnb.files.records import FileError, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: What reading a damaged file may raise besides the errors of pyarrow.
+_DAMAGE = (OSError, ValueError, TypeError, IndexError, OverflowError, MemoryError)
 
 
 def require_pyarrow(what: str) -> None:
@@ -19,6 +26,34 @@ def require_pyarrow(what: str) -> None:
         raise FileError(
             f"reading {what} needs pyarrow: pip install 'rpnb[files]'"
         ) from error
+
+
+def require_seekable(path: str, what: str) -> None:
+    """Refuse to read a format whose contents are at its end from a pipe."""
+    if path == STANDARD_INPUT:
+        raise FileError(
+            f"standard input: {what} has its contents at the end and cannot be read as "
+            "a stream; name the file"
+        )
+
+
+def require_content(path: str) -> None:
+    """Refuse an empty file."""
+    if Path(path).stat().st_size == 0:
+        raise FileError(f"{path}: the file is empty")
+
+
+@contextmanager
+def reported(where: Callable[[], str]) -> Iterator[None]:
+    """Turn what reading a damaged file raises into an error that says where it is."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileError:
+        raise
+    except (pa.ArrowException, *_DAMAGE) as error:
+        raise FileError(f"{where()}: {one_line(error)}") from error
 
 
 def kind_of(name: str, field: "pa.Field") -> Kind:

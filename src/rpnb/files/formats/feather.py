@@ -1,13 +1,15 @@
 """Feather, which is Arrow's own format in a file, read batch by batch."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow import one_line, require_pyarrow
-from rpnb.files.formats.parquet import DAMAGE
-from rpnb.files.formats.sources import STANDARD_INPUT
+from rpnb.files.formats.arrow import (
+    reported,
+    require_content,
+    require_pyarrow,
+    require_seekable,
+)
 from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
@@ -33,18 +35,13 @@ class Feather:
         import pyarrow as pa
 
         self.name = path
-        if path == STANDARD_INPUT:
-            raise FileError(
-                "standard input: Feather has its contents at the end and cannot be "
-                "read as a stream; name the file"
-            )
+        require_seekable(path, "Feather")
         self.notes: list[str] = []
         self.categories: dict[str, list[str]] = {}
         self._done = 0
         self._rows = 0
-        try:
-            if Path(path).stat().st_size == 0:
-                raise FileError(f"{path}: the file is empty")
+        with reported(lambda: path):
+            require_content(path)
             with pa.OSFile(path) as file:
                 if file.read(4) == b"FEA1":
                     raise FileError(
@@ -66,10 +63,6 @@ class Feather:
             self._reader = pa.ipc.open_file(
                 self._file, options=pa.ipc.IpcReadOptions(included_fields=fields)
             )
-        except FileError:
-            raise
-        except (pa.ArrowException, *DAMAGE) as error:
-            raise FileError(f"{path}: {one_line(error)}") from error
 
     def share(self) -> float | None:
         """Return which share of the batches has been read."""
@@ -81,16 +74,10 @@ class Feather:
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
-        import pyarrow as pa
-
-        try:
+        with reported(lambda: f"{self.name}, after row {self._rows}"):
             for number in range(self._batches):
                 batch = self._reader.get_batch(number)
                 batch.validate(full=True)
                 self._done += 1
                 self._rows += batch.num_rows
                 yield batch
-        except (pa.ArrowException, *DAMAGE) as error:
-            raise FileError(
-                f"{self.name}, after row {self._rows}: {one_line(error)}"
-            ) from error

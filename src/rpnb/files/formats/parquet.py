@@ -1,13 +1,18 @@
 """Parquet, read by pyarrow batch by batch."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.planning import plan_columns
-from rpnb.files.formats.arrow import is_text, one_line, require_pyarrow, validated
-from rpnb.files.formats.sources import STANDARD_INPUT
-from rpnb.files.records import FileError, ReadOptions
+from rpnb.files.formats.arrow import (
+    is_text,
+    reported,
+    require_content,
+    require_pyarrow,
+    require_seekable,
+    validated,
+)
+from rpnb.files.records import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,8 +21,6 @@ if TYPE_CHECKING:
 _ROWS, _BUFFER = 1 << 16, 1 << 18
 # Rows in which text is examined.
 _SAMPLE = 1 << 13
-#: What reading a damaged file may raise besides the errors of pyarrow.
-DAMAGE = (OSError, ValueError, TypeError, IndexError, OverflowError, MemoryError)
 
 
 class Parquet:
@@ -36,21 +39,15 @@ class Parquet:
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("Parquet")
-        import pyarrow as pa
         from pyarrow import parquet
 
         self.name = path
-        if path == STANDARD_INPUT:
-            raise FileError(
-                "standard input: Parquet has its contents at the end and cannot be "
-                "read as a stream; name the file"
-            )
+        require_seekable(path, "Parquet")
         self.notes: list[str] = []
         self.categories: dict[str, list[str]] = {}
         self._done = 0
-        try:
-            if Path(path).stat().st_size == 0:
-                raise FileError(f"{path}: the file is empty")
+        with reported(lambda: path):
+            require_content(path)
             schema = parquet.read_schema(path)
             texts = [field.name for field in schema if is_text(field.type)]
             sample = _first_rows(path, texts)
@@ -62,10 +59,6 @@ class Parquet:
                 pre_buffer=False,
                 buffer_size=_BUFFER,
             )
-        except FileError:
-            raise
-        except (pa.ArrowException, *DAMAGE) as error:
-            raise FileError(f"{path}: {one_line(error)}") from error
 
     def share(self) -> float | None:
         """Return which share of the rows has been read."""
@@ -78,18 +71,12 @@ class Parquet:
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
-        import pyarrow as pa
-
         columns = self.plan.wanted
-        try:
+        with reported(lambda: f"{self.name}, after row {self._done}"):
             for batch in self._file.iter_batches(_ROWS, columns=columns):
                 validated(batch)
                 self._done += batch.num_rows
                 yield batch
-        except (pa.ArrowException, *DAMAGE) as error:
-            raise FileError(
-                f"{self.name}, after row {self._done}: {one_line(error)}"
-            ) from error
 
 
 def _first_rows(path: str, columns: list[str]) -> "pa.Table | None":

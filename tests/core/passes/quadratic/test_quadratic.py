@@ -18,7 +18,7 @@ from rpnb.core.passes.quadratic.evaluate import (
     evaluate,
     evaluate_one,
 )
-from rpnb.core.passes.quadratic.kernel import find_leaders, make_step
+from rpnb.core.passes.quadratic.leaders import find_leaders, make_step
 from rpnb.core.passes.quadratic.rebuild import rebuild_stale
 from rpnb.core.passes.quadratic.record import (
     PANEL,
@@ -151,6 +151,7 @@ def test_rounding_of_linear_terms_comes_near_its_bound() -> None:
     assert 0.2 < (error / bound).max() <= 1.0
 
 
+@pytest.mark.slow_uncompiled
 def test_rounding_of_long_sums_needs_more_than_a_few_roundings() -> None:
     # Signs for entries: all products are one precision, and partial sums of equal
     # numbers round in the same direction again and again.

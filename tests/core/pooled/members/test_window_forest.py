@@ -326,6 +326,8 @@ def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
         W = window_rows(p, 0)
         assert units_per_row(p, W) > 0
         assert kept_rows(W) - W > W // 32 + 1
+        # A row costs about as much whatever the window.
+        assert units_per_row(p, 16 * W) < 1.5 * units_per_row(p, W)
     n = 900 // SHORTER
     X = np.random.default_rng(0).normal(size=(n, 2))
     y = np.random.default_rng(1).integers(0, 4, n)  # noise grows the largest trees

@@ -12,57 +12,33 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.extending import models, register_model
 
-from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.compiling.operations import (
+    LANE,
+    VectorType,
+    emit_address,
+    emit_instead,
+    emit_repeated,
+)
 from rpnb.core.kernels.vectors import plain
 
-_LANE = ir.IntType(32)
 # The bits of 2⁵²: with an integer below 2⁵² in their lowest places, of the sum of both.
 _BIG = 0x4330000000000000
 
 
-class Vector(types.Type):
-    """A vector's type, while the compiler works out types."""
-
-    def __init__(self, name: str, lanes: int, of: Any, element: Any) -> None:
-        super().__init__(name=name)
-        self.of = of
-        self.lanes = lanes
-        self.code = ir.VectorType(element, lanes)
+SINGLES = VectorType("Singles", plain.SINGLES, types.float32, ir.FloatType())
+DOUBLES = VectorType("Doubles", plain.DOUBLES, types.float64, ir.DoubleType())
 
 
-SINGLES = Vector("Singles", plain.SINGLES, types.float32, ir.FloatType())
-DOUBLES = Vector("Doubles", plain.DOUBLES, types.float64, ir.DoubleType())
-
-
-@register_model(Vector)
-class _VectorModel(models.PrimitiveModel):
-    """A vector's type, once types are known."""
-
-    def __init__(self, manager: Any, kind: Vector) -> None:
-        super().__init__(manager, kind, kind.code)  # type: ignore[no-untyped-call]
-
-
-def _all(builder: Any, value: Any, code: Any) -> Any:
-    """Write: a vector of the number."""
-    nothing = ir.Constant(code, ir.Undefined)
-    one = builder.insert_element(nothing, value, ir.Constant(_LANE, 0))
-    first = ir.Constant(ir.VectorType(_LANE, code.count), [0] * code.count)
-    return builder.shuffle_vector(one, nothing, first)
-
-
-def _vector(context: Any, builder: Any, kind: Any, value: Any, vector: Vector) -> Any:
+def _vector(
+    context: Any, builder: Any, kind: Any, value: Any, vector: VectorType
+) -> Any:
     """Write: the vector itself, or a vector of the number."""
-    if isinstance(kind, Vector):
+    if isinstance(kind, VectorType):
         return value
-    return _all(builder, context.cast(builder, value, kind, vector.of), vector.code)
-
-
-def _place(context: Any, builder: Any, kind: Any, values: Any, code: Any) -> Any:
-    """Write: where in an array (values[0]) a vector from values[1] on lies."""
-    array = context.make_array(kind)(context, builder, values[0])
-    return builder.bitcast(builder.gep(array.data, [values[1]]), code.as_pointer())
+    return emit_repeated(
+        builder, context.cast(builder, value, kind, vector.of), vector.code
+    )
 
 
 def _call(builder: Any, name: str, code: Any, values: Any) -> Any:
@@ -75,7 +51,7 @@ def _call(builder: Any, name: str, code: Any, values: Any) -> Any:
     return builder.call(function, values)
 
 
-def _full(vector: Vector) -> Any:
+def _full(vector: VectorType) -> Any:
     def typed(value: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             return _vector(context, builder, shape.args[0], values[0], vector)
@@ -85,14 +61,14 @@ def _full(vector: Vector) -> Any:
     return typed
 
 
-def _load(vector: Vector, stored: Any) -> Any:
+def _load(vector: VectorType, stored: Any) -> Any:
     """Return the operation that reads a vector of `stored` numbers."""
     code = ir.VectorType(stored, vector.lanes)
     size = 4 if isinstance(stored, ir.FloatType) else 8
 
     def typed(array: Any, start: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
-            place = _place(context, builder, shape.args[0], values, code)
+            place = emit_address(context, builder, shape.args[0], values, code)
             loaded = builder.load(place, align=size)
             same = stored == vector.code.element
             return loaded if same else builder.fpext(loaded, vector.code)
@@ -102,12 +78,12 @@ def _load(vector: Vector, stored: Any) -> Any:
     return typed
 
 
-def _store(vector: Vector) -> Any:
+def _store(vector: VectorType) -> Any:
     size = 4 if vector is SINGLES else 8
 
     def typed(array: Any, start: Any, value: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
-            place = _place(context, builder, shape.args[0], values, vector.code)
+            place = emit_address(context, builder, shape.args[0], values, vector.code)
             builder.store(values[2], place, align=size)
             return context.get_dummy_value()
 
@@ -116,7 +92,7 @@ def _store(vector: Vector) -> Any:
     return typed
 
 
-def _ternary(vector: Vector, name: str) -> Any:
+def _ternary(vector: VectorType, name: str) -> Any:
     def typed(a: Any, b: Any, c: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             return _call(builder, name, vector.code, values)
@@ -130,8 +106,8 @@ def _arithmetic(instruction: str) -> Any:
     """Return an operation of two vectors, or of a vector and a number."""
 
     def typed(a: Any, b: Any) -> Any:
-        vector = a if isinstance(a, Vector) else b
-        if not isinstance(vector, Vector):
+        vector = a if isinstance(a, VectorType) else b
+        if not isinstance(vector, VectorType):
             return None
 
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
@@ -146,16 +122,16 @@ def _arithmetic(instruction: str) -> Any:
     return typed
 
 
-def _sum(vector: Vector) -> Any:
+def _sum(vector: VectorType) -> Any:
     def typed(value: Any) -> Any:
         def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
             wide = values[0]
             if vector is SINGLES:
                 halves = [_half(builder, wide, first) for first in (0, DOUBLES.lanes)]
                 wide = builder.fadd(*halves)
-            total = builder.extract_element(wide, ir.Constant(_LANE, 0))
+            total = builder.extract_element(wide, ir.Constant(LANE, 0))
             for lane in range(1, DOUBLES.lanes):
-                one = builder.extract_element(wide, ir.Constant(_LANE, lane))
+                one = builder.extract_element(wide, ir.Constant(LANE, lane))
                 total = builder.fadd(total, one)
             return total
 
@@ -167,7 +143,7 @@ def _sum(vector: Vector) -> Any:
 def _half(builder: Any, value: Any, first: int) -> Any:
     """Write: four lanes of eight singles, as doubles."""
     lanes = list(range(first, first + DOUBLES.lanes))
-    chosen = ir.Constant(ir.VectorType(_LANE, DOUBLES.lanes), lanes)
+    chosen = ir.Constant(ir.VectorType(LANE, DOUBLES.lanes), lanes)
     nothing = ir.Constant(SINGLES.code, ir.Undefined)
     return builder.fpext(builder.shuffle_vector(value, nothing, chosen), DOUBLES.code)
 
@@ -176,7 +152,7 @@ def _type_narrowed(first: Any, second: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         half = ir.VectorType(ir.FloatType(), DOUBLES.lanes)
         halves = [builder.fptrunc(value, half) for value in values]
-        lanes = ir.Constant(ir.VectorType(_LANE, SINGLES.lanes), list(range(8)))
+        lanes = ir.Constant(ir.VectorType(LANE, SINGLES.lanes), list(range(8)))
         return builder.shuffle_vector(*halves, lanes)
 
     return SINGLES(DOUBLES, DOUBLES), emit
@@ -185,7 +161,7 @@ def _type_narrowed(first: Any, second: Any) -> Any:
 def _type_limit(value: Any, low: Any, high: Any) -> Any:
     def emit(context: Any, builder: Any, shape: Any, values: Any) -> Any:
         floor, ceiling = values[1:]
-        if isinstance(value, Vector):
+        if isinstance(value, VectorType):
             floor = _vector(context, builder, low, floor, value)
             ceiling = _vector(context, builder, high, ceiling, value)
         above = builder.fcmp_ordered(">", values[0], floor)
@@ -241,7 +217,7 @@ def _type_mantissa(value: Any) -> Any:
 def _bits_of(kind: Any) -> tuple[Callable[[int], Any], Any]:
     """Return what makes 64 bits of a number, or of each lane, and the type of these."""
     word = ir.IntType(64)
-    if not isinstance(kind, Vector):
+    if not isinstance(kind, VectorType):
         return lambda bits: ir.Constant(word, bits), ir.DoubleType()
     words = ir.VectorType(word, kind.lanes)
     return lambda bits: ir.Constant(words, [bits] * kind.lanes), kind.code
@@ -266,7 +242,11 @@ emit_instead(plain.where_greater, _type_where_greater)
 emit_instead(plain.exponent, _type_exponent)
 emit_instead(plain.mantissa, _type_mantissa)
 # Operators of numbers take vectors too.
-_WITH_VECTORS = (Vector, Vector), (Vector, types.Any), (types.Any, Vector)
+_WITH_VECTORS = (
+    (VectorType, VectorType),
+    (VectorType, types.Any),
+    (types.Any, VectorType),
+)
 emit_instead(operator.add, _arithmetic("fadd"), *_WITH_VECTORS)
 emit_instead(operator.sub, _arithmetic("fsub"), *_WITH_VECTORS)
 emit_instead(operator.mul, _arithmetic("fmul"), *_WITH_VECTORS)

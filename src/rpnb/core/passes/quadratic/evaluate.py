@@ -13,7 +13,7 @@ import numpy as np
 
 from rpnb.core.bayes.scoring import score_rounding
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
     DOUBLES,
     Doubles,

@@ -9,7 +9,7 @@ from math import frexp, ldexp, sqrt
 
 from rpnb.core.bayes.densities import Gaussians
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled, compiled_approximate
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_approximate
 from rpnb.core.kernels.vectors import (
     SINGLES,
     load_singles,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import SINGLES
 from rpnb.core.passes.quadratic.staleness import Staleness, empty_staleness
 

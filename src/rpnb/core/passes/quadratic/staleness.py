@@ -20,7 +20,7 @@ import numpy as np
 from rpnb.core.bayes.densities import Gaussians
 from rpnb.core.bayes.scoring import score_rounding
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
     DOUBLES,
     doubles,

@@ -26,7 +26,7 @@ from rpnb.core.kernels.arrays import (
     IntArray,
     SingleArray,
 )
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.passes.exact import complete_codes, count_row, is_learnt
 from rpnb.core.passes.screened.learning import learn_into_singles
 from rpnb.core.passes.screened.scores import (

@@ -20,7 +20,7 @@ from rpnb.core.bayes.densities import (
 )
 from rpnb.core.bayes.moments import Moments, with_observation
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.vectors import (
     DOUBLES,
     SINGLES,

@@ -21,7 +21,11 @@ import numpy as np
 
 from rpnb.core.bayes.densities import Gaussians
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.compiled import compiled, compiled_approximate, compiled_inline
+from rpnb.core.kernels.compiling.compiled import (
+    compiled,
+    compiled_approximate,
+    compiled_inline,
+)
 from rpnb.core.kernels.vectors import (
     SINGLES,
     load_singles,

@@ -28,7 +28,7 @@ from rpnb.core.kernels.arrays import (
     SingleArray,
     WordArray,
 )
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.pooled.blocks import padded
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 

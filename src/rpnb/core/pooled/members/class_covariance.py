@@ -42,7 +42,7 @@ from rpnb.core.kernels.arrays import (
     SingleArray,
     WordArray,
 )
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.triangles import fill_forms, form, invert

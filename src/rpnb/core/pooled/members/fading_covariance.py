@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.pooled.blocks import blank_matrix, padded
 from rpnb.core.pooled.discriminant import (
     add_group,

@@ -21,7 +21,7 @@ from rpnb.core.kernels.arrays import (
     WordArray,
 )
 from rpnb.core.kernels.bits import eight_below, lowest_bit
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.kernels.vectors import (
     load_singles,

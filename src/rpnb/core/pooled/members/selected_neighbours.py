@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import (
     load_singles,
     multiply_add,

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 
 OUTPUTS: Final = ("transitions",)

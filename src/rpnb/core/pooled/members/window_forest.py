@@ -18,7 +18,7 @@ forest reads `low`, their random projection to 32 dimensions, in place of `raw`.
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.members.forest.leaves import (
     find_leaves,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.kernels.random_bits import fill_logs
 from rpnb.core.pooled.members.forest.state import ForestState, Workspace

@@ -19,7 +19,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, UIntArray
 from rpnb.core.kernels.bits import count_bits, eight_below
-from rpnb.core.kernels.compiled import compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled_inline
 from rpnb.core.kernels.random_bits import philox
 from rpnb.core.pooled.members.forest.state import SAMPLED_ROWS, SplitSpace
 

@@ -24,7 +24,7 @@ from rpnb.core.kernels.arrays import (
     UIntArray,
     WordArray,
 )
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.pooled.member import Shape
 
 TREES = 16

@@ -19,7 +19,7 @@ in the two parts; fast counts stay those of the leaf as it was grown.
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiled import compiled, compiled_inline
+from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.pooled.members.forest.leaves import (
     add_fast,
     add_slow,

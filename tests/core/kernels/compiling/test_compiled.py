@@ -6,8 +6,8 @@ import pytest
 from llvmlite import ir
 from numba.core import types
 
-from rpnb.core.kernels.compiled import compiled, fused_multiply_add
-from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.compiling.compiled import compiled, fused_multiply_add
+from rpnb.core.kernels.compiling.operations import emit_instead
 
 pytestmark = pytest.mark.slow_uncompiled
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rpnb import RPNBClassifier
 
-SHARED = Path(__file__).parents[2].parent / "shared"
+SHARED = Path(__file__).parents[3].parent / "shared"
 DATA, PRINTED = SHARED / "data", SHARED / "paper" / "results.csv"
 NAMES = ["Letter", "Optdigits", "Satimage", "Vertebral", "Twonorm", "Skin_NonSkin"]
 PERMUTATIONS = 10

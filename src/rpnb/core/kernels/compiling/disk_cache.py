@@ -30,7 +30,7 @@ try:
 except ImportError:  # pragma: no cover - not a Unix
     _fcntl = None
 
-CORE = Path(__file__).parents[1]
+CORE = Path(__file__).parents[2]
 # A module of the core by its name, wherever a source has it: more than the imports, if
 # a comment names one, and never less.
 _NAMED = re.compile(rb"\brpnb\.core((?:\.\w+)+|(?= import))")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rpnb.core.kernels import readiness as module
-from rpnb.core.kernels.readiness import (
+from rpnb.core.kernels.compiling import readiness as module
+from rpnb.core.kernels.compiling.readiness import (
     MESSAGE,
     CompilingListener,
     compiling_seconds,

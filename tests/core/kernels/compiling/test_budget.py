@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rpnb.core.kernels import budget as module
-from rpnb.core.kernels.budget import CompilingBudget
+from rpnb.core.kernels.compiling import budget as module
+from rpnb.core.kernels.compiling.budget import CompilingBudget
 
 
 class Kernel:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpnb.core.kernels import fused_numpy as module
-from rpnb.core.kernels.fused_numpy import (
+from rpnb.core.kernels.compiling import fused_numpy as module
+from rpnb.core.kernels.compiling.fused_numpy import (
     fused_doubles,
     fused_singles,
     has_fused_instruction,

@@ -15,8 +15,8 @@ import pytest
 from numba import config
 from numba.core.caching import IndexDataCacheFile
 
-from rpnb.core.kernels import disk_cache
-from rpnb.core.kernels.compiled import compiled
+from rpnb.core.kernels.compiling import disk_cache
+from rpnb.core.kernels.compiling.compiled import compiled
 
 CALLEE = "def callee(x):\n    return x + {}\n"
 CALLER = "from rpnb.core.callee import inner\n\ndef caller(x):\n    return inner(x)\n"
@@ -178,7 +178,7 @@ def test_of_two_processes_one_compiles_and_the_other_waits_for_its_code(
     def written(_seconds: float) -> None:
         shutil.copytree(aside, place, dirs_exist_ok=True)
 
-    monkeypatch.setattr("rpnb.core.kernels.disk_cache.time.sleep", written)
+    monkeypatch.setattr("rpnb.core.kernels.compiling.disk_cache.time.sleep", written)
     monkeypatch.setattr(disk_cache._OneCompiler, "PATIENCE", 0.1)
     with another_compiles(folder, 60):
         assert kernel(1.0) == 11.0

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from rpnb.core.kernels import interpreted as module
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiled import compiled
-from rpnb.core.kernels.interpreted import Interpreter, library_function
+from rpnb.core.kernels.compiling import interpreted as module
+from rpnb.core.kernels.compiling.compiled import compiled
+from rpnb.core.kernels.compiling.interpreted import Interpreter, library_function
 
 
 def doubled(x: float) -> float:

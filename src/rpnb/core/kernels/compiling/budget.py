@@ -8,7 +8,7 @@ some hundred rows ends long before.
 
 from typing import Any
 
-from rpnb.core.kernels.readiness import is_ready, readiness
+from rpnb.core.kernels.compiling.readiness import is_ready, readiness
 
 
 class CompilingBudget:

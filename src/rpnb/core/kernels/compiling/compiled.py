@@ -7,8 +7,8 @@ import numba
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
-from rpnb.core.kernels.disk_cache import keep_on_disk
-from rpnb.core.kernels.operations import emit_instead
+from rpnb.core.kernels.compiling.disk_cache import keep_on_disk
+from rpnb.core.kernels.compiling.operations import emit_instead
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,0 +1,158 @@
+"""What a run begins with: learners, new or loaded, and rows of a file or dataset."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rpnb.cli import CommandError
+from rpnb.cli.learners import class_of, given_parameters, make_learners
+from rpnb.estimators.registry import ALIASES, RPNB
+from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
+from rpnb.preprocessing import StreamPipeline
+
+#: The entry of a model file that says how labels and categories were read.
+ENCODER = "encoder"
+
+
+def learners_of(
+    arguments: argparse.Namespace,
+) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
+    """Return what a loaded encoder had seen, if any, and the learners by name."""
+    given = given_parameters(arguments)
+    names = [arguments.model] if arguments.model else []
+    names += [name for name in arguments.compare if name not in names]
+    if arguments.load is None:
+        made = make_learners(
+            names or [RPNB], given, arguments.param, scale=arguments.scale
+        )
+        return None, _with_detectors(made, arguments)
+    if names or given or arguments.param or arguments.scale or arguments.drift:
+        raise CommandError(
+            "--load resumes the learner of the file with its parameters; it takes no "
+            "--model, --compare, --scale, --drift or parameters besides"
+        )
+    return load_model(arguments.load)
+
+
+@contextmanager
+def resuming(path: Path) -> Iterator[None]:
+    """Turn errors that a damaged state of an encoder leads to into a message."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"{path} is damaged: it does not say how labels and categories were read "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
+def _with_detectors(
+    models: dict[str, Any], arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Return the learners, with a drift detector on the errors of each if asked for."""
+    if arguments.drift is None:
+        return models
+    if arguments.save:
+        raise CommandError("--save cannot write a learner with a drift detector")
+    try:
+        from rpnb.drift import DriftAware
+        from rpnb.estimators.drift.detectors import make_detector
+
+        make_detector(arguments.drift)
+    except ImportError as error:
+        raise CommandError(f"--drift: {error}") from error
+    return {
+        name: DriftAware(model, detector=arguments.drift)
+        for name, model in models.items()
+    }
+
+
+def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Return the encoder's state and the learner, by name, of a saved model."""
+    from rpnb.estimators.saving.files import (
+        ModelFileError,
+        read_attached,
+        read_metadata,
+    )
+
+    try:
+        name = str(read_metadata(path).get("estimator"))
+        state = read_attached(path, ENCODER)
+        model = class_of(name).load(path)
+    except (ModelFileError, OSError) as error:
+        raise CommandError(f"{path} cannot be loaded: {error}") from error
+    if not isinstance(state, dict):
+        raise CommandError(
+            f"{path} does not say how labels and categories were read: it was not "
+            "written by rpnb run --save"
+        )
+    if state.get("features", model.n_features_in_) != model.n_features_in_:
+        raise CommandError(
+            f"{path} is damaged: it is of rows with {state['features']!r} features, "
+            f"and its model of rows with {model.n_features_in_}"
+        )
+    if isinstance(model, StreamPipeline):
+        name = type(model.learner).__name__
+    return state, {ALIASES.get(name, name): model}
+
+
+def open_rows(
+    arguments: argparse.Namespace, state: Mapping[str, Any] | None
+) -> LabelledFile | LabelledArrays:
+    """Return the rows: of a file, or of a dataset if there is no such file."""
+    path = arguments.file
+    if path != "-" and not Path(path).exists() and arguments.target is None:
+        return _dataset(arguments, path)
+    if arguments.thousands == arguments.decimal:
+        raise CommandError(
+            "--thousands and --decimal must be different signs, as in --thousands . "
+            "--decimal ,"
+        )
+    options = ReadOptions(
+        target=arguments.target,
+        unlabelled=arguments.unlabelled,
+        drop=tuple(arguments.drop),
+        as_category=tuple(arguments.as_category),
+        categorical=arguments.categorical,
+        missing=arguments.missing,
+        max_classes=arguments.max_classes,
+        max_categories=arguments.max_categories,
+        **file_options(arguments),
+    )
+    if state is None:
+        return LabelledFile(path, options, arguments.format)
+    with resuming(arguments.load):
+        return LabelledFile(path, options, arguments.format, state)
+
+
+def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a reader that `add_file_options` declares."""
+    return {
+        "header": not arguments.no_header,
+        "delimiter": arguments.delimiter,
+        "encoding": arguments.encoding,
+        "decimal": arguments.decimal,
+        "thousands": arguments.thousands,
+        "features": arguments.features,
+        "zero_based": arguments.zero_based,
+    }
+
+
+def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
+    from rpnb import datasets
+
+    if arguments.load or arguments.save:
+        raise CommandError(f"{name}: --load and --save are for files")
+    try:
+        data = datasets.load(name)
+    except datasets.UnknownDatasetError as error:
+        raise CommandError(f"{name}: there is no such file; {error}") from error
+    except datasets.DatasetError as error:
+        raise CommandError(str(error)) from error
+    if arguments.shuffle is None:
+        arguments.shuffle = 0  # they are sorted by class
+    return LabelledArrays(data.name, data.X, data.y)

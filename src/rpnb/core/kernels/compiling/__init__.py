@@ -1,0 +1,1 @@
+"""How kernels are compiled, kept on the disk, waited for, and done without."""
