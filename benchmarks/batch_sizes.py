@@ -6,6 +6,7 @@ before it is learnt. Of a first mini-batch of 100,000 rows nothing is known befo
 errors are therefore compared from row 100,000 on, and those of all rows given besides.
 
     python benchmarks/batch_sizes.py [--data FOLDER] [--figure batch-sizes.svg]
+    python benchmarks/batch_sizes.py --learner Pooled --streams Letter "SEA, abrupt"
 
 A dataset is read from the folder, as letter.csv.gz with its label in the last column,
 or from the copies that `rpnb datasets` keeps; otherwise rows of its shape are drawn.
@@ -19,11 +20,14 @@ from typing import Any
 import numpy as np
 
 from pooled_accuracy import read_table
-from rpnb import RPNBClassifier
+from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.datasets import streams
+from rpnb.estimators.mini_batches import learn_mini_batches
 from workloads import paper_stream
 
 SIZES = (1, 10, 100, 1_000, 10_000, 100_000)
+# After each mini-batch a pool inverts its covariances: small ones take long.
+POOL_SIZES = (1, 1_000, 10_000, 100_000)
 DATASETS = ("Letter", "Penbased", "Chess-krvk", "Nursery", "Skin_NonSkin", "Twonorm")
 DRIFTING = ("SEA, abrupt", "Hyperplane, gradual")
 ROWS = 200_000
@@ -59,48 +63,72 @@ def drifting(name: str, rows: int) -> tuple[Any, Any, bool]:
     return X, np.concatenate([part[1] for part in parts]), False
 
 
-def errors(X: Any, y: Any, members: int) -> list[tuple[float, float]]:
+def errors(X: Any, y: Any, learner: str, members: int) -> list[tuple[float, float]]:
     """Return the error over the counted rows and all rows, by size of mini-batch."""
+    predict = {"RPNB": of_classifier, "Pooled": of_pool}[learner]
     found = []
-    for size in SIZES:
-        model = RPNBClassifier(
-            members, batch_size=size, temperature=None, random_state=0
-        )
-        wrong = model.predict_then_learn(X, y, classes=np.unique(y)) != y
+    for size in sizes_of(learner):
+        wrong = predict(X, y, size, members) != y
         found.append((float(wrong[COUNTED:].mean()), float(wrong.mean())))
     return found
+
+
+def sizes_of(learner: str) -> tuple[int, ...]:
+    """Return the sizes of mini-batches that a learner is tried with."""
+    return POOL_SIZES if learner == "Pooled" else SIZES
+
+
+def of_classifier(X: Any, y: Any, size: int, members: int) -> Any:
+    """Return predictions of `RPNBClassifier`, each before its mini-batch is learnt."""
+    model = RPNBClassifier(members, batch_size=size, temperature=None, random_state=0)
+    return model.predict_then_learn(X, y, classes=np.unique(y))
+
+
+def of_pool(X: Any, y: Any, size: int, members: int) -> Any:
+    """Return predictions of a pool of mergeable members; size 1 is row by row."""
+    model = PooledClassifier("mergeable", random_state=0)
+    if size == 1:
+        return model.predict_then_learn(X, y, classes=np.unique(y))
+    return learn_mini_batches(model, X, y, size, classes=np.unique(y))
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", type=int, default=50)
+    parser.add_argument("--learner", choices=["RPNB", "Pooled"], default="RPNB")
+    parser.add_argument("--members", type=int, default=50, help="of RPNB")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--data", type=Path, help="folder of datasets")
     parser.add_argument("--figure", type=Path, help="where to draw the errors")
+    names = (*DATASETS, *DRIFTING)
+    parser.add_argument("--streams", nargs="+", choices=names, default=names)
     arguments = parser.parse_args()
+    sizes = sizes_of(arguments.learner)
+    what = f"RPNB, {arguments.members} projections"
+    if arguments.learner == "Pooled":
+        what = "Pooled, members whose statistics add up"
     print(
         f"error on rows {COUNTED:,} to {arguments.rows:,} by rows of a mini-batch; "
-        f"{arguments.members} projections; in brackets of all rows\n"
+        f"{what}; in brackets of all rows\n"
     )
-    print("| stream | " + " | ".join(f"{size:,}" for size in SIZES) + " |")
-    print("|---" * (len(SIZES) + 1) + "|")
+    print("| stream | " + " | ".join(f"{size:,}" for size in sizes) + " |")
+    print("|---" * (len(sizes) + 1) + "|")
     measured = {}
-    for name in (*DATASETS, *DRIFTING):
+    for name in arguments.streams:
         if name in DRIFTING:
             X, y, stand_in = drifting(name, arguments.rows)
         else:
             X, y, stand_in = repeated(name, arguments.rows, arguments.data)
-        found = errors(X, y, arguments.members)
+        found = errors(X, y, arguments.learner, arguments.members)
         cells = [f"{late:.4f} ({all_:.4f})" for late, all_ in found]
         mark = " (drawn, of its shape)" if stand_in else ""
         measured[name + mark] = [late for late, _ in found]
         print(f"| {name}{mark} | " + " | ".join(cells) + " |", flush=True)
     if arguments.figure:
-        draw(measured, arguments.figure)
+        draw(measured, sizes, arguments.figure)
 
 
-def draw(measured: dict[str, list[float]], path: Path) -> None:
+def draw(measured: dict[str, list[float]], sizes: tuple[int, ...], path: Path) -> None:
     """Draw how many times the error of B = 1 that of larger mini-batches is."""
     from matplotlib import pyplot
 
@@ -108,7 +136,7 @@ def draw(measured: dict[str, list[float]], path: Path) -> None:
     for name, values in measured.items():
         style = "--" if name in DRIFTING else "-"
         times = np.array(values) / values[0]
-        axes.plot(SIZES, times, style, marker="o", markersize=3.5, label=name)
+        axes.plot(sizes, times, style, marker="o", markersize=3.5, label=name)
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="rows of a mini-batch, B")
     axes.set_ylabel(f"error after row {COUNTED:,}, B = 1 is 1")

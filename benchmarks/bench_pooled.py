@@ -64,7 +64,7 @@ def parts(X: FloatArray, y: IntArray, names: list[str]) -> dict[str, float]:
     places: list[tuple[Any, str, str]] = [
         (module, "learn_rows", name) for name, module in engine.MEMBERS.items()
     ]
-    places += [(engine, "_prepare", "features"), (pool, "pool_rows", "pool")]
+    places += [(engine, "prepare_rows", "features"), (pool, "pool_rows", "pool")]
     for holder, attribute, name in places:
         function = getattr(holder, attribute)
         saved.append((holder, attribute, function))

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from rpnb import PooledClassifier, RPNBClassifier
-from rpnb.baselines import PA, GaussianNB
+from rpnb.baselines import GaussianNB, MajorityClass
 from rpnb.estimators.mini_batches import (
     BLOCK_ROWS,
     RowBlocks,
@@ -17,11 +17,13 @@ from rpnb.estimators.mini_batches import (
     counts_of_classes,
     learn_mini_batches,
     learn_statistics,
+    learnt_together,
     model_from_bytes,
     model_to_bytes,
     observe_rows,
     score_rows,
 )
+from rpnb.estimators.registry import learners
 
 N = 2 * BLOCK_ROWS + 700
 
@@ -111,17 +113,174 @@ def test_moments_of_naive_bayes_add_up() -> None:
     assert_array_equal(predicted[2500:], first.predict(X[2500:]))
 
 
+def pooled(**parameters: Any) -> PooledClassifier:
+    return PooledClassifier("mergeable", n_projections=16, random_state=0, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("size", "parameters"),
+    [
+        (None, {}),
+        (3000, {"class_weight": "balanced"}),
+        (700, {"class_weight": {1: 2.0}}),
+        (100, {}),
+    ],
+)
+def test_a_pool_is_the_same_wherever_its_blocks_are_observed(
+    size: int | None, parameters: Any
+) -> None:
+    X, y = rows()
+    X[::50, 1] = np.nan
+    weight = np.arange(1.0, N + 1.0) % 5 + 1.0
+    one, shared = pooled(**parameters), pooled(**parameters)
+    predicted = learn_mini_batches(one, X, y, size, sample_weight=weight)
+    # By others, in another order, with copies of the model.
+    begin_rows(shared, 3, np.unique(y))
+    known: list[Any] = []
+    for start in range(0, N, size or N):
+        stop = min(start + (size or N), N)
+        blocks = range(-(-(stop - start) // BLOCK_ROWS))
+        for group in learnt_together(shared, blocks):
+            parts, copy = {}, None
+            for at in reversed(group):
+                copy = model_from_bytes(model_to_bytes(shared), copy)
+                first = start + at * BLOCK_ROWS
+                block = slice(first, min(first + BLOCK_ROWS, stop))
+                counts = np.bincount(y[:first], minlength=3)
+                given = RowBlocks(
+                    X[block], y[block], weight[block], [at * BLOCK_ROWS], [counts]
+                )
+                (parts[at],) = observe_rows(copy, given, probabilities=True)
+                if shared.n_seen_ > 0:
+                    expected = shared.predict_proba(X[block])
+                    assert_array_equal(parts[at].probabilities, expected)
+            learn_statistics(shared, [parts[at] for at in sorted(parts)])
+            known += [parts[at].labels for at in sorted(parts)]
+    assert model_to_bytes(one) == model_to_bytes(shared)
+    numbers = np.concatenate(known)
+    assert_array_equal(numbers[numbers >= 0], predicted[numbers >= 0])
+    assert np.mean(numbers[BLOCK_ROWS:] != y[BLOCK_ROWS:]) < 0.5
+    assert one.n_seen_ == one.n_updates_ == N
+
+
+def test_the_first_block_of_a_pool_is_learnt_row_by_row() -> None:
+    X, y = rows()
+    X[X < -0.5] = 0.0
+    by_row, one, threads, sparse = (pooled() for _ in range(4))
+    predicted = learn_mini_batches(one, X, y)
+    by_row.partial_fit(X[:BLOCK_ROWS], y[:BLOCK_ROWS])
+    assert all(label is None for label in predicted[:BLOCK_ROWS])
+    rest = predicted[BLOCK_ROWS:]
+    assert_array_equal(rest, by_row.predict(X[BLOCK_ROWS:]))
+    # Mistakes are those of the predictions that were given out.
+    mistakes = by_row.member_errors_["pool"] * BLOCK_ROWS
+    mistakes += np.count_nonzero(rest != y[BLOCK_ROWS:])
+    assert one.member_errors_["pool"] == pytest.approx(mistakes / N)
+    begin_rows(threads, 3, y)
+    with pytest.raises(ValueError, match="first block of its first mini-batch by it"):
+        learn_statistics(threads, observe_rows(threads, RowBlocks(X, y)))
+    # Small mini-batches go on so until the scale is known; then rows are frozen.
+    small, first = pooled(), pooled()
+    learn_mini_batches(small, X[:300], y[:300], 100, classes=[0, 1, 2])
+    first.partial_fit(X[:300], y[:300], classes=[0, 1, 2])
+    assert model_to_bytes(small) == model_to_bytes(first)
+    learn_mini_batches(small, X[300:400], y[300:400], 100)
+    first.partial_fit(X[300:400], y[300:400])
+    assert model_to_bytes(small) != model_to_bytes(first)
+    learn_mini_batches(threads.set_params(n_jobs=2), X, y)
+    assert model_to_bytes(threads) == model_to_bytes(one)
+    learn_mini_batches(sparse, csr_array(X), y)
+    assert model_to_bytes(sparse) == model_to_bytes(one)
+    # What was learnt so goes on row by row.
+    assert one.partial_fit(X[:500], y[:500]).n_seen_ == N + 500
+
+
+@pytest.mark.parametrize(("p", "M"), [(20, 10), (100, 40)])
+def test_a_block_of_a_pool_has_the_bytes_of_the_guide(p: int, M: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, p)), rng.integers(0, M, 300)
+    model = PooledClassifier("mergeable", random_state=0).partial_fit(X, y, range(M))
+    (block,) = observe_rows(model, RowBlocks(X, y))
+    E, d = 512 + (p if p <= 64 else 0), min(p, 32)
+    sums = sum(each.nbytes for name, each in block.arrays.items() if name != "scores")
+    assert sums == pytest.approx(4 * E**2 + 8 * M * (E + d**2 / 2 + 8 * p), rel=0.15)
+    assert block.arrays["scores"].nbytes == 300 * 16 * M
+
+
+def test_a_pool_learns_classes_that_join() -> None:
+    X, y = rows()
+    late = (y == 2) & (np.arange(N) < 3000)
+    X, words = X[~late], np.array(["b", "d", "a"])[y[~late]]
+    joined, known = pooled(), pooled()
+    begin_rows(known, 3, words)
+    for part, size in ((slice(0, 2300), 2200), (slice(2300, None), 900)):
+        for model in (joined, known):
+            learn_mini_batches(model, X[part], words[part], size)
+    assert joined.classes_.tolist() == ["a", "b", "d"]
+    assert model_to_bytes(joined) == model_to_bytes(known)
+    by_row = pooled().partial_fit(X, words)
+    assert np.mean(joined.predict(X) != by_row.predict(X)) < 0.05
+
+
+def test_the_majority_is_counted_by_blocks() -> None:
+    X, y = rows()
+    y[3000:] = 2
+    by_row, one = MajorityClass(), MajorityClass()
+    predicted = learn_mini_batches(one, X, y, 2500, classes=[1])
+    by_row.partial_fit(X, y, classes=[1])
+    assert model_to_bytes(one) == model_to_bytes(by_row)
+    assert (predicted[:2500] == 1).all()
+    assert (predicted[2500:] == np.bincount(y[:2500]).argmax()).all()
+    assert learn_mini_batches(MajorityClass(), X, y)[0] is None
+
+
+@pytest.mark.parametrize("name", learners())
+def test_every_learner_learns_blocks_or_says_why_not(name: str) -> None:
+    able: dict[str, Any] = {
+        "RPNB": {"batch_size": None},
+        "Pooled": {"members": "mergeable", "n_projections": 16},
+        "GaussianNB": {},
+        "MajorityClass": {},
+    }
+    model = learners()[name].estimator(**able.get(name, {}))
+    X, y = rows(120)
+    if name in able:
+        predicted = learn_mini_batches(model, X, y)
+        assert model.n_seen_ == 120
+        assert all(label is None for label in predicted)
+        return
+    with pytest.raises(TypeError) as refused:
+        learn_mini_batches(model, X, y)
+    message = str(refused.value)
+    assert message.startswith(f"{type(model).__name__} ")
+    assert "Learners that can: " in message
+    assert not model.__sklearn_is_fitted__()
+    reasons = {
+        "OnlineBayes": "roots learnt from parts of a mini-batch do not add up",
+        "NoChange": "predicts the class of the row before",
+    }
+    reason = reasons.get(name, "from parts of a mini-batch does not add up")
+    assert reason in message
+
+
 def test_what_does_not_add_up_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"PA learns row by row: .* GaussianNB"):
-        check_batch_size(PA(), 100)
     with pytest.raises(ValueError, match="with batch_size=1 predicts each row"):
         check_batch_size(rpnb(), None)
     with pytest.raises(ValueError, match="scale='running' scales each row"):
         check_batch_size(rpnb(batch_size=7, scale="running"), None)
     with pytest.raises(ValueError, match="is not that of the model, 7"):
         check_batch_size(rpnb(batch_size=7), 8)
-    with pytest.raises(TypeError, match="the weights of its pool"):
+    with pytest.raises(
+        TypeError,
+        match=r"with neighbours, selected_neighbours, fading_covariance, window_forest "
+        r"learns row by row: .* Set members='mergeable'",
+    ):
         check_batch_size(PooledClassifier(), 100)
+    with pytest.raises(TypeError, match="with neighbours learns row by row"):
+        check_batch_size(PooledClassifier(["neighbours", "binned_bayes"]), 100)
+    with pytest.raises(ValueError, match=r"with delay=7 learns .*: set delay=0"):
+        check_batch_size(pooled(delay=7), 100)
+    assert check_batch_size(PooledClassifier(["binned_bayes"], delay=1), 9) == 9
     with pytest.raises(TypeError, match="classifier of this package"):
         check_batch_size("RPNB", 100)
     assert check_batch_size(GaussianNB(), None) is None

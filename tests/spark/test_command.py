@@ -80,8 +80,9 @@ def test_a_folder_is_learnt_as_one_file(
     ("words", "message"),
     [
         ([], "batch_size=1 predicts each row"),
-        (["--model", "Pooled"], "PooledClassifier learns row by row"),
+        (["--model", "Pooled"], "Set members='mergeable'"),
         (["--model", "PA"], "PA learns row by row"),
+        (["--model", "GaussianNB"], "--engine spark needs --batch-size"),
         (["--batch-size", "9", "--shuffle", "1"], "--shuffle cannot be used"),
         (["--batch-size", "9", "--compare", "RPNB", "PA"], "one learner at a time"),
     ],

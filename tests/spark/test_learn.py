@@ -140,7 +140,7 @@ def test_what_cannot_be_learnt_so_is_refused(spark: Any) -> None:
     frame = spark.createDataFrame(table(X, y))
     with pytest.raises(TypeError, match="PA learns row by row"):
         learn(PA(), frame)
-    with pytest.raises(TypeError, match="the weights of its pool"):
+    with pytest.raises(TypeError, match="Set members='mergeable'"):
         learn(PooledClassifier(), frame)
     with pytest.raises(ValueError, match="the weight 'a' is of type string"):
         learn(small(batch_size=9), frame.withColumn("a", F.lit("x")), weight="a")

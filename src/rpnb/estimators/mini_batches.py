@@ -4,7 +4,9 @@ A mini-batch is cut into blocks of 2,048 rows. Each block is observed with the m
 it stands, which changes nothing; the statistics of all blocks, in order, are then
 learnt at once. Blocks may be observed in any order and on any machine: the model has
 the same bits. `learn_mini_batches` does it in one process and is the definition; for
-`RPNBClassifier` it is what `partial_fit` with `batch_size` does.
+`RPNBClassifier` it is what `partial_fit` with `batch_size` does. A learner that needs
+rows to begin with, `PooledClassifier`, learns the first block of its first mini-batch
+before it observes the others.
 """
 
 from collections.abc import Sequence
@@ -155,7 +157,10 @@ def observe_rows(
     nothing.
     """
     X, numbers = rows.X, rows.numbers
-    labels = model._classify(model._state, X)
+    if model._predicts_blocks:
+        labels = np.full(numbers.shape[0], -1)
+    else:
+        labels = model._classify(model._state, X)
     found = []
     before = model._class_counts
     if before is not None:
@@ -187,7 +192,15 @@ def counts_of_classes(model: StreamClassifier[Any]) -> IntArray:
 def learn_statistics(
     model: StreamClassifier[Any], blocks: Sequence[BlockStatistics]
 ) -> None:
-    """Learn a mini-batch from what its blocks, in order, teach."""
+    """Learn a group of blocks of a mini-batch from what they, in order, teach.
+
+    The groups are those of `learnt_together`.
+    """
+    if len(blocks) > 1 and model._first_block_alone(model._state):
+        raise ValueError(
+            f"{type(model).__name__} learns the first block of its first mini-batch by "
+            "itself, before the others are observed"
+        )
     if is_balanced(model._class_weight):
         counts = counts_of_classes(model)
         for block in blocks:
@@ -200,9 +213,41 @@ def learn_rows(
     model: StreamClassifier[Any], rows: RowBlocks, *, probabilities: bool = False
 ) -> list[BlockStatistics]:
     """Learn a mini-batch of neighbouring blocks in this process; return its blocks."""
-    blocks = observe_rows(model, rows, probabilities=probabilities)
-    learn_statistics(model, blocks)
-    return blocks
+    n = rows.numbers.shape[0]
+    found = []
+    for blocks in learnt_together(model, range(-(-n // BLOCK_ROWS))):
+        some = _choose(rows, blocks)
+        observed = observe_rows(model, some, probabilities=probabilities)
+        learn_statistics(model, observed)
+        found += observed
+    return found
+
+
+def learnt_together(model: StreamClassifier[Any], blocks: range) -> list[range]:
+    """Return a mini-batch's blocks in the groups that are learnt one after the other.
+
+    There is one, of all blocks, unless the first has to be learnt by itself. A group is
+    observed by the model after the group before.
+    """
+    if len(blocks) > 1 and model._first_block_alone(model._state):
+        return [blocks[:1], blocks[1:]]
+    return [blocks]
+
+
+def _choose(rows: RowBlocks, blocks: range) -> RowBlocks:
+    """Return neighbouring blocks among those of a mini-batch."""
+    part = slice(BLOCK_ROWS * blocks.start, BLOCK_ROWS * blocks.stop)
+    starts: Sequence[int] = range(0, rows.numbers.shape[0], BLOCK_ROWS)
+    if rows.starts is not None:
+        starts = rows.starts
+    where = slice(blocks.start, blocks.stop)
+    return RowBlocks(
+        rows.X[part],
+        rows.numbers[part],
+        weight_of(rows.weight, part),
+        starts[where],
+        None if rows.counts is None else rows.counts[where],
+    )
 
 
 def learn_mini_batches(
@@ -218,7 +263,8 @@ def learn_mini_batches(
     Parameters
     ----------
     model
-        `RPNBClassifier` with a `batch_size`, or `GaussianNB`.
+        `RPNBClassifier` with a `batch_size`, `GaussianNB`, `MajorityClass`, or
+        `PooledClassifier` with members that are mergeable.
     X : array-like of shape (n, p)
         Observations.
     y : array-like of shape (n,)
@@ -233,7 +279,8 @@ def learn_mini_batches(
     Returns
     -------
     array of shape (n,)
-        The predicted labels, each by the model before the row's mini-batch.
+        The predicted labels, each by the model before the row's mini-batch; by that
+        after the first block where it was learnt by itself.
     """
     size = check_batch_size(model, batch_size)
     rows = check_rows(model, X, sparse=model._accepts_sparse)

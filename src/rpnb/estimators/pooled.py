@@ -19,6 +19,12 @@ from rpnb.core.pooled.engine import (
     run,
     score,
 )
+from rpnb.core.pooled.mini_batches import (
+    PooledBlock,
+    has_scale,
+    learn_blocks,
+    observe_block,
+)
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, decode, join_classes
 from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
@@ -29,7 +35,7 @@ from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.stream.class_weights import ClassWeight
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
@@ -179,6 +185,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     # Sums of weights further apart would be rounding errors and nothing else.
     _weight_limits = (1e-12, 1e12)
     _accepts_unlabelled = True
+    _predicts_blocks = True
     _changeable_parameters = ("n_jobs",)
 
     def __init__(
@@ -298,15 +305,64 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         )
         return decode(numbers, self.classes_), found[0]
 
+    # Mini-batches in blocks
+
     def _check_learns_blocks(self) -> None:
-        raise TypeError(
-            "PooledClassifier learns row by row: sums of its mergeable members add up, "
-            "but the weights of its pool and the scale of its rows follow every row in "
-            "its order, so parts of a mini-batch cannot be shared out. Learn it in one "
-            "process; rpnb.spark.predict shares out its predictions. Learners that can "
-            "be shared out: RPNBClassifier with a batch_size other than 1, and "
-            "GaussianNB"
-        )
+        names, _, _, between = self._settings()
+        others = [name for name in names if not MEMBERS[name].MERGEABLE]
+        if others:
+            raise TypeError(
+                f"PooledClassifier with {', '.join(others)} learns row by row: these "
+                "members keep rows, trees or sums that fade, and what they learn from "
+                "parts of a mini-batch does not add up, so the parts cannot be shared "
+                "out. Set members='mergeable', or learn it in one process and share "
+                "out its predictions by rpnb.spark.predict"
+            )
+        if between > 0:
+            raise ValueError(
+                f"PooledClassifier with delay={self.delay!r} learns each row twice, "
+                "one by one, so parts of a mini-batch cannot be shared out: set "
+                "delay=0. The labels of a mini-batch are late for all of its rows"
+            )
+
+    def _first_block_alone(self, state: PooledModel) -> bool:
+        return not has_scale(state)
+
+    def _observe_block(
+        self,
+        state: PooledModel,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
+    ) -> BlockStatistics:
+        n = y.shape[0]
+        jobs = threads_for(self.n_jobs, n)
+        each = np.broadcast_to(weight, n).copy()
+        arrays = observe_block(state, X, y, each, labels, jobs)
+        return BlockStatistics(y, labels, arrays, weight)
+
+    def _block_probabilities(self, state: PooledModel, X: NDArray[Any]) -> FloatArray:
+        out = np.empty((X.shape[0], state.M))
+        self._predict(state, X, out)
+        return np.exp(out)
+
+    def _learn_blocks(
+        self, state: PooledModel, blocks: Sequence[BlockStatistics]
+    ) -> PooledModel:
+        parts = [
+            PooledBlock(
+                block.y,
+                block.labels,
+                np.broadcast_to(block.weight, block.y.shape).copy(),
+                block.arrays,
+            )
+            for block in blocks
+        ]
+        jobs = threads_for(self.n_jobs, sum(block.y.shape[0] for block in blocks))
+        learn_blocks(state, parts, jobs)
+        return state
 
     def unlearn(self, X: Any, y: Any) -> NoReturn:
         """Refuse: the pool cannot take rows out again.

@@ -19,6 +19,7 @@ from rpnb.estimators.mini_batches import (
     counts_of_classes,
     learn_rows,
     learn_statistics,
+    learnt_together,
     model_to_bytes,
 )
 from rpnb.estimators.stream.class_weights import is_balanced
@@ -109,9 +110,9 @@ def learn(
 
     Parameters
     ----------
-    model : RPNBClassifier or GaussianNB
-        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1. It
-        is changed.
+    model : RPNBClassifier, GaussianNB, PooledClassifier or MajorityClass
+        The model, new or fitted; `RPNBClassifier` with a `batch_size` other than 1,
+        `PooledClassifier` with members that are mergeable. It is changed.
     frame : DataFrame
         The rows.
     features : str or sequence of str, optional
@@ -262,7 +263,40 @@ class _BatchWork(NamedTuple):
 def _learn_batch(
     model: Any, context: Any, work: _BatchWork, probabilities: bool
 ) -> Predicted:
-    """Learn one mini-batch: on the executors, or here if it is one block only."""
+    """Learn one mini-batch; where its first block comes before the others, in two."""
+    count = -(-work.expected // BLOCK_ROWS)
+    groups = learnt_together(model, work.blocks[:count])
+    if len(groups) == 1:
+        return _learn_group(model, context, work, probabilities)
+    first = work._replace(
+        blocks=groups[0], key=f"{work.key}.first", expected=BLOCK_ROWS
+    )
+    rest = work._replace(blocks=groups[1], expected=work.expected - BLOCK_ROWS)
+    one = _learn_group(model, context, first, probabilities)
+    other = _learn_group(model, context, rest, probabilities)
+    y = np.concatenate([one.y, other.y])
+    labels = np.concatenate([one.labels, other.labels])
+    a, b = one.result, other.result
+    result = BatchResult(
+        work.batch,
+        a.rows + b.rows,
+        a.mistakes + b.mistakes,
+        kappa(y, labels, model.classes_.shape[0]),
+        a.updates + b.updates,
+        a.seconds + b.seconds,
+        a.bytes_out + b.bytes_out,
+        a.bytes_back + b.bytes_back,
+    )
+    P = None
+    if one.probabilities is not None and other.probabilities is not None:
+        P = np.concatenate([one.probabilities, other.probabilities])
+    return Predicted(result, y, labels, P)
+
+
+def _learn_group(
+    model: Any, context: Any, work: _BatchWork, probabilities: bool
+) -> Predicted:
+    """Learn blocks together: on the executors, or here if there is one only."""
     start = time.perf_counter()
     updates = int(model.n_updates_)
     out = back = 0

@@ -129,7 +129,7 @@ def stream(
 
     Parameters
     ----------
-    model : RPNBClassifier or GaussianNB
+    model : RPNBClassifier, GaussianNB, PooledClassifier or MajorityClass
         As for `learn`. If there is a model at `path`, its state is loaded into this
         one, which must have the same parameters.
     frame : DataFrame

@@ -4,7 +4,12 @@ import numpy as np
 
 from oracles.pooled.pool import Pool
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import PooledModel, _member_scores, _prepare, copy_model
+from rpnb.core.pooled.engine import (
+    PooledModel,
+    _member_scores,
+    copy_model,
+    prepare_rows,
+)
 from rpnb.core.pooled.engine import run as learn_rows
 
 NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
@@ -31,7 +36,7 @@ def scores_when_predicted(
                 np.empty(1, np.int64),
                 np.zeros((0, 0)),
             )
-        rows = _prepare(model, X[s : s + 1], NO_LABELS, NO_WEIGHT)
+        rows = prepare_rows(model, X[s : s + 1], NO_LABELS, NO_WEIGHT)
         scores.append(_member_scores(model, rows, NO_LABELS, NO_WEIGHT, 1)[0])
     return np.array(scores)
 

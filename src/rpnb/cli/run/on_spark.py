@@ -100,11 +100,11 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
         import_module("rpnb.spark")
     except ImportError as error:
         raise CommandError(f"--engine spark: {error}") from error
-    model = _model(arguments)
+    model, size = _model(arguments)
     with Outputs() as outputs:
         start = time.monotonic()
         try:
-            evaluation, used = _evaluate(arguments, model, outputs)
+            evaluation, used = _evaluate(arguments, model, size, outputs)
         except (TypeError, ValueError) as error:
             raise CommandError(f"{arguments.file}: {error}") from error
         facts = RunFacts(
@@ -137,8 +137,11 @@ def run_on_spark(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _model(arguments: argparse.Namespace) -> Any:
-    """Return the learner, or say which option is not for Spark."""
+def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
+    """Return the learner, or say which option is not for Spark.
+
+    Also the rows of a mini-batch, of a learner that has no such parameter.
+    """
     defaults = vars(_parser().parse_args(["run", arguments.file]))
     for name, value in vars(arguments).items():
         if name not in _UNDERSTOOD and value != defaults.get(name, value):
@@ -151,19 +154,26 @@ def _model(arguments: argparse.Namespace) -> Any:
     if len(names) > 1:
         raise CommandError("--engine spark evaluates one learner at a time")
     names = names or [RPNB]
-    given = given_parameters(arguments)
+    given = dict(given_parameters(arguments))
+    size = None if RPNB in names else given.pop("batch_size", None)
     (model,) = make_learners(names, given, arguments.param).values()
     from rpnb.estimators.mini_batches import check_batch_size
 
     try:
-        check_batch_size(model, None)
+        check_batch_size(model, size)
     except (TypeError, ValueError) as error:
-        raise CommandError(f"--engine spark: {error} (--batch-size)") from error
-    return model
+        option = " (--batch-size)" if isinstance(model, RPNBClassifier) else ""
+        raise CommandError(f"--engine spark: {error}{option}") from error
+    if size is None and not isinstance(model, RPNBClassifier):
+        raise CommandError(
+            "--engine spark needs --batch-size, the rows of a mini-batch: without it "
+            "all rows would be predicted before any is learnt"
+        )
+    return model, size
 
 
 def _evaluate(
-    arguments: argparse.Namespace, model: Any, outputs: Outputs
+    arguments: argparse.Namespace, model: Any, size: int | None, outputs: Outputs
 ) -> tuple[Evaluation, list[str]]:
     """Learn all rows and count the predictions; return also the features' names."""
     from rpnb.spark.columns import choose_columns
@@ -183,7 +193,8 @@ def _evaluate(
             {name: learner() for name, learner in REFERENCES.items()},
             window=arguments.window,
         )
-        asked = needed_probabilities(arguments)
+        gives = hasattr(model, "predict_proba")
+        asked = needed_probabilities(arguments) if gives else "none"
         driver = _ReplayDriver(model, evaluation.labels, asked)
         name = arguments.model or RPNB
         learner = Participant(name, driver, Confusion(arguments.window))
@@ -191,13 +202,16 @@ def _evaluate(
         file = None
         if arguments.predictions:
             opened = outputs.open(arguments.predictions)
-            file = PredictionsFile(opened, [name], [wants_probabilities(arguments)])
+            file = PredictionsFile(
+                opened, [name], [gives and wants_probabilities(arguments)]
+            )
         thresholds = _thresholds(model)
         for each in learn_frame(
             model,
             frame,
             columns,
             classes=_classes(arguments, frame),
+            batch_size=size,
             probabilities=asked != "none",
         ):
             y = model.classes_[each.y]

@@ -285,7 +285,7 @@ def run(
     while done < n:
         stop, replay = _next_chunk(model, y, done)
         part = slice(done, stop)
-        rows = _prepare(model, X[part], y[part], weight[part], code)
+        rows = prepare_rows(model, X[part], y[part], weight[part], code)
         scores = _member_scores(model, rows, y[part], weight[part], jobs, code)
         learnt = _NO_SCORES
         if model.late is not None:
@@ -338,7 +338,7 @@ def _late_scores(
             )
         count = late.rows_until_due(pending, delay)
         some, labelled = labelled[:count], labelled[count:]
-        rows = _prepare(behind, raw[some], _NO_LABELS, _NO_WEIGHT)
+        rows = prepare_rows(behind, raw[some], _NO_LABELS, _NO_WEIGHT)
         found = _member_scores(behind, rows, _NO_LABELS, _NO_WEIGHT, jobs)
         # A class that they do not know yet has no score.
         found[:, :, ~behind.pool.active] = -np.inf
@@ -355,7 +355,7 @@ def _learn_behind(
     while done < y.shape[0]:
         stop, replay = _next_chunk(model, y, done)
         part = slice(done, stop)
-        rows = _prepare(model, X[part], y[part], weight[part])
+        rows = prepare_rows(model, X[part], y[part], weight[part])
         _member_scores(model, rows, y[part], weight[part], jobs)
         model.pool.active[y[part]] = True
         if replay:
@@ -375,7 +375,7 @@ def score(
     code = _code(model, n, False)
     for done in range(0, n, _CHUNK):
         part = slice(done, min(done + _CHUNK, n))
-        rows = _prepare(model, X[part], _NO_LABELS, _NO_WEIGHT, code)
+        rows = prepare_rows(model, X[part], _NO_LABELS, _NO_WEIGHT, code)
         scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1, code)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
         code(pooling.pool_rows)(
@@ -383,7 +383,7 @@ def score(
         )
 
 
-def _prepare(
+def prepare_rows(
     model: PooledModel,
     table: RowTable,
     y: IntArray,

@@ -82,6 +82,9 @@ class Member(Protocol):
     """Whether `merge` gives exactly what learning all rows in one state would give."""
     USES_SCALE: bool
     """Whether it reads anything but `raw`, and so is begun anew with a new scale."""
+    SUMS: tuple[str, ...]
+    """If it is mergeable, the arrays of its state that `merge` adds up; none if it
+    reads nothing but labels."""
 
     def begin(self, shape: Shape, active: BoolArray, seed: int) -> State:
         """Return the state that has learnt nothing, of M classes; `active` is (M,)."""
@@ -121,10 +124,28 @@ class Member(Protocol):
         """Return the state of what several states of equal shape have learnt."""
         ...
 
+    def sum_rows(
+        self, state: State, rows: MemberRows, y: IntArray, weight: FloatArray
+    ) -> State:
+        """Return a state whose `SUMS` are those of labelled rows alone.
+
+        For members that have any. `state`, to which they may be merged, stays as it is.
+        """
+        ...
+
 
 def copy_state(state: Record) -> Record:
     """Return a state with arrays of its own."""
     return type(state)(*(array.copy() for array in state))
+
+
+def without_sums(state: Record, names: tuple[str, ...]) -> Record:
+    """Return a copy of a state in which the arrays named are zero."""
+    copy: Any = copy_state(state)
+    for name in names:
+        getattr(copy, name)[...] = 0
+    found: Record = copy
+    return found
 
 
 def size_of(state: tuple[NDArray[Any], ...]) -> int:

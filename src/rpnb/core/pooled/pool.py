@@ -161,6 +161,40 @@ def pool_rows(
 
 
 @compiled
+def learn_scored_rows(
+    pool: Pool,
+    scores: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    labels: IntArray,
+) -> None:
+    """Learn rows from scores (n, K, M) that members gave before any was learnt.
+
+    `labels` (n,) were predicted. No class becomes active: a row of one that is not
+    counts as a mistake and moves no weight, since members knew nothing of the class.
+    One class is active at least.
+    """
+    n, K, M = scores.shape
+    C = (M + 3) // 4 * 4
+    f = np.zeros((K, C))
+    g = np.zeros((K, C))
+    best = np.empty(K, np.int64)
+    posterior = np.zeros(C)
+    tempered = np.zeros(C)
+    bits = np.empty(C, np.int64)
+    logs = np.zeros(C)
+    space = np.empty((K + 2, K))
+    for i in range(n):
+        _combine(pool, scores[i], f, best, logs, posterior, bits)
+        _count(pool, best, labels[i], y[i], weight[i])
+        if pool.active[y[i]]:
+            trust = _learn_power(pool, logs, y[i], tempered, bits)
+            _learn_weights(pool, f, g, y[i], trust, posterior, space)
+        if pool.seen[0] % pool.clock[1] == 0:
+            _record(pool)
+
+
+@compiled
 def _record(pool: Pool) -> None:
     """Add an entry to the history; where that fills it, keep every second entry."""
     K = pool.weights.shape[0]

@@ -178,3 +178,24 @@ def scale_rows(
         scale.seen[0] += 1
         if scale.seen[0] > LAST_REPLAY and scale.seen[0] % LOOK == 0:
             _follow(scale)
+
+
+@compiled
+def keep_last_rows(
+    scale: FeatureScale, X: FloatArray, y: IntArray, weight: FloatArray, n: int
+) -> None:
+    """Count n labelled rows after the first 256, and keep the last of them.
+
+    X are the last 64, or all if there are fewer. Where one or more looks at the scale
+    were due among the n rows, there is one, after them.
+    """
+    before = scale.seen[0]
+    scale.seen[0] += n - X.shape[0]
+    for i in range(X.shape[0]):
+        slot = scale.seen[0] % LOOK
+        scale.rows[slot] = X[i]
+        scale.labels[slot] = y[i]
+        scale.weight[slot] = weight[i]
+        scale.seen[0] += 1
+    if scale.seen[0] // LOOK > before // LOOK:
+        _follow(scale)

@@ -24,7 +24,7 @@ from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import COUNT, StateSchema, reals
 from rpnb.estimators.stream.class_weights import ClassWeight
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import LEARNERS_OF_BLOCKS, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.unlearning import rows_to_unlearn
 
@@ -200,6 +200,15 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         labels = np.empty(X.shape[0], np.int64)
         self._pass(state, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
         return labels
+
+    def _check_learns_blocks(self) -> None:
+        raise TypeError(
+            "OnlineBayes learns row by row: it keeps a root of each inverse "
+            "covariance, which every row changes in turn, and roots learnt from parts "
+            "of a mini-batch do not add up, so the parts cannot be shared out. "
+            "PooledClassifier(members=['class_covariance']) has a covariance for each "
+            f"class as well, in sums. {LEARNERS_OF_BLOCKS}"
+        )
 
     def _row_counts(self, state: OnlineBayesState) -> tuple[int, int]:
         return state.seen, state.updates

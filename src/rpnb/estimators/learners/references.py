@@ -1,6 +1,6 @@
 """The references that every table has: the majority class, and no change."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy as np
@@ -12,7 +12,11 @@ from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.schema import MOST_COUNTED, StateSchema, indices
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import (
+    LEARNERS_OF_BLOCKS,
+    BlockStatistics,
+    Shapes,
+)
 
 __all__ = ["MajorityClass", "NoChange"]
 
@@ -103,6 +107,31 @@ class MajorityClass(LabelOnlyClassifier):
         count = _majority_budget.function(_PLAIN_ROW * y.shape[0])
         count(state, y, np.empty_like(y) if labels is None else labels)
 
+    def _check_learns_blocks(self) -> None:
+        """Accept it: counts add up."""
+
+    def _observe_block(
+        self,
+        state: IntArray,
+        X: NDArray[Any],
+        y: IntArray,
+        labels: IntArray,
+        weight: FloatArray,
+        start: int,
+    ) -> BlockStatistics:
+        if state.max() < 0:
+            labels[:] = -1
+        return BlockStatistics(y, labels, {}, weight)
+
+    def _learn_blocks(
+        self, state: IntArray, blocks: Sequence[BlockStatistics]
+    ) -> IntArray:
+        for block in blocks:
+            counts = np.bincount(block.y, minlength=state.shape[0])
+            state[counts > 0] = np.maximum(state, 0)[counts > 0]
+            state += counts
+        return state
+
     def _row_counts(self, state: IntArray) -> tuple[int, int]:
         seen = int(np.maximum(state, 0).sum())
         return seen, seen
@@ -167,6 +196,13 @@ class NoChange(LabelOnlyClassifier):
     ) -> None:
         repeat = _last_budget.function(_PLAIN_ROW * y.shape[0])
         repeat(state, y, np.empty_like(y) if labels is None else labels)
+
+    def _check_learns_blocks(self) -> None:
+        raise TypeError(
+            "NoChange predicts the class of the row before, which is learnt only with "
+            "its mini-batch, so rows cannot be shared out: evaluate it in one process. "
+            f"{LEARNERS_OF_BLOCKS}"
+        )
 
     def _row_counts(self, state: IntArray) -> tuple[int, int]:
         seen = max(int(state.max()), 0)

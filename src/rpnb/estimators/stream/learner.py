@@ -20,6 +20,12 @@ State = TypeVar("State")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 _ONE = np.ones(1)
 
+#: The end of a message that refuses a learner.
+LEARNERS_OF_BLOCKS = (
+    "Learners that can: RPNBClassifier with a batch_size other than 1, GaussianNB, "
+    "PooledClassifier(members='mergeable') and MajorityClass"
+)
+
 
 class BlockStatistics(NamedTuple):
     """What a mini-batch learns from one of its blocks of rows."""
@@ -53,6 +59,8 @@ class StreamLearner(ABC, Generic[State]):
     """The least and the largest weight that a row may have, if it is not 0."""
     _requires_seen_classes = False
     """Whether a class may be added to the state only when its first row is learnt."""
+    _predicts_blocks = False
+    """Whether `_observe_block` predicts the rows itself, into `labels`."""
 
     _class_counts: IntArray | None = None
     """(M,) rows seen of each class, where weights of classes follow them"""
@@ -156,12 +164,19 @@ class StreamLearner(ABC, Generic[State]):
         """Refuse to learn from statistics of blocks of rows, unless it is possible."""
         raise TypeError(
             f"{type(self).__name__} learns row by row: what it learns from parts of a "
-            "mini-batch does not add up, so the parts cannot be shared out. Learners "
-            "that can: RPNBClassifier with a batch_size other than 1, and GaussianNB"
+            "mini-batch does not add up, so the parts cannot be shared out. "
+            f"{LEARNERS_OF_BLOCKS}"
         )
 
     def _begin_blocks(self, state: State) -> None:
         """Prepare a state for blocks of a mini-batch, if parameters have changed."""
+
+    def _first_block_alone(self, state: State) -> bool:
+        """Say whether a mini-batch's first block is learnt before others are observed.
+
+        For learners that need some rows before they can observe blocks.
+        """
+        return False
 
     def _observe_block(
         self,

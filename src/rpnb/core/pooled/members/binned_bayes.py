@@ -30,11 +30,18 @@ from rpnb.core.kernels.arrays import (
 )
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.pooled.blocks import padded
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.member import (
+    MemberRows,
+    Shape,
+    arrange,
+    copy_state,
+    without_sums,
+)
 
 OUTPUTS: Final = ("binned_bayes",)
 MERGEABLE: Final = True
 USES_SCALE: Final = True
+SUMS: Final = ("active", "class_weight", "bins")
 
 BINS: Final = 16
 #: Weight of the prior, spread over the bins of a feature.
@@ -236,7 +243,26 @@ def merge(states: list[BinnedBayes], base: BinnedBayes | None = None) -> BinnedB
         merged.active[:] |= part.active
         merged.class_weight[:] += sign * part.class_weight
         merged.bins[:] += np.float32(sign) * part.bins
-    merged.logs[:] = np.log(merged.bins + np.float32(PRIOR / BINS))
-    merged.log_class[:] = np.log(merged.class_weight + 1.0)
-    merged.log_bins[:] = np.log(merged.class_weight + 2.0)
+    _set_logs(merged)
     return merged
+
+
+@compiled
+def _set_logs(state: BinnedBayes) -> None:
+    """Set the logarithms of all counts, to the bits that learning rows sets them to."""
+    counts = state.bins.reshape(state.bins.size)
+    logs = state.logs.reshape(state.bins.size)
+    for k in range(counts.shape[0]):
+        logs[k] = _log_of(counts[k])
+    for c in range(state.class_weight.shape[0]):
+        state.log_class[c] = log(state.class_weight[c] + 1.0)
+        state.log_bins[c] = log(state.class_weight[c] + 2.0)
+
+
+def sum_rows(
+    state: BinnedBayes, rows: MemberRows, y: IntArray, weight: FloatArray
+) -> BinnedBayes:
+    """Return the counts of rows alone."""
+    part = without_sums(state, SUMS)
+    learn_rows(part, rows, y, weight, np.zeros((0, 1, state.active.shape[0])))
+    return part

@@ -44,12 +44,19 @@ from rpnb.core.kernels.arrays import (
 )
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 from rpnb.core.kernels.random_bits import fill_logs
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.member import (
+    MemberRows,
+    Shape,
+    arrange,
+    copy_state,
+    without_sums,
+)
 from rpnb.core.pooled.triangles import fill_forms, form, invert
 
 OUTPUTS: Final = ("class_covariance",)
 MERGEABLE: Final = True
 USES_SCALE: Final = True
+SUMS: Final = ("active", "class_weight", "mean", "scatter", "total", "weight", "seen")
 
 #: Weight of the mean of all rows in the mean of each class.
 MEAN_WEIGHT: Final = 0.3
@@ -477,3 +484,13 @@ def merge(
     merged.mean[:] = _by_lane(mean)
     _refresh(merged)
     return merged
+
+
+def sum_rows(
+    state: ClassCovariance, rows: MemberRows, y: IntArray, weight: FloatArray
+) -> ClassCovariance:
+    """Return the statistics of rows alone."""
+    part = without_sums(state, SUMS)
+    _refresh(part)
+    learn_rows(part, rows, y, weight, np.zeros((0, 1, state.active.shape[0])))
+    return part

@@ -38,13 +38,20 @@ from rpnb.core.pooled.discriminant import (
     store_directions,
     write_scores,
 )
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.member import (
+    MemberRows,
+    Shape,
+    arrange,
+    copy_state,
+    without_sums,
+)
 from rpnb.core.pooled.outer_products import pack_row
 from rpnb.core.pooled.row_products import combine_rows, inner_products
 
 OUTPUTS: Final = ("shared_covariance",)
 MERGEABLE: Final = True
 USES_SCALE: Final = True
+SUMS: Final = ("active", "class_weight", "B", "A", "pending", "seen")
 
 #: Rows kept at first, from whose inner products V is made.
 FIRST: Final = 256
@@ -382,7 +389,7 @@ def merge(
         merged.B[:] += sign * part.B
         merged.A[:] += sign * part.A
         merged.seen[:] += int(sign) * part.seen
-    merged.log_count[:] = np.log(merged.class_weight + 0.5)
+    _set_logs(merged)
     _refresh(merged)
     return merged
 
@@ -393,3 +400,31 @@ def _settle(state: SharedCovariance) -> None:
         last = min(first + GROUP, int(state.pending[0]))
         add_group(state.A, state.kept, state.weight, FIRST, first, last)
     state.pending[0] = 0
+
+
+@compiled
+def _set_logs(state: SharedCovariance) -> None:
+    for c in range(state.class_weight.shape[0]):
+        state.log_count[c] = np.log(state.class_weight[c] + 0.5)
+
+
+def sum_rows(
+    state: SharedCovariance, rows: MemberRows, y: IntArray, weight: FloatArray
+) -> SharedCovariance:
+    """Return the sums over rows alone, which are added to A in groups of 128."""
+    part = without_sums(state, SUMS)
+    _sum(part, rows.phi, y, weight)
+    return part
+
+
+@compiled
+def _sum(
+    part: SharedCovariance, phi: SingleArray, y: IntArray, weight: FloatArray
+) -> None:
+    n = phi.shape[0]
+    for i in range(n):
+        part.class_weight[y[i]] += weight[i]
+        _keep(part, phi[i], y[i], weight[i])
+        if part.pending[0] == GROUP or i == n - 1:
+            add_group(part.A, part.kept, part.weight, FIRST, 0, part.pending[0])
+            part.pending[0] = 0

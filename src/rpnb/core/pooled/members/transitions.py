@@ -22,6 +22,7 @@ from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 OUTPUTS: Final = ("transitions",)
 MERGEABLE: Final = True
 USES_SCALE: Final = False
+SUMS: Final = ()
 
 #: Weight of the class frequencies.
 PRIOR: Final = 2.0

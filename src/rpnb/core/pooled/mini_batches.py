@@ -1,0 +1,192 @@
+"""Mini-batches of the pooled model: blocks of rows observed apart, then learnt at once.
+
+All rows of a mini-batch are scaled and scored by the model as it is before. Of each
+block of rows are kept the members' scores, the sums that members would add, and its
+last 64 rows; nothing else of a row is needed. The blocks are then learnt in order:
+
+- Members with sums add those of each block to their own, as `merge` does, and make
+  anew what follows from them, once.
+- A member that reads labels alone learns them row by row.
+- The pool learns row by row, from the scores, with the classes that were active before.
+- The scale looks once, at the last 64 rows, if a look was due.
+
+Where the first 256 rows have not been learnt yet there is no scale that would stay: of
+such a block the rows themselves are kept, and learnt row by row.
+
+Only for models whose members are mergeable, and whose labels do not come late.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import RowTable
+from rpnb.core.pooled import pool as pooling
+from rpnb.core.pooled.engine import PooledModel, prepare_rows, run, score
+from rpnb.core.pooled.member import MemberRows, State
+from rpnb.core.pooled.scale import LAST_REPLAY, LOOK, keep_last_rows
+
+#: Names of arrays of a block, besides those of the members' sums.
+ROWS, SCORES, LAST_ROWS = "rows", "scores", "last_rows"
+
+_SILENT: Final = np.errstate(all="ignore")
+_NO_LABELS = np.zeros(0, np.int64)
+_NO_WEIGHT = np.zeros(0)
+_NO_PLACES = np.zeros(0, np.int64)
+_NOTHING = np.zeros((0, 0))
+
+
+class PooledBlock(NamedTuple):
+    """What a mini-batch learns from one of its blocks of n rows."""
+
+    y: IntArray
+    """(n,) the classes"""
+    labels: IntArray
+    """(n,) the predicted ones"""
+    weight: FloatArray
+    """(n,)"""
+    arrays: Mapping[str, NDArray[Any]]
+    """what `observe_block` returned"""
+
+
+def has_scale(model: PooledModel) -> bool:
+    """Say whether the first rows were learnt, from which the scale is taken."""
+    return int(model.scale.seen[0]) >= LAST_REPLAY
+
+
+@_SILENT
+def observe_block(
+    model: PooledModel,
+    X: RowTable,
+    y: IntArray,
+    weight: FloatArray,
+    labels: IntArray,
+    jobs: int = 1,
+) -> dict[str, NDArray[Any]]:
+    """Predict a block of labelled rows into `labels`; return what they teach.
+
+    Changes nothing. X (n, p) and the others, which are (n,), are as for `run`. With
+    the first rows learnt, there are
+
+    - ``scores`` (n, K, M), of single precision: of each member, relative to its best
+      active class, at least −6, which is also that of classes that are not active;
+    - ``last_rows``, the last 64 rows;
+    - ``member.array`` for each of the arrays that a member sums;
+
+    and otherwise only ``rows``. Rows are those after hashing.
+    """
+    rows = prepare_rows(model, X, _NO_LABELS, _NO_WEIGHT)
+    if not has_scale(model):
+        score(replace(model, places=_NO_PLACES), rows.raw, labels, _NOTHING)
+        return {ROWS: rows.raw}
+
+    def work(k: int) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
+        return _observe(model.modules[k], model.states[k], rows, y, weight, model.M)
+
+    members = range(len(model.modules))
+    if jobs > 1:
+        with ThreadPoolExecutor(jobs) as threads:
+            parts = list(threads.map(work, members))
+    else:
+        parts = [work(k) for k in members]
+    scores = np.ascontiguousarray(np.concatenate([part[0] for part in parts], axis=1))
+    pooling.pool_rows(
+        model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels, _NOTHING, scores[:0]
+    )
+    found = {
+        f"{name}.{array}": value
+        for name, (_, sums) in zip(model.names, parts, strict=True)
+        for array, value in sums.items()
+    }
+    found[SCORES] = relative_scores(scores, model.pool.active)
+    found[LAST_ROWS] = rows.raw[-LOOK:]
+    return found
+
+
+@_SILENT  # a thread has its own settings
+def _observe(
+    module: ModuleType,
+    state: State,
+    rows: MemberRows,
+    y: IntArray,
+    weight: FloatArray,
+    M: int,
+) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
+    """Return a member's scores (n, outputs, M) of rows, and the sums of the rows."""
+    scores = np.zeros((y.shape[0], len(module.OUTPUTS), M))
+    module.score_rows(state, rows, scores)
+    if not module.SUMS:
+        return scores, {}
+    sums = module.sum_rows(state, rows, y, weight)
+    return scores, {name: getattr(sums, name) for name in module.SUMS}
+
+
+def relative_scores(
+    scores: FloatArray, active: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Return scores (n, K, M) relative to the best active class, at least −6."""
+    known = np.where(active, scores, -np.inf)
+    best = known.max(axis=2, keepdims=True)
+    return np.maximum(known - best, pooling.LOWEST).astype(np.float32)
+
+
+@_SILENT
+def learn_blocks(
+    model: PooledModel, blocks: Sequence[PooledBlock], jobs: int = 1
+) -> None:
+    """Learn a mini-batch, given all its blocks in order. Writes into `model`."""
+    if not has_scale(model):
+        hashed = replace(model, places=_NO_PLACES)
+        for block in blocks:
+            labels = np.empty_like(block.labels)
+            rows = block.arrays[ROWS]
+            run(hashed, rows, block.y, block.weight, labels, _NOTHING, jobs)
+        return
+    for k, (name, module) in enumerate(zip(model.names, model.modules, strict=True)):
+        model.states[k] = _learn(module, name, model.states[k], blocks)
+    for block in blocks:
+        scores = block.arrays[SCORES].astype(np.float64)
+        pooling.learn_scored_rows(
+            model.pool, scores, block.y, block.weight, block.labels
+        )
+    for block in blocks:
+        model.pool.active[block.y] = True
+    _follow_scale(model, blocks)
+
+
+def _learn(
+    module: ModuleType, name: str, state: State, blocks: Sequence[PooledBlock]
+) -> State:
+    """Return the state of a member after all blocks."""
+    if module.SUMS:
+        parts = [
+            state._replace(
+                **{array: block.arrays[f"{name}.{array}"] for array in module.SUMS}
+            )
+            for block in blocks
+        ]
+        return module.merge([state, *parts])
+    nothing = np.zeros((0, len(module.OUTPUTS), state.active.shape[0]))
+    for block in blocks:
+        module.learn_rows(state, None, block.y, block.weight, nothing)
+    return state
+
+
+def _follow_scale(model: PooledModel, blocks: Sequence[PooledBlock]) -> None:
+    """Keep the last 64 rows of all blocks, and look at the scale if that is due."""
+    last = [block.arrays[LAST_ROWS] for block in blocks]
+    y = [block.y[-LOOK:] for block in blocks]
+    weight = [block.weight[-LOOK:] for block in blocks]
+    keep_last_rows(
+        model.scale,
+        np.concatenate(last)[-LOOK:],
+        np.concatenate(y)[-LOOK:],
+        np.concatenate(weight)[-LOOK:],
+        sum(block.y.shape[0] for block in blocks),
+    )

@@ -1,0 +1,76 @@
+"""Mini-batches of the pooled model as they are defined: all is frozen, then learnt."""
+
+from typing import Any
+
+import numpy as np
+
+from oracles.pooled.members.counts import BinnedBayes, Transitions
+from oracles.pooled.members.covariances import ClassCovariances, Discriminants
+from oracles.pooled.pool import Pool
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.pooled.member import MemberRows
+
+
+class MiniBatches:
+    """The mergeable members after the first rows, and a pool that is given.
+
+    Rows come scaled and projected; `columns` of φ are not just padding.
+    """
+
+    def __init__(
+        self, rows: MemberRows, y: IntArray, weight: FloatArray, M: int, columns: int
+    ) -> None:
+        self.M, self.columns = M, columns
+        self.shared = Discriminants(M, columns)
+        self.covariances = ClassCovariances(M, rows.low.shape[1])
+        self.bins = BinnedBayes(M, rows.z.shape[1])
+        self.transitions = Transitions(M)
+        self.pool = Pool(np.zeros(4))
+        self.active: BoolArray = np.zeros(M, np.bool_)
+        self._add(rows, y, weight)
+
+    def continue_pool(self, pool: Any) -> None:
+        """Take over what a pool has learnt row by row."""
+        self.pool.w, self.pool.H = pool.weights.copy(), pool.curvature.copy()
+        self.pool.power, self.pool.h = (
+            float(pool.power[0]),
+            float(pool.power_curvature[0]),
+        )
+        self.pool.noise, self.pool.seen = float(pool.noise[0]), int(pool.seen[0])
+
+    def scores(self, rows: MemberRows, i: int) -> FloatArray:
+        """Return the scores (4, M) of row i, in the order of the members."""
+        missing = np.isnan(rows.raw[i])
+        active = self.active.astype(np.float64)
+        return np.array(
+            [
+                self.covariances.score(rows.low[i].astype(np.float64)),
+                self.shared.score(rows.phi[i, : self.columns].astype(np.float64)),
+                self.bins.score(rows.z[i], missing),
+                self.transitions.score(active),
+            ]
+        )
+
+    def learn(self, rows: MemberRows, y: IntArray, weight: FloatArray) -> None:
+        """Score all rows, then let the members and the pool learn them."""
+        known = np.flatnonzero(self.active)
+        frozen = [self.scores(rows, i)[:, known] for i in range(len(y))]
+        self._add(rows, y, weight)
+        for scores, label in zip(frozen, y, strict=True):
+            if label in known:
+                self.pool.learn(scores, int(np.searchsorted(known, label)))
+            else:
+                self.pool.seen += 1
+
+    def _add(self, rows: MemberRows, y: IntArray, weight: FloatArray) -> None:
+        for i, (label, w) in enumerate(zip(y, weight, strict=True)):
+            phi = rows.phi[i, : self.columns].astype(np.float64)
+            self.shared.n[label] += w
+            self.shared.B[label] += w * phi
+            self.shared.A += w * np.outer(phi, phi)
+            self.covariances.learn(rows.low[i].astype(np.float64), label, w)
+            self.bins.learn(rows.z[i], np.isnan(rows.raw[i]), label, w)
+            self.transitions.learn(int(label), w)
+            self.active[label] = True
+        self.shared.refresh()
+        self.covariances.refresh()
