@@ -14,7 +14,7 @@ from typing import Any
 RECORD = Path(__file__).parent / "golden" / "signatures.txt"
 MODULES = (
     *("rpnb", "rpnb.baselines", "rpnb.datasets", "rpnb.drift", "rpnb.evaluate"),
-    *("rpnb.files", "rpnb.preprocessing", "rpnb.river"),
+    *("rpnb.datasets.streams", "rpnb.files", "rpnb.preprocessing", "rpnb.river"),
 )
 
 

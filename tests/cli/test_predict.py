@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,18 @@ def test_a_resumed_run_takes_the_kinds_of_the_first(
     assert "the file has more: more; leave them out: --drop more" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_it_says_how_many_rows_went_where_unless_it_is_to_be_quiet(
+    quiet: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder / "said.csv"
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    assert main([*words, "--output", str(out), *["--quiet"] * quiet]) == 0
+    said = capsys.readouterr().err
+    assert (
+        said == "" if quiet else re.fullmatch(rf"30 rows, [\d,]+ rows/s: {out}\n", said)
+    )
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""

@@ -51,6 +51,9 @@ def test_a_history_has_the_counts_at_a_few_places_for_any_chunking(
     assert places[-1] == history.rows == len(values)
     steps = np.diff([0, *places[:-1].tolist()])
     assert len(set(steps.tolist())) <= 1  # evenly along the stream
+    # With a step that is no longer than it must be.
+    step = next(2**k for k in range(9) if len(values) // 2**k <= 8)
+    assert_array_equal(places[:-1], np.arange(step, len(values), step))
     for place, line in zip(places, counts, strict=True):
         assert_array_equal(line, np.bincount(values[:place], minlength=len(line)))
 

@@ -2,17 +2,22 @@
 
 import gc
 import weakref
-from itertools import pairwise
+from itertools import count, pairwise
+from typing import Any
 
 import numpy as np
+import pandas  # type: ignore[import-untyped]
+import polars
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 
 from rpnb import RPNBClassifier
 from rpnb.baselines import make
-from rpnb.evaluate import confusion_counts
-from rpnb.evaluate.blocks import ChunkBlocks
+from rpnb.evaluate import confusion_counts, evaluation
+from rpnb.evaluate.blocks import ChunkBlocks, join
 from rpnb.evaluate.drivers.driver import Probabilities
 from rpnb.evaluate.evaluation import native_evaluation
 from rpnb.files import LabelledArrays, LabelledChunk
@@ -112,3 +117,23 @@ def test_measuring_probabilities_does_not_move_mini_batches() -> None:
             evaluation.step(blocks.block(chunk))
         means.append(model._state.moments.mean)
     assert_array_equal(means[0], means[1])
+
+
+def test_learning_at_the_end_of_the_stream_takes_time_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = count()
+    monkeypatch.setattr(evaluation, "_working_time", lambda: float(next(times)))
+    (learner,) = native_evaluation({"a": make("NoChange")}, {}).participants
+    learner.finish()
+    assert learner.seconds == 1.0
+
+
+def test_tables_are_joined_whatever_they_are() -> None:
+    rows = np.arange(6.0).reshape(3, 2)
+    kinds: list[Any] = [pandas.DataFrame, polars.DataFrame, np.array, csr_array, list]
+    for table in kinds:
+        whole: Any = join([table(rows[:1]), table(rows[1:])])
+        assert type(whole) is type(table(rows))
+        sparse = table is csr_array
+        assert_array_equal(whole.toarray() if sparse else np.array(whole), rows)

@@ -24,6 +24,7 @@ from rpnb.files import (
     ReadOptions,
 )
 from rpnb.files.formats import lines as file_lines
+from rpnb.files.formats.arrow import kind_of
 
 N = 400
 COLOURS = ["red", "green", "deep blue"]
@@ -289,6 +290,7 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
     ),
     ("r.svm", "1 4:2\n", ReadOptions(target=None, features=3), "row 1: feature 4, but"),
     ("r.svm", "1 1:inf\n", ReadOptions(target=None), "row 1: a feature is"),
+    ("r.svm", "1 1:2 3:1\n2 1:4\n1 2:inf\n", ReadOptions(target=None), "row 3: a feat"),
     ("r.svm", "1.5 1:2\n", ReadOptions(target=None), "1.5 is no label"),
     ("r.svm", "1 1:2\n", ReadOptions(target="y"), "leave --target out"),
     ("r.arff", "@relation x\n", ReadOptions(target="y"), "not an ARFF file"),
@@ -520,3 +522,38 @@ def test_100_000_columns_are_planned_in_time_that_grows_with_their_number(
     seconds(100)
     few = min(seconds(5_000) for _ in range(3))
     assert seconds(50_000) < 40 * few  # quadratic: 100 times
+
+
+def test_an_empty_last_line_of_json_lines_is_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1, "y": "u"}\n{"a": 2, "y": "v"}\n\n')
+    (chunk,) = read(path, ReadOptions(target="y"))
+    assert_array_equal(chunk.X, [[1.0], [2.0]])
+
+
+def test_damaged_text_is_noticed_after_the_rows_that_are_examined_first(
+    tmp_path: Path,
+) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    good = [b"u"] * 9000
+    texts = pa.array([*good, b"\xff"]).view(pa.string())
+    table = pa.table({"a": texts, "y": [*["p", "q"] * 4500, "p"]})
+    parquet.write_table(table, tmp_path / "r.parquet", use_dictionary=False)
+    with pytest.raises(FileError, match=r"r.parquet, after row 0: .*UTF8"):
+        read(tmp_path / "r.parquet", ReadOptions(target="y"))
+
+
+def test_a_dictionary_holds_categories_if_its_values_are_texts_or_codes() -> None:
+    import pyarrow as pa
+
+    for values, kind in (
+        (pa.string(), "category"),
+        (pa.int8(), "category"),
+        (pa.float64(), "number"),
+    ):
+        field = pa.field("c", pa.dictionary(pa.int32(), values))
+        assert kind_of("f", field) == kind
+    with pytest.raises(FileError, match="column c: holds dates or times"):
+        kind_of("f", pa.field("c", pa.dictionary(pa.int32(), pa.date32())))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.log import LogError
 from rpnb.serve.snapshots import backup, check, same_state, state_of
 from rpnb.serve.specs import ModelSpec, new_learner
-from rpnb.serve.writer import Writer
+from rpnb.serve.writer import Schedule, Writer
 from serve.streams import clusters
 
 X, Y = clusters(12)
@@ -21,10 +22,18 @@ SPEC = ModelSpec("GaussianNB", {}, 4, None, ("ash", "elm", "oak"))
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
-    writer = Writer(tmp_path, Limits(max_waiting=8))
-    yield writer
-    if writer._thread.is_alive():
-        writer.stop()
+    with stopped_in_the_end(Writer(tmp_path, Limits(max_waiting=8))) as writer:
+        yield writer
+
+
+@contextmanager
+def stopped_in_the_end(writer: Writer) -> Iterator[Writer]:
+    """Stop a writer even if a test fails: its thread would live on."""
+    try:
+        yield writer
+    finally:
+        if writer._thread.is_alive():
+            writer.stop()
 
 
 def run(writer: Writer, work: Callable[[], Awaitable[None]]) -> None:
@@ -283,3 +292,42 @@ def test_a_folder_without_a_log_is_refused_and_stays_empty(
     with pytest.raises(LogError, match="no folder of rpnb serve"):
         read(tmp_path)
     assert not any(tmp_path.iterdir())
+
+
+def test_rows_that_have_waited_too_long_are_dropped_and_counted(tmp_path: Path) -> None:
+    schedule = Schedule(cleaning_seconds=0.0)
+    writer = Writer(tmp_path, Limits(max_age=0.0), schedule)
+
+    async def work() -> None:
+        await submit(writer, remember(writer, ["a", "b", "c"], slice(0, 3)))
+        model = writer.models["m"]
+        for _ in range(500):
+            await submit(writer, label(["x"], ["oak"]))
+            if model.waiting == 0:
+                break
+        assert (model.waiting, model.expired) == (0, 3)
+        (late,) = await submit(writer, label(["a"], ["oak"]))
+        assert late["results"] == ["unknown"]
+
+    with stopped_in_the_end(writer):
+        run(writer, work)
+
+
+@pytest.mark.parametrize(("seconds", "snapshots"), [(0.0, 1), (600.0, 0)])
+def test_a_state_is_written_after_some_time_if_it_has_changed(
+    seconds: float, snapshots: int, tmp_path: Path
+) -> None:
+    writer = Writer(tmp_path, Limits(), Schedule(snapshot_seconds=seconds))
+
+    async def work() -> None:
+        for n in (0, snapshots):
+            for _ in range(4):  # each is followed by a look at what is due
+                await submit(writer, label(["x"], ["oak"]))
+            assert writer.counts.snapshots == n
+            learn = Learn(
+                name="m", X=X[:2], labels=["oak", "elm"], observe=False, key=None
+            )
+            await submit(writer, learn)
+
+    with stopped_in_the_end(writer):
+        run(writer, work)

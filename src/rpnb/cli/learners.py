@@ -87,8 +87,8 @@ def parameter_help(learner: type) -> dict[str, str]:
 def value_of(text: str) -> Any:
     """Return a parameter's value: a number, true, false, none, or text.
 
-    >>> [value_of(text) for text in ("3", "0.5", "none", "true", "gaussian")]
-    [3, 0.5, None, True, 'gaussian']
+    >>> [value_of(text) for text in ("3", "0.5", "none", "True", "false", "x")]
+    [3, 0.5, None, True, False, 'x']
     """
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:

@@ -399,3 +399,11 @@ def test_no_records_and_mixed_studies_are_refused() -> None:
         analyse([])
     with pytest.raises(ValueError, match="one study"):
         analyse([make_record(version="1"), make_record(version="2")])
+
+
+@pytest.mark.parametrize(("permutations", "told"), [(3, False), (10, True)])
+def test_wins_are_told_from_six_permutations_on(permutations: int, told: bool) -> None:
+    records = like_the_paper(["Iris"], ["RPNB", "PA"], permutations)
+    analysis = analyse(records)
+    page = report_page(analysis, draw(analysis))
+    assert ("cannot be told with fewer than 6 permutations" in page) is not told

@@ -18,6 +18,7 @@ from rpnb.core.passes.quadratic.evaluate import (
     evaluate,
     evaluate_one,
 )
+from rpnb.core.passes.quadratic.kernel import _rebuild
 from rpnb.core.passes.quadratic.leaders import find_leaders, make_step
 from rpnb.core.passes.quadratic.rebuild import rebuild_stale
 from rpnb.core.passes.quadratic.record import (
@@ -433,3 +434,23 @@ def test_what_was_seen_before_sets_the_expected_rate_of_changes() -> None:
     assert_same_state(model, twin)
     ScreenedPass(model, stream.X).run(stream.X, stream.y, WEIGHT, LEARN_NOTHING, labels)
     assert_array_equal(classify(model, stream.X), labels)
+
+
+def test_a_form_that_is_built_again_has_the_bounds_of_its_new_values() -> None:
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(8, 3)), np.arange(8) % 2
+    model = make_model(3, 2, K=8)
+    run(model, X, y, WEIGHT, LEARN_ALL, np.empty(8, np.int64))
+    quadratic = forms(model, X.mean(axis=0))
+    work = make_step(3, 2, 8)
+    centre_columns(X, quadratic.origin, work.centred, work.lengths)
+    for name in ("values", "error_bounds", "low", "high"):
+        getattr(work, name)[:] = np.nan
+    learner = model.kernel_state()
+    for m in range(2):
+        _rebuild(learner, quadratic, work, m, 0, 8)
+    found, bound = evaluated(model, quadratic, X)
+    assert_array_equal(work.error_bounds[:, :8].T, bound)
+    assert_array_equal(work.values[:, :8].T + model.gaussians.constant, found)
+    assert np.isfinite(work.low).all()
+    assert (work.low <= work.high).all()

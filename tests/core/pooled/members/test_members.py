@@ -384,6 +384,23 @@ def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
         assert_allclose(a, b, rtol=1e-3, atol=1e-3)
 
 
+def test_merged_bins_have_the_logarithms_of_their_sums() -> None:
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(30, 4)), rng.integers(0, 3, 30)
+    parts = [binned_bayes.begin(shape_of(4), np.ones(3, np.bool_), 0) for _ in range(3)]
+    scores = np.empty((30, 1, 3))
+    for state, some in zip(
+        parts, (slice(0, 10), slice(10, 30), slice(0, 30)), strict=True
+    ):
+        n = some.stop - some.start
+        binned_bayes.learn_rows(
+            state, rows_of(X[some]), y[some], np.ones(n), scores[:n]
+        )
+    merged, whole = binned_bayes.merge(parts[:2]), parts[2]
+    for name in ("class_weight", "log_class", "log_bins", "bins", "logs"):
+        assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-6)
+
+
 def test_rings_merge_into_the_latest_rows_of_both() -> None:
     rows, y, weight = stream(700)
     states = []
