@@ -225,11 +225,12 @@ def compare(
 
 def parts(spark: Any, path: str, shape: Shape, repeats: int) -> dict[str, list[float]]:
     """Time what learning consists of: jobs that do more and more of a mini-batch."""
-    from rpnb.spark import frames, worker
+    from rpnb.spark import blocks, columns, ordering, worker
 
     context = spark.sparkContext
+    run = context.runJob
     features = tuple(f"x{i}" for i in range(shape.p))
-    columns = frames.FrameColumns(features, "columns", "label", ("time",))
+    chosen = columns.FrameColumns(features, "columns", "label", ("time",))
     model = classifier()
     found: dict[str, list[float]] = {}
 
@@ -240,37 +241,47 @@ def parts(spark: Any, path: str, shape: Shape, repeats: int) -> dict[str, list[f
         return result
 
     frame = spark.read.parquet(path)
-    begin = time.perf_counter()
-    ordering = frames.ordered_rows(
-        frame, columns, shape.p, bad_rows="refuse", aside=None, allow_nan=False
-    )
-    with ordering as rows:
-        found["order"] = [(time.perf_counter() - begin) / shape.batches]
-        begin_rows(model, shape.p, rows.labels, None, features)
-        tasks = max(context.defaultParallelism, 1)
-        layout = frames.layout_for(BATCH, rows.rows, tasks)
-        kept = frames.segments(rows, model.classes_, layout)
-        segment = next(kept)
-        everything = list(range(segment.rdd.getNumPartitions()))
+    for _ in range(repeats):
+        # What Spark itself takes to bring the rows to Python, which does nothing.
         begin = time.perf_counter()
-        context.runJob(segment.rdd, _count, everything)
-        found["pack"] = [(time.perf_counter() - begin) / shape.batches]
-        run = context.runJob
-        nothing = context.parallelize(range(tasks), tasks)
-        many = context.parallelize(range(64), 64)
-        first = layout.blocks_per_batch
-        for number in range(repeats):
-            blocks = range(first, 2 * first)
+        frame.mapInArrow(_drop, "rows long").collect()
+        found.setdefault("rows to Python", []).append(
+            (time.perf_counter() - begin) / shape.batches
+        )
+        begin = time.perf_counter()
+        order = ordering.ordered_rows(
+            frame, chosen, shape.p, bad_rows="refuse", aside=None, allow_nan=False
+        )
+        with order as rows:
+            found.setdefault("order", []).append(
+                (time.perf_counter() - begin) / shape.batches
+            )
+            if not model.__sklearn_is_fitted__():
+                begin_rows(model, shape.p, rows.labels, None, features)
+            tasks = max(context.defaultParallelism, 1)
+            layout = blocks.layout_for(BATCH, rows.rows, tasks)
+            segment = next(blocks.segments(rows, model.classes_, layout))
+            begin = time.perf_counter()
+            run(segment.rdd, _count, segment.partitions(0))
+            took = time.perf_counter() - begin
+            nothing = context.parallelize(range(tasks), tasks)
+            many = context.parallelize(range(64), 64)
+            first = layout.blocks_per_batch
+            numbers = range(first, 2 * first)
             where = segment.partitions(1)
             timed("empty", run, nothing, _count)
             timed("empty 64", run, many, _count)
             timed("read", run, segment.rdd, _count, where)
+            # The first job on the segment shares the rows out, and reads some of them.
+            found.setdefault("share out", []).append(
+                (took - found["read"][-1]) / shape.batches
+            )
             content = timed("serialise", model_to_bytes, model)
             shared = timed("broadcast", context.broadcast, content)
-            version = f"parts.{number}"
-            copy = _copier("parts", version, shared, blocks)
+            version = f"parts.{len(found['order'])}"
+            copy = _copier("parts", version, shared, numbers)
             timed("copy", run, segment.rdd, copy, where)
-            observe = worker.observer("parts", version, shared, blocks)
+            observe = worker.observer("parts", version, shared, numbers)
             counted = _counter(observe)
             timed("observe", run, segment.rdd, counted, where)
             seen = timed("return", run, segment.rdd, observe, where)
@@ -290,11 +301,17 @@ def _count(rows: Iterable[Any]) -> list[int]:
     return [sum(1 for _ in rows)]
 
 
-def _copier(key: str, version: str, model: Any, blocks: range) -> Any:
-    from rpnb.spark import worker
+def _drop(batches: Iterable[Any]) -> Iterable[Any]:
+    import pyarrow as pa
 
-    def copy(rows: Iterable[Any]) -> list[int]:
-        parts = [worker.unpack(row) for row in rows if row.block in blocks]
+    yield pa.RecordBatch.from_pydict({"rows": [sum(each.num_rows for each in batches)]})
+
+
+def _copier(key: str, version: str, model: Any, numbers: range) -> Any:
+    from rpnb.spark import blocks, worker
+
+    def copy(pairs: Iterable[Any]) -> list[int]:
+        parts = blocks.join_fragments(pairs, numbers)
         worker.copy_of_model(key, version, lambda: bytes(model.value))
         return [len(parts)]
 
@@ -404,13 +421,14 @@ def print_case(case: dict[str, Any]) -> None:
     print(f"| Spark, learning rows in order | {least_and_median(case['steps'])} | |")
     found = {name: median(values) for name, values in case["parts"].items()}
     steps = {
-        "order the rows": found["order"],
-        "pack them into blocks": found["pack"],
+        "read and order the rows": found["order"],
+        "of this, rows to Python by Spark alone": found["rows to Python"],
+        "share them out by blocks": found["share out"],
         "a job of no work (scheduler)": found["empty"],
         "blocks to Python": found["read"] - found["empty"],
         "model to bytes": found["serialise"],
         "broadcast": found["broadcast"],
-        "broadcast to Python, unpacking": found["copy"] - found["read"],
+        "broadcast to Python, joining fragments": found["copy"] - found["read"],
         "observing": found["observe"] - found["copy"],
         "statistics back": found["return"] - found["observe"],
         "learning them": found["learn"],

@@ -16,7 +16,7 @@ from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.member import same_state
-from rpnb.estimators.pooled import _arrays
+from rpnb.estimators.pooled_parts import arrays_of
 from rpnb.estimators.saving.files import ModelFileError
 
 
@@ -37,7 +37,7 @@ def small(**parameters: Any) -> PooledClassifier:
 def assert_same(a: PooledClassifier, b: PooledClassifier) -> None:
     assert_array_equal(a.classes_, b.classes_)
     for (name, one), (other, two) in zip(
-        _arrays(a._state), _arrays(b._state), strict=True
+        arrays_of(a._state).items(), arrays_of(b._state).items(), strict=True
     ):
         assert name == other
         assert same_state((one,), (two,)), name

@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from rpnb.estimators.pooled import MemberHistory
+from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.estimators.trust.contributions import largest, waterfall
 from rpnb.estimators.trust.plots import draw_importance, draw_waterfall
 from rpnb.evaluate.confusion import SPANS

@@ -1,8 +1,7 @@
 """PooledClassifier: several classifiers of one family, weighed along the stream."""
 
-import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn, Self, final
+from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.pooled.engine import (
-    MEMBERS,
     PooledModel,
     arrange_classes,
     copy_model,
@@ -20,18 +18,27 @@ from rpnb.core.pooled.engine import (
     score,
 )
 from rpnb.core.pooled.mini_batches import (
-    PooledBlock,
     has_scale,
     learn_blocks,
     observe_block,
 )
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, decode, join_classes
-from rpnb.estimators.checks.parameters import check_choice, check_integer, draw_seed
+from rpnb.estimators.checks.parameters import draw_seed
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
 from rpnb.estimators.merging import merged_counts
-from rpnb.estimators.saving.files import ModelFileError
+from rpnb.estimators.pooled_parts import (
+    MemberHistory,
+    arrays_of,
+    as_pooled_block,
+    check_adds_up,
+    check_copies,
+    check_pool,
+    check_projections,
+    member_history,
+    projections_checksum,
+)
 from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.stream.class_weights import ClassWeight
@@ -40,19 +47,6 @@ from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
-# Memory of shared_covariance is 4 bytes times the square: 1 GB.
-_MOST_PROJECTIONS = 16384
-
-
-class MemberHistory(NamedTuple):
-    """Weights and errors of the members of a pool along the stream."""
-
-    rows: IntArray
-    """(n,) rows learnt, ascending; the last is all of them"""
-    weights: dict[str, FloatArray]
-    """(n,) by member: its weight at these rows"""
-    errors: dict[str, FloatArray]
-    """(n,) by member, and "pool": share of wrong predictions since the entry before"""
 
 
 @final
@@ -220,33 +214,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     def _settings(self) -> tuple[tuple[str, ...], int, int, int]:
         """Check the parameters; return members, D, the window (0: none), the delay."""
-        D = check_integer("n_projections", self.n_projections, 16, _MOST_PROJECTIONS)
-        if D % 16 != 0:
-            raise ValueError(f"n_projections must be a multiple of 16, got {D!r}")
-        window = 0
-        if self.window is not None:
-            window = check_integer("window", self.window, 16)
-        # Rows that are predicted between a row and the arrival of its label.
-        between = max(check_integer("delay", self.delay, 0) - 1, 0)
         check_jobs(self.n_jobs)
-        return self._member_names(), D, window, between
-
-    def _member_names(self) -> tuple[str, ...]:
-        if isinstance(self.members, str):
-            choice = check_choice("members", self.members, ("all", "mergeable"))
-            wanted = {
-                name: choice == "all" or module.MERGEABLE
-                for name, module in MEMBERS.items()
-            }
-        else:
-            given = list(self.members)
-            for name in given:
-                check_choice("members", name, tuple(MEMBERS))
-            wanted = {name: name in given for name in MEMBERS}
-        names = tuple(name for name, chosen in wanted.items() if chosen)
-        if not names:
-            raise ValueError("members must name at least one member, got none")
-        return names
+        return check_pool(self.members, self.n_projections, self.window, self.delay)
 
     def _check_changeable_parameters(self) -> None:
         check_jobs(self.n_jobs)
@@ -309,21 +278,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     def _check_learns_blocks(self) -> None:
         names, _, _, between = self._settings()
-        others = [name for name in names if not MEMBERS[name].MERGEABLE]
-        if others:
-            raise TypeError(
-                f"PooledClassifier with {', '.join(others)} learns row by row: these "
-                "members keep rows, trees or sums that fade, and what they learn from "
-                "parts of a mini-batch does not add up, so the parts cannot be shared "
-                "out. Set members='mergeable', or learn it in one process and share "
-                "out its predictions by rpnb.spark.predict"
-            )
-        if between > 0:
-            raise ValueError(
-                f"PooledClassifier with delay={self.delay!r} learns each row twice, "
-                "one by one, so parts of a mini-batch cannot be shared out: set "
-                "delay=0. The labels of a mini-batch are late for all of its rows"
-            )
+        check_adds_up(names, between)
 
     def _first_block_alone(self, state: PooledModel) -> bool:
         return not has_scale(state)
@@ -351,15 +306,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     def _learn_blocks(
         self, state: PooledModel, blocks: Sequence[BlockStatistics]
     ) -> PooledModel:
-        parts = [
-            PooledBlock(
-                block.y,
-                block.labels,
-                np.broadcast_to(block.weight, block.y.shape).copy(),
-                block.arrays,
-            )
-            for block in blocks
-        ]
+        parts = [as_pooled_block(block) for block in blocks]
         jobs = threads_for(self.n_jobs, sum(block.y.shape[0] for block in blocks))
         learn_blocks(state, parts, jobs)
         return state
@@ -473,22 +420,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     @property
     def member_history_(self) -> MemberHistory:
         """The weights and errors of the members along the stream."""
-        state = self._fitted_state("member_history_")
-        pool, names = state.pool, state.outputs
-        K = len(names)
-        past = pool.history[: pool.clock[0]]
-        if pool.clock[0] == 0 or past[-1, 0] < pool.seen[0]:
-            now = np.concatenate(
-                [pool.seen[:1], pool.weight, pool.mistakes, pool.weights]
-            )
-            past = np.vstack([past, now])
-        parts = np.diff(past[:, 1 : K + 3], axis=0, prepend=0.0)
-        errors = parts[:, 1:] / np.maximum(parts[:, :1], 1e-300)
-        return MemberHistory(
-            past[:, 0].astype(np.int64),
-            dict(zip(names, past[:, K + 3 :].T, strict=True)),
-            dict(zip([*names, "pool"], errors.T, strict=True)),
-        )
+        return member_history(self._fitted_state("member_history_"))
 
     def _row_counts(self, state: PooledModel) -> tuple[int, int]:
         seen = int(state.pool.seen[0])
@@ -546,25 +478,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             raise TypeError(f"{name} must be a PooledClassifier, got {model!r}")
         if not model.__sklearn_is_fitted__():
             raise ValueError(f"{name} has not seen any data yet")
-        mine, its = self._state, model._state
-        if its.late is not None:
-            raise ValueError(
-                f"{name} has delay={its.shape.delay + 1}: only models without a delay "
-                "can be merged"
-            )
-        if (mine.names, mine.shape, mine.seed) != (its.names, its.shape, its.seed):
-            raise ValueError(
-                f"{name} has other members or projections: only copies of one model "
-                "can be merged"
-            )
-        same = np.array_equal(mine.scale.mean, its.scale.mean) and np.array_equal(
-            mine.scale.deviation, its.scale.deviation
-        )
-        if not same or its.scale.seen[0] < 256:
-            raise ValueError(
-                f"{name} scales its rows differently: only copies of one model that "
-                "had learnt at least 256 rows can be merged"
-            )
+        check_copies(name, self._state, model._state)
 
     # Files
 
@@ -579,8 +493,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     def _export_state(
         self, state: PooledModel
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        metadata = {"seed": state.seed, "fingerprint": _fingerprint(state)}
-        return metadata, dict(_arrays(state))
+        metadata = {"seed": state.seed, "fingerprint": projections_checksum(state)}
+        return metadata, arrays_of(state)
 
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
@@ -591,44 +505,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PooledModel:
         state = pooled_from_arrays(*self._settings(), p, metadata["seed"], arrays)
-        if _fingerprint(state) != metadata["fingerprint"]:
-            raise ModelFileError(
-                "the projections drawn from the file's seed are not those it was saved "
-                "with: the file is damaged, or from a version of rpnb that draws them "
-                "otherwise"
-            )
+        check_projections(state, metadata["fingerprint"])
         return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _arrays(state: PooledModel) -> list[tuple[str, NDArray[Any]]]:
-    """Return all arrays that hold what was learnt, with their names in files."""
-    parts: dict[str, Any] = {"scale": state.scale, "pool": state.pool}
-    parts |= dict(zip(state.names, state.states, strict=True))
-    if state.late is not None:
-        behind = state.late.behind
-        parts |= {
-            "late.pending": state.late.pending,
-            "late.scale": behind.scale,
-            "late.pool": behind.pool,
-        }
-        for name, record in zip(behind.names, behind.states, strict=True):
-            parts[f"late.{name}"] = record
-    return [
-        (f"{part}.{field}", array)
-        for part, record in parts.items()
-        for field, array in record._asdict().items()
-    ]
-
-
-def _fingerprint(state: PooledModel) -> int:
-    """Return a checksum of the projections, the same on every machine."""
-    checksum = 0
-    for part in state.features:
-        little_endian = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
-        checksum = zlib.crc32(little_endian.data, checksum)
-    return checksum

@@ -10,7 +10,7 @@ except ImportError as error:
         "rpnb.spark needs PySpark: pip install 'rpnb[spark]', and Java 17"
     ) from error
 
-from rpnb.spark.frames import BadRowError
+from rpnb.spark.bad_rows import BadRowError
 from rpnb.spark.learn import BatchResult, learn
 from rpnb.spark.ml import RPNBEstimator, RPNBModel
 from rpnb.spark.predict import predict

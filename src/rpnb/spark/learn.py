@@ -23,19 +23,22 @@ from rpnb.estimators.mini_batches import (
     model_to_bytes,
 )
 from rpnb.estimators.stream.class_weights import is_balanced
-from rpnb.spark.frames import (
-    BadRows,
-    FrameColumns,
-    Order,
+from rpnb.spark.bad_rows import BadRows
+from rpnb.spark.blocks import (
+    BlockRows,
+    Fragment,
+    Layout,
     Segment,
-    choose_columns,
+    check_rows,
     counts_before_blocks,
+    join_fragments,
     layout_for,
-    ordered_rows,
+    row_blocks_of,
     segments,
-    width_of,
 )
-from rpnb.spark.worker import Layout, fetcher, observer, row_blocks_of, unpack
+from rpnb.spark.columns import FrameColumns, Order, choose_columns, width_of
+from rpnb.spark.ordering import ordered_rows
+from rpnb.spark.worker import fetch, observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +209,36 @@ def learn_frame(
                 rows, model.classes_, layout, counts_of_classes(model)
             )
         for segment in segments(rows, model.classes_, layout):
+            fetched = _FetchedRows(context, segment)
             for batch in segment.batches:
                 expected = min(size or rows.rows, rows.rows - batch * layout.batch_rows)
                 first = batch * layout.blocks_per_batch
                 blocks = range(first, first + layout.blocks_per_batch)
                 counts = None if before is None else {n: before[n] for n in blocks}
-                work = _BatchWork(segment, layout, batch, blocks, key, expected, counts)
+                work = _BatchWork(
+                    segment, fetched, layout, batch, blocks, key, expected, counts
+                )
                 yield _learn_batch(model, context, work, probabilities)
+
+
+class _FetchedRows:
+    """Rows that the driver has fetched: small mini-batches are learnt there.
+
+    Several of them share a partition, which is fetched once.
+    """
+
+    def __init__(self, context: Any, segment: Segment) -> None:
+        self._context, self._segment = context, segment
+        self._partitions: list[int] = []
+        self._pairs: list[tuple[int, Fragment]] = []
+
+    def blocks(self, batch: int, numbers: range) -> list[BlockRows]:
+        """Return the blocks of a mini-batch, which have these numbers."""
+        partitions = self._segment.partitions(batch)
+        if partitions != self._partitions:
+            self._pairs = self._context.runJob(self._segment.rdd, fetch, partitions)
+            self._partitions = partitions
+        return join_fragments(self._pairs, numbers)
 
 
 class _BatchWork(NamedTuple):
@@ -220,6 +246,7 @@ class _BatchWork(NamedTuple):
 
     segment: Segment
     """where its blocks are"""
+    fetched: _FetchedRows
     layout: Layout
     batch: int
     """its number"""
@@ -272,13 +299,11 @@ def _learn_group(
     """Learn blocks together: on the executors, or here if there is one only."""
     start = time.perf_counter()
     updates = int(model.n_updates_)
-    rdd, where = work.segment.rdd, work.segment.partitions(work.batch)
     out = back = 0
     if work.layout.batch_rows <= BLOCK_ROWS:
-        found = context.runJob(rdd, fetcher(work.blocks), where)
-        parts = sorted((unpack(row) for row in found), key=lambda part: part.block)
-        _check_rows([part.numbers for part in parts], work.expected)
-        back = sum(len(row["values"]) + len(row.numbers) for row in found)
+        parts = work.fetched.blocks(work.batch, work.blocks)
+        check_rows([part.numbers for part in parts], work.expected)
+        back = sum(part.nbytes for part in parts)
         rows = row_blocks_of(parts, work.blocks.start, work.counts)
         statistics = learn_rows(model, rows, probabilities=probabilities)
     else:
@@ -289,8 +314,10 @@ def _learn_group(
         observe = observer(
             work.key, version, broadcast, work.blocks, work.counts, probabilities
         )
+        where = work.segment.partitions(work.batch)
         observed = sorted(
-            context.runJob(rdd, observe, where), key=lambda each: each.block
+            context.runJob(work.segment.rdd, observe, where),
+            key=lambda each: each.block,
         )
         broadcast.destroy()
         statistics = [
@@ -304,7 +331,7 @@ def _learn_group(
             sum(array.nbytes for array in each.arrays.values()) + 8 * each.y.shape[0]
             for each in statistics
         )
-        _check_rows([each.y for each in statistics], work.expected)
+        check_rows([each.y for each in statistics], work.expected)
         learn_statistics(model, statistics)
     y = np.concatenate([each.y for each in statistics])
     labels = np.concatenate([each.labels for each in statistics])
@@ -322,17 +349,6 @@ def _learn_group(
     if probabilities:
         P = np.concatenate([np.asarray(each.probabilities) for each in statistics])
     return Predicted(result, y, labels, P)
-
-
-def _check_rows(parts: list[IntArray], expected: int) -> None:
-    """Say so if rows of a mini-batch are missing."""
-    found = sum(part.shape[0] for part in parts)
-    if found != expected:
-        raise RuntimeError(
-            f"a mini-batch had {expected} rows when the frame was counted and "
-            f"{found} when it was learnt: a frame must give the same rows whenever it "
-            "is read, so persist what is drawn at random"
-        )
 
 
 def kappa(y: IntArray, labels: IntArray, M: int) -> float:

@@ -31,7 +31,7 @@ from pyspark.sql import functions as F
 
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.mini_batches import model_from_bytes, model_to_bytes
-from rpnb.spark.frames import quoted
+from rpnb.spark.columns import quoted
 from rpnb.spark.learn import learn
 from rpnb.spark.predict import predict
 

@@ -13,7 +13,8 @@ from sklearn.utils import get_tags
 
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.mini_batches import model_to_bytes
-from rpnb.spark.frames import choose_columns, is_good, quoted
+from rpnb.spark.arrow_rows import RowRules
+from rpnb.spark.columns import choose_columns, quoted
 from rpnb.spark.worker import predictor
 
 
@@ -75,16 +76,13 @@ def predict(
             f"{len(columns.features)} features were named, but the model has learnt "
             f"{model.n_features_in_}"
         )
-    allow_nan = get_tags(model).input_tags.allow_nan
-    ready = frame.withColumn("_rpnb_features", columns.table())
-    good = is_good(columns, "_rpnb_features", model.n_features_in_, allow_nan)
+    rules = RowRules(model.n_features_in_, get_tags(model).input_tags.allow_nan)
+    refusal = None
     if bad_rows == "refuse":
-        message = (
+        refusal = (
             "a row to predict has a feature that is missing, not finite or beyond "
-            f"±1e150, or not {model.n_features_in_} features: {columns.features}"
-        )
-        bad = F.raise_error(F.lit(message[:500])).cast("boolean")
-        good = F.when(good, F.lit(True)).otherwise(bad)
+            f"±1e150, or not {rules.p} features: {columns.features}"
+        )[:500]
     vector = T.ArrayType(T.DoubleType(), False)
     kinds = {
         "prediction": label_type(model.classes_),
@@ -96,10 +94,10 @@ def predict(
     }
     broadcast = frame.sparkSession.sparkContext.broadcast(model_to_bytes(model))
     work = arrow_udf(
-        predictor(uuid.uuid4().hex, broadcast, tuple(wanted)),
+        predictor(uuid.uuid4().hex, broadcast, tuple(wanted), rules, refusal),
         T.StructType([T.StructField(field, kinds[field]) for field in wanted]),
     )
-    found = ready.withColumn("_rpnb_found", work(F.col("_rpnb_features"), good))
+    found = frame.withColumn("_rpnb_found", work(columns.table()))
     return found.select(
         *(F.col(quoted(name)) for name in frame.columns),
         *(F.col(f"_rpnb_found.{field}").alias(name) for field, name in wanted.items()),

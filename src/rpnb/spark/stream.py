@@ -25,7 +25,8 @@ from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.mini_batches import check_batch_size
 from rpnb.estimators.saving.estimator import write_estimator
 from rpnb.estimators.saving.files import read_attached
-from rpnb.spark.frames import BadRows, FrameColumns, Order, choose_columns
+from rpnb.spark.bad_rows import BadRows
+from rpnb.spark.columns import FrameColumns, Order, choose_columns
 from rpnb.spark.learn import BatchResult, learn_frame
 
 #: The entry of a model file that says what was learnt of a query.

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from rpnb.estimators.pooled import MemberHistory
+from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.estimators.trust.contributions import largest, waterfall
 from rpnb.evaluate.metrics import CalibrationCurve
 from rpnb.report.charts.balance import balance_panel

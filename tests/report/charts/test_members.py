@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rpnb.estimators.pooled import MemberHistory
+from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.report.charts.drawing import Dot, Label, Line
 from rpnb.report.charts.members import member_panels
 

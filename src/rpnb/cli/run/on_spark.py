@@ -176,7 +176,7 @@ def _evaluate(
     arguments: argparse.Namespace, model: Any, size: int | None, outputs: Outputs
 ) -> tuple[Evaluation, list[str]]:
     """Learn all rows and count the predictions; return also the features' names."""
-    from rpnb.spark.frames import choose_columns
+    from rpnb.spark.columns import choose_columns
     from rpnb.spark.learn import learn_frame
 
     spark = _session(arguments.master)

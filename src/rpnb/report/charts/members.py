@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpnb.estimators.pooled import MemberHistory
+from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.palette import STYLES, Style
