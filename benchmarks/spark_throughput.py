@@ -7,8 +7,8 @@ rows on two workers. The model for W workers of one core adds up
 
 * the scheduler: a job, and W tasks;
 * the model out: bytes made and broadcast by the driver, sent in log2(W + 1) rounds;
-* the workers: ordering, packing, transport to Python and observing of blocks of 2,048
-  rows, ⌈blocks / W⌉ one after the other;
+* the workers: reading, ordering, sharing out and observing of blocks of 2,048 rows,
+  ⌈blocks / W⌉ one after the other;
 * the driver: statistics of every block received and learnt, one after the other.
 
 What is sent over the network, which a single machine does not have, is counted with
@@ -47,7 +47,7 @@ def costs(case: dict[str, Any], B: int) -> Costs:
     """Return the costs of the parts, from what was measured on some workers."""
     found = {name: median(values) for name, values in case["parts"].items()}
     blocks = -(-B // BLOCK)
-    on_workers = found["order"] + found["pack"] + found["observe"] - found["empty"]
+    on_workers = found["order"] + found["share out"] + found["observe"] - found["empty"]
     return Costs(
         found["empty"],
         max(0.0, found["empty 64"] - found["empty"]) / (64 - case["workers"]),
