@@ -172,6 +172,11 @@ def cluster_seconds() -> float:
     return sum(each.seconds for each in processes() if each.role != "other")
 
 
+def driver_seconds() -> float:
+    """Return the processor time of the driver so far, in Java and in Python."""
+    return sum(each.seconds for each in processes() if each.role.startswith("driver"))
+
+
 def peaks() -> dict[str, float]:
     """Return the most memory that a process of each role has used, in MB."""
     found: dict[str, float] = {}
@@ -270,7 +275,9 @@ def parts(spark: Any, path: str, shape: Shape, repeats: int) -> dict[str, list[f
             numbers = range(first, 2 * first)
             where = segment.partitions(1)
             timed("empty", run, nothing, _count)
+            before = driver_seconds()
             timed("empty 64", run, many, _count)
+            found.setdefault("dispatch", []).append((driver_seconds() - before) / 64)
             timed("read", run, segment.rdd, _count, where)
             # The first job on the segment shares the rows out, and reads some of them.
             found.setdefault("share out", []).append(
@@ -425,6 +432,7 @@ def print_case(case: dict[str, Any]) -> None:
         "of this, rows to Python by Spark alone": found["rows to Python"],
         "share them out by blocks": found["share out"],
         "a job of no work (scheduler)": found["empty"],
+        "a task of a larger job, of the driver's processor": found["dispatch"],
         "blocks to Python": found["read"] - found["empty"],
         "model to bytes": found["serialise"],
         "broadcast": found["broadcast"],

@@ -5,7 +5,7 @@
 `benchmarks/bench_spark.py --json costs.json` measures the parts of a mini-batch of B
 rows on two workers. The model for W workers of one core adds up
 
-* the scheduler: a job, and W tasks;
+* the scheduler: a job of no work, and for each task the driver's processor time;
 * the model out: bytes made and broadcast by the driver, sent in log2(W + 1) rounds;
 * the workers: reading, ordering, sharing out and observing of blocks of 2,048 rows,
   ⌈blocks / W⌉ one after the other;
@@ -50,7 +50,7 @@ def costs(case: dict[str, Any], B: int) -> Costs:
     on_workers = found["order"] + found["share out"] + found["observe"] - found["empty"]
     return Costs(
         found["empty"],
-        max(0.0, found["empty 64"] - found["empty"]) / (64 - case["workers"]),
+        found["dispatch"],
         found["serialise"] + found["broadcast"],
         max(0.0, on_workers) * case["workers"] / B,
         (max(0.0, found["return"] - found["observe"]) + found["learn"]) / blocks,
