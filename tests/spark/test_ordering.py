@@ -101,6 +101,29 @@ def test_rows_of_one_key_are_in_an_order_of_their_own(spark: Any) -> None:
     assert np.mean(np.diff([found[i] for i in range(N)]) > 0) < 0.7
 
 
+def test_a_lost_partition_is_read_again_in_any_order(spark: Any) -> None:
+    rows = [(i % 7, i % 3, float(i)) for i in range(N)]
+    frame = spark.createDataFrame(rows, "k int, label int, x double").coalesce(1)
+    # As after a join, each reading gives the rows of a partition in another order.
+    shuffled = frame.mapInArrow(_shuffle, frame.schema)
+    columns = choose_columns(shuffled, ["x"], "label", "k")
+    with ordered_rows(
+        shuffled, columns, 1, bad_rows="refuse", aside=None, allow_nan=False
+    ) as rows_in_order:
+        read = rows_in_order.batches.mapPartitionsWithIndex(
+            _reader(rows_in_order.places)
+        )
+        kept = dict(read.collect())
+        rows_in_order.batches.unpersist(blocking=True)
+        assert dict(read.collect()) == kept
+    assert kept == positions(frame, "k", 1 << 20)
+
+
+def _shuffle(batches: Any) -> Any:
+    for batch in batches:
+        yield batch.take(np.random.default_rng().permutation(batch.num_rows))
+
+
 def test_bad_rows_have_no_position(spark: Any) -> None:
     rows = [(i % 3, float(i)) for i in range(N)]
     frame = spark.createDataFrame(rows, "label int, x double").withColumn(
