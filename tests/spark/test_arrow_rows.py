@@ -70,7 +70,7 @@ def test_bad_features_are_found(kind: str, allow_nan: bool) -> None:
         column = vectors(kind == "sparse")
     good = good_features(column, RowRules(2, allow_nan))
     assert_array_equal(good, expected)
-    table = as_table(column.filter(pa.array(good)), 2)
+    table: Any = as_table(column.filter(pa.array(good)), 2)
     dense = table if kind != "sparse" else table.toarray()
     assert_array_equal(
         dense, [row for row, fine in zip(rows, good, strict=True) if fine]
