@@ -39,7 +39,11 @@ from rpnb.estimators.pooled_parts import (
     member_history,
     projections_checksum,
 )
-from rpnb.estimators.saving.pooled_schema import pooled_from_arrays, pooled_schema
+from rpnb.estimators.saving.pooled_schema import (
+    dense_in_file,
+    pooled_from_arrays,
+    pooled_schema,
+)
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
@@ -175,6 +179,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     True
     """
 
+    _state_version = 2
     _accepts_sparse = True
     # Sums of weights further apart would be rounding errors and nothing else.
     _weight_limits = (1e-12, 1e12)
@@ -493,18 +498,25 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     def _export_state(
         self, state: PooledModel
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        metadata = {"seed": state.seed, "fingerprint": projections_checksum(state)}
+        metadata = {
+            "seed": state.seed,
+            "dense": state.shape.dense,
+            "fingerprint": projections_checksum(state),
+        }
         return metadata, arrays_of(state)
 
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        return pooled_schema(*self._settings(), p, M, shapes)
+        settings = self._settings()
+        dense = dense_in_file(state, p, settings[1])
+        return pooled_schema(*settings, dense, p, M, shapes)
 
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PooledModel:
-        state = pooled_from_arrays(*self._settings(), p, metadata["seed"], arrays)
+        settings, dense = self._settings(), metadata["dense"]
+        state = pooled_from_arrays(*settings, dense, p, metadata["seed"], arrays)
         check_projections(state, metadata["fingerprint"])
         return state
 

@@ -122,6 +122,8 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
         learn_blocks(model, blocks)
         twin.learn(*part(start, stop))
         assert_allclose(model.pool.weights, twin.pool.w, atol=2e-3)
+        terms = [*twin.pool.v, twin.pool.b]
+        assert_allclose(model.pool.class_terms, terms, atol=2e-3)
         assert_allclose(model.pool.power, twin.pool.power, rtol=1e-3)
         assert_allclose(model.pool.noise, twin.pool.noise, rtol=1e-3)
         assert model.pool.seen[0] == twin.pool.seen == stop

@@ -22,6 +22,7 @@ from rpnb.core.pooled.blocks import (
 )
 from rpnb.core.pooled.discriminant import add_rows, discriminants
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+from rpnb.core.pooled.member import same_state
 from rpnb.core.pooled.outer_products import add_exact_products, add_products, pack_row
 from rpnb.core.pooled.row_products import (
     combine_rows,
@@ -227,7 +228,9 @@ def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
 @pytest.mark.parametrize("p", [1, 3, 40, 70])
 def test_features_are_rectified_projections(p: int) -> None:
     D = 64
-    drawn = features.draw_features(p, D, 9)
+    n_dense = features.dense_columns(p, D)
+    assert n_dense == (16 if p <= 64 else 32)
+    drawn = features.draw_features(p, D, n_dense, 9)
     z = np.random.default_rng(0).normal(size=(6, p)).astype(np.float32)
     phi = np.full((6, features.columns_of(p, D)), 9.0, np.float32)
     low = np.empty((6, features.low_columns(p)), np.float32)
@@ -251,7 +254,7 @@ def test_features_are_rectified_projections(p: int) -> None:
         drawn, np.full((1, p), 1e3, np.float32), phi[:1], low[:1].copy()
     )
     assert phi[0].max() == 2047 / 128
-    read = (W[:, D // 2 :] != 0).sum(axis=0)
+    read = (W[:, n_dense:] != 0).sum(axis=0)
     assert read.min() >= 1
     assert read.max() <= min(4, p)
     if p > 32:
@@ -263,7 +266,7 @@ def test_features_are_rectified_projections(p: int) -> None:
 
 
 def test_entries_have_the_distributions_they_should_have() -> None:
-    drawn = features.draw_features(100, 512, 1)
+    drawn = features.draw_features(100, 512, 256, 1)
     assert kstest(drawn.dense.ravel() * 10, "norm").pvalue > 0.01
     bias = np.concatenate([drawn.dense_bias, drawn.sparse_bias])
     assert kstest(bias, "uniform", (-1, 2)).pvalue > 0.01
@@ -398,28 +401,33 @@ def test_hashed_rows_keep_inner_products_and_are_alike_dense_and_sparse() -> Non
 # The pool
 
 
-def test_the_pool_is_its_twin() -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_pool_is_its_twin(weighted: bool) -> None:
     K, M, n = 4, 5, 300
     rng = np.random.default_rng(0)
+    weight = rng.choice([0.5, 1.0, 40.0], n) if weighted else np.ones(n)
     y = rng.integers(0, M, n)
     scores = rng.normal(size=(n, K, M)) * 3
     scores[np.arange(n), 1, y] += 3.0
     scores[np.arange(n), 2, y] += 1.0
     first = np.full(K, 0.25)
-    ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first)
+    ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first, M)
     labels, logs = np.empty(n, np.int64), np.empty((n, M))
-    pool.pool_rows(ours, scores, y, np.ones(n), labels, logs, NO_SCORES)
+    pool.pool_rows(ours, scores, y, weight, labels, logs, NO_SCORES)
     mistakes = np.zeros(K)
     for i in range(n):
         assert_allclose(np.exp(logs[i]), twin.given_out(scores[i]), rtol=1e-8)
         assert labels[i] == twin.posterior(scores[i]).argmax()
-        mistakes += scores[i].argmax(axis=1) != y[i]
-        twin.learn(scores[i], y[i])
+        mistakes += weight[i] * (scores[i].argmax(axis=1) != y[i])
+        twin.learn(scores[i], y[i], weight=weight[i])
     assert_allclose(ours.weights, twin.w, rtol=1e-9, atol=1e-12)
     assert_allclose(ours.curvature, twin.H, rtol=1e-9)
+    assert_allclose(ours.class_terms, [*twin.v, twin.b], rtol=1e-8, atol=1e-14)
+    assert_allclose(ours.class_curvature, [*twin.h_v, twin.h_b], rtol=1e-9)
     assert_allclose([ours.power[0], ours.noise[0]], [twin.power, twin.noise])
     assert_array_equal(ours.mistakes[:-1], mistakes)
-    assert ours.mistakes[-1] == ours.seen[1] == (labels != y).sum()
+    assert ours.mistakes[-1] == weight[labels != y].sum()
+    assert ours.seen[1] == (labels != y).sum()
     assert ours.weights[1] > 2 * ours.weights[0]
 
 
@@ -437,15 +445,46 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     assert list(empty.active) == [True, True, False]
 
 
+def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
+    """A class that is known but not active leaves no trace, not even in its own."""
+    K, n = 3, 200
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    y[150:] = rng.integers(0, 3, 50)
+    y[150] = 2
+    scores = rng.normal(size=(n, K, 3))
+    scores[np.arange(n), 0, y] += 2.0
+    active = np.array([True, True, False])
+    known = pool.begin(np.full(K, 0.3), active)
+    later = pool.begin(np.full(K, 0.3), active[:2])
+    labels, ones = np.empty(n, np.int64), np.ones(n)
+    pool.pool_rows(known, scores, y, ones, labels, EMPTY, NO_SCORES)
+    first = np.ascontiguousarray(scores[:150, :, :2])
+    pool.pool_rows(later, first, y[:150], ones, labels[:150].copy(), EMPTY, NO_SCORES)
+    later = pool.grow_classes(later, np.array([0, 1, -1]), active)
+    pool.pool_rows(
+        later, scores[150:], y[150:], ones[150:], labels[150:].copy(), EMPTY, NO_SCORES
+    )
+    assert same_state(known, later)
+    swapped = pool.grow_classes(known, np.array([2, -1, 0]), active)
+    assert_array_equal(swapped.class_terms[:, [0, 2]], known.class_terms[:, [2, 0]])
+    assert_array_equal(swapped.class_terms[:, 1], 0.0)
+    assert_array_equal(swapped.class_curvature[:, 1], [400.0] * K + [60.0])
+
+
 def test_pools_merge_by_their_curvature() -> None:
     pools = []
     for w, h in ((0.2, 30.0), (0.8, 90.0)):
         one = pool.begin(np.full(2, w), np.ones(2, np.bool_))
         one.curvature[:] = h * np.eye(2)
+        one.class_terms[:] = w
+        one.class_curvature[:] = h
         one.seen[:] = 7
         pools.append(one)
     merged = pool.merge(pools)
     assert_allclose(merged.weights, 0.65)
+    assert_allclose(merged.class_terms, 0.65)
+    assert_allclose(merged.class_curvature, 60.0)
     assert list(merged.seen) == [14, 14]
     assert list(pool.merge(pools, pools[0]).seen) == [7, 7]
 

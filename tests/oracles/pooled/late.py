@@ -43,7 +43,7 @@ def scores_when_predicted(
 
 def pool_of(first: FloatArray, scores: FloatArray, y: IntArray) -> Pool:
     """Return the pool that has learnt these scores."""
-    pool = Pool(first)
+    pool = Pool(first, scores.shape[2])
     for one, label in zip(scores, y, strict=True):
         pool.learn(one, int(label))
     return pool

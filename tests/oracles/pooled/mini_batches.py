@@ -25,13 +25,16 @@ class MiniBatches:
         self.covariances = ClassCovariances(M, rows.low.shape[1])
         self.bins = BinnedBayes(M, rows.z.shape[1])
         self.transitions = Transitions(M)
-        self.pool = Pool(np.zeros(4))
+        self.pool = Pool(np.zeros(4), M)
         self.active: BoolArray = np.zeros(M, np.bool_)
         self._add(rows, y, weight)
 
     def continue_pool(self, pool: Any) -> None:
         """Take over what a pool has learnt row by row."""
         self.pool.w, self.pool.H = pool.weights.copy(), pool.curvature.copy()
+        terms, curvature = pool.class_terms.copy(), pool.class_curvature.copy()
+        self.pool.v, self.pool.b = terms[:-1], terms[-1]
+        self.pool.h_v, self.pool.h_b = curvature[:-1], curvature[-1]
         self.pool.power, self.pool.h = (
             float(pool.power[0]),
             float(pool.power_curvature[0]),
@@ -56,9 +59,10 @@ class MiniBatches:
         known = np.flatnonzero(self.active)
         frozen = [self.scores(rows, i)[:, known] for i in range(len(y))]
         self._add(rows, y, weight)
-        for scores, label in zip(frozen, y, strict=True):
+        for scores, label, w in zip(frozen, y, weight, strict=True):
             if label in known:
-                self.pool.learn(scores, int(np.searchsorted(known, label)))
+                place = int(np.searchsorted(known, label))
+                self.pool.learn(scores, place, known, float(w))
             else:
                 self.pool.seen += 1
 

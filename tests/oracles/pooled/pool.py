@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+
+Classes = IntArray | slice
+ALL = slice(None)
 
 
 def softmax(values: FloatArray) -> FloatArray:
@@ -11,30 +14,36 @@ def softmax(values: FloatArray) -> FloatArray:
 
 
 class Pool:
-    """Weights by online Newton steps, and a temperature."""
+    """Weights by online Newton steps, what classes add to them, and a temperature."""
 
-    def __init__(self, weights: FloatArray) -> None:
+    def __init__(self, weights: FloatArray, M: int) -> None:
         self.w = weights.copy()
+        self.v, self.b = np.zeros((len(weights), M)), np.zeros(M)
+        self.h_v, self.h_b = np.full((len(weights), M), 400.0), np.full(M, 60.0)
         self.H = 30.0 * np.eye(len(weights))
         self.power, self.h, self.noise, self.seen = 1.0, 30.0, 0.02, 0
 
     def clipped(self, scores: FloatArray) -> FloatArray:
         return np.maximum(scores - scores.max(axis=1, keepdims=True), -6.0)
 
-    def posterior(self, scores: FloatArray) -> FloatArray:
-        return softmax(self.w @ self.clipped(scores))
+    def posterior(self, scores: FloatArray, known: Classes = ALL) -> FloatArray:
+        weights = self.w[:, None] + self.v[:, known]
+        return softmax(self.b[known] + (weights * self.clipped(scores)).sum(axis=0))
 
-    def tempered(self, scores: FloatArray) -> FloatArray:
-        return softmax(self.power * np.log(self.posterior(scores)))
+    def tempered(self, scores: FloatArray, known: Classes = ALL) -> FloatArray:
+        return softmax(self.power * np.log(self.posterior(scores, known)))
 
-    def given_out(self, scores: FloatArray) -> FloatArray:
-        Q = self.tempered(scores)
+    def given_out(self, scores: FloatArray, known: Classes = ALL) -> FloatArray:
+        Q = self.tempered(scores, known)
         return (1 - self.noise) * Q + self.noise / len(Q)
 
-    def learn(self, scores: FloatArray, y: int) -> None:
-        f, P = self.clipped(scores), self.posterior(scores)
-        logs, Q = np.log(P), self.tempered(scores)
-        r = (1 - self.noise) * Q[y] / self.given_out(scores)[y]
+    def learn(
+        self, scores: FloatArray, y: int, known: Classes = ALL, weight: float = 1.0
+    ) -> None:
+        """Learn scores of the classes `known`, of which y is the number."""
+        f, P = self.clipped(scores), self.posterior(scores, known)
+        logs, Q = np.log(P), self.tempered(scores, known)
+        r = (1 - self.noise) * Q[y] / self.given_out(scores, known)[y]
         self.h = 0.999 * self.h + 0.03 + Q @ logs**2 - (Q @ logs) ** 2
         self.power = float(
             np.clip(self.power - r * (Q @ logs - logs[y]) / self.h, 0.2, 4.0)
@@ -48,3 +57,10 @@ class Pool:
         self.H = 0.99 * self.H + 0.01 * 30.0 * np.eye(len(g))
         self.H += 0.5 * (covariance + np.outer(g, g))
         self.w = np.maximum(0.0, self.w - np.linalg.solve(self.H, g))
+        slope = P - np.eye(len(P))[y]
+        step = r * weight * slope
+        spread = r * (weight * P * (1 - P) + max(weight - 1, 0) * np.abs(slope))
+        self.h_v[:, known] = 0.99 * self.h_v[:, known] + 0.01 * 400.0 + spread * f**2
+        self.h_b[known] = 0.99 * self.h_b[known] + 0.01 * 60.0 + spread
+        self.v[:, known] -= step * f / self.h_v[:, known]
+        self.b[known] -= step / self.h_b[known]

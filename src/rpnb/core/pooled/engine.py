@@ -26,6 +26,7 @@ from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import (
     Features,
     columns_of,
+    dense_columns,
     draw_features,
     fill_features,
     low_columns,
@@ -166,8 +167,13 @@ def members_for(names: Sequence[str], shape: Shape) -> Sequence[str]:
     return names
 
 
-def model_shape(p: int, D: int, window: int, delay: int) -> Shape:
-    """Return what the shapes of states depend on, for rows with p features."""
+def model_shape(
+    p: int, D: int, window: int, delay: int, dense: int | None = None
+) -> Shape:
+    """Return what the shapes of states depend on, for rows with p features.
+
+    `dense` of the D projections are dense, by default as many as new models have.
+    """
     p = columns_after_hashing(p)
     return Shape(
         p=p,
@@ -175,6 +181,7 @@ def model_shape(p: int, D: int, window: int, delay: int) -> Shape:
         E=columns_of(p, D),
         dimension=raw_columns(p) + D,
         D=D,
+        dense=dense_columns(p, D) if dense is None else dense,
         window=window,
         delay=delay,
     )
@@ -196,7 +203,7 @@ def assemble(
         tuple(names),
         shape,
         seed,
-        code(draw_features)(shape.p, shape.D, seed),
+        code(draw_features)(shape.p, shape.D, shape.dense, seed),
         draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64),
         scale,
         states,
@@ -258,7 +265,7 @@ def arrange_classes(
         model.places,
         grown,
         states,
-        pooling.grow_classes(model.pool, active),
+        pooling.grow_classes(model.pool, source, active),
         behind,
     )
 

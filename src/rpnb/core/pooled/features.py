@@ -3,16 +3,16 @@ r"""Rectified random projections of scaled rows, and a short projection of them.
 .. math:: φ(z) = [z \text{ if } p \le 64;\ \max(0, ⟨w_f, z⟩ + b_f),\ f = 1 … D],
           \quad b_f ∼ U(-1, 1)
 
-The first half of the w_f is dense, N(0, I/p). Of the second half each reads k features,
-k uniform in {1 … 4}, with entries N(0, 1/k): such columns contain interactions of a few
-features. Random rectified features go back to Cho & Saul, "Kernel methods for deep
-learning" (2009), of whose arc-cosine kernel they are samples, and to random-weight
-networks (Huang, Zhu & Siew, "Extreme learning machine", 2006).
+A quarter of the w_f is dense, N(0, I/p), or half of them where p > 64. Each of the
+others reads k features, k uniform in {1 … 4}, with entries N(0, 1/k): such columns
+contain interactions of a few features. Random rectified features go back to Cho & Saul,
+"Kernel methods for deep learning" (2009), of whose arc-cosine kernel they are samples,
+and to random-weight networks (Huang, Zhu & Siew, "Extreme learning machine", 2006).
 
 All of φ is rounded to multiples of 1/128 and is at most 2,047/128: an integer of 12
 bits, so that sums of products are exact, in any order.
 
-Columns of φ, in this order: z, the dense half, the sparse half, zeros up to a multiple
+Columns of φ, in this order: z, the dense ones, the sparse ones, zeros up to a multiple
 of 16. `low` is z itself where p ≤ 32 and z·P else, with P (p, 32) of random orthonormal
 columns.
 
@@ -37,10 +37,10 @@ MOST_RAW: Final = 64
 MOST_STEPS: Final = np.float32(2047.0)
 #: Features up to which `low` is z itself, and its dimension beyond.
 MOST_LOW: Final = 32
-#: Features that a column of the sparse half reads at most.
+#: Features that a sparse column reads at most.
 MOST_READ: Final = 4
-# Up to this many features, the sparse half is multiplied as if it were dense: with the
-# entries in the order of the features, that gives the same bits.
+# Up to this many features, sparse columns are multiplied as if they were dense: with
+# the entries in the order of the features, that gives the same bits.
 _MOST_DENSE = 64
 
 # Addresses of the draws, where a projection has the number of a feature.
@@ -51,18 +51,18 @@ _LOW_ROWS = 4 << 40
 
 
 class Features(NamedTuple):
-    """The projections of a model; they follow from (p, D, seed)."""
+    """The projections of a model; they follow from p, D, how many are dense, seed."""
 
     dense: SingleArray
-    """(p, columns) of the dense half, and of the sparse half too where p is small"""
+    """(p, columns) the dense columns, and the sparse ones too where p is small"""
     dense_bias: SingleArray
     """(columns,)"""
     reads: IntArray
-    """(4, D/2) which features the sparse half reads; (4, 0) where it is in `dense`"""
+    """(4, sparse) which features sparse columns read; (4, 0) if they are in `dense`"""
     entry: SingleArray
-    """(4, D/2) with which entries"""
+    """(4, sparse) with which entries"""
     sparse_bias: SingleArray
-    """(D/2,)"""
+    """(sparse,)"""
     low: SingleArray
     """(p, 32) orthonormal columns; (p, 0) where `low` is z itself"""
 
@@ -77,25 +77,33 @@ def columns_of(p: int, D: int) -> int:
     return padded(raw_columns(p) + D)
 
 
+def dense_columns(p: int, D: int) -> int:
+    """Return how many of D projections of p features are dense, a multiple of 8."""
+    return padded(D // 4 if p <= MOST_RAW else D // 2, 8)
+
+
 def low_columns(p: int) -> int:
     """Return the number d of columns of `low`."""
     return min(p, MOST_LOW)
 
 
-def draw_features(p: int, D: int, seed: int) -> Features:
-    """Draw the projections for rows of p features; D is a multiple of 16."""
-    half = D // 2
+def draw_features(p: int, D: int, n_dense: int, seed: int) -> Features:
+    """Draw D projections for rows of p features, the first `n_dense` of them dense.
+
+    D is a multiple of 16, `n_dense` one of 8.
+    """
+    n_sparse = D - n_dense
     bias = np.empty(D, np.float32)
     bias[:] = _words(seed, _BIASES, D) * 2.0**-31
-    dense = np.empty((p, half), np.float32)
+    dense = np.empty((p, n_dense), np.float32)
     _draw_dense(np.uint64(seed), dense)
-    index, entry = _draw_sparse(seed, p, half)
+    index, entry = _draw_sparse(seed, p, n_sparse)
     nothing = np.zeros((MOST_READ, 0))
     if p <= _MOST_DENSE:
-        second = np.zeros((p, half), np.float32)
+        sparse = np.zeros((p, n_sparse), np.float32)
         for k in range(MOST_READ):
-            second[index[k], np.arange(half)] += entry[k]
-        dense = np.ascontiguousarray(np.hstack([dense, second]))
+            sparse[index[k], np.arange(n_sparse)] += entry[k]
+        dense = np.ascontiguousarray(np.hstack([dense, sparse]))
         index, entry = nothing.astype(np.int64), nothing.astype(np.float32)
     low = np.zeros((p, 0), np.float32)
     if p > MOST_LOW:
@@ -114,16 +122,16 @@ def _words(seed: int, address: int, count: int) -> WordArray:
     return words
 
 
-def _draw_sparse(seed: int, p: int, half: int) -> tuple[IntArray, SingleArray]:
+def _draw_sparse(seed: int, p: int, columns: int) -> tuple[IntArray, SingleArray]:
     """Draw features, in increasing order and none twice, and entries of each column."""
     slots = MOST_READ + 1
-    words = _words(seed, _CHOICES, slots * half).reshape(half, slots)
+    words = _words(seed, _CHOICES, slots * columns).reshape(columns, slots)
     uniform = (words.astype(np.float64) + (2.0**31 + 0.5)) * 2.0**-32
-    normal = np.empty(MOST_READ * half)
-    fill_normal(_words(seed, _ENTRIES, MOST_READ * half), normal)
-    index = np.zeros((MOST_READ, half), np.int64)
-    entry = np.zeros((MOST_READ, half), np.float32)
-    for f in range(half):
+    normal = np.empty(MOST_READ * columns)
+    fill_normal(_words(seed, _ENTRIES, MOST_READ * columns), normal)
+    index = np.zeros((MOST_READ, columns), np.int64)
+    entry = np.zeros((MOST_READ, columns), np.float32)
+    for f in range(columns):
         k = min(1 + int(MOST_READ * uniform[f, 0]), p)
         chosen: list[int] = []
         for slot in range(k):
@@ -188,7 +196,7 @@ def fill_features(
     n, p = z.shape
     dense = features.dense
     C = dense.shape[1]
-    half = features.reads.shape[1]
+    n_sparse = features.reads.shape[1]
     raw = p if p <= MOST_RAW else 0
     products = np.empty((n, C), np.float32)
     multiply_rows(z, dense, features.dense_bias, products)
@@ -200,9 +208,9 @@ def fill_features(
         part = row[raw : raw + C]
         for f in range(C):
             part[f] = products[r, f] if products[r, f] > zero else zero
-        if half > 0:
-            _fill_sparse(features, z[r], row[raw + C : raw + C + half])
-        row[raw + C + half :] = zero
+        if n_sparse > 0:
+            _fill_sparse(features, z[r], row[raw + C : raw + C + n_sparse])
+        row[raw + C + n_sparse :] = zero
         _round(row)
     if features.low.shape[1] == 0:
         low[:] = z

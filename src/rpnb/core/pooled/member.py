@@ -66,7 +66,9 @@ class Shape(NamedTuple):
     dimension: int
     """those of them that are not just padding"""
     D: int
-    """random projections among them, half of them dense and half sparse"""
+    """random projections among them"""
+    dense: int
+    """the first of these that are dense; the others are sparse"""
     window: int
     """rows that a member with a window keeps at most; 0: the member's default"""
     delay: int = 0

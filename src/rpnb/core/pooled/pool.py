@@ -2,7 +2,7 @@ r"""The pool: one log-linear model of the members' scores, learnt along the stre
 
 With f_k(c) = max(s_k(c) − max_c s_k(c), −6) the clipped scores of member k,
 
-.. math:: P(c) ∝ \exp Σ_k w_k f_k(c)
+.. math:: P(c) ∝ \exp(b_c + Σ_k (w_k + v_{kc}) f_k(c))
 
 predicts the class with the largest P: evidence is multiplied (a logarithmic opinion
 pool; Genest & Zidek, "Combining probability distributions", 1986). The weights follow
@@ -15,7 +15,20 @@ the curvature:
     H ← 0.99 H + 0.01·30 I + ½(r\,\mathrm{Cov}_P f + g g^T), \quad
     w ← \max(0, w - H^{-1} g)
 
-from w = 1/(number of members), 0 for transitions, and H = 30 I.
+from w = 1/(number of members), 0 for transitions, and H = 30 I. What a class adds to
+the weights, v, and its constant b follow the same loss, each by a Newton step of its
+own, with f = 1 for b:
+
+.. math::
+    d_c = P(c) - [c = y], \quad
+    h_{kc} ← 0.99 h_{kc} + 0.01 ρ
+             + r\,(ω P(c)(1 - P(c)) + \max(ω - 1, 0) |d_c|) f_k(c)^2, \quad
+    v_{kc} ← v_{kc} - r\,ω\,d_c f_k(c)/h_{kc}
+
+from v = b = 0 and h = ρ, with ρ = 400 for v and 60 for b: what single classes add moves
+slowly, and matters where there are many rows. ω is the weight of the row. Without it
+constants would take back what weights of classes are given for; a weight above 1 adds
+to h as well, so that no row moves a score by more than 1.
 
 Some labels are noise, which no scores can foretell. The probabilities given out are
 
@@ -45,6 +58,9 @@ from rpnb.core.pooled.member import copy_state
 LOWEST: Final = -6.0
 RIDGE: Final = 30.0
 MEMORY: Final = 0.99
+#: ρ of what classes add to the weights, and of their constants.
+CLASS_RIDGE: Final = 400.0
+CONSTANT_RIDGE: Final = 60.0
 #: Of the temperature.
 SLOW_MEMORY: Final = 0.999
 SLOW_RIDGE: Final = 0.03
@@ -67,6 +83,10 @@ class Pool(NamedTuple):
     """(K,) w"""
     curvature: FloatArray
     """(K, K) H"""
+    class_terms: FloatArray
+    """(K + 1, M) v, and b in the last row"""
+    class_curvature: FloatArray
+    """(K + 1, M) h of each of them"""
     power: FloatArray
     """(1,) τ"""
     power_curvature: FloatArray
@@ -92,6 +112,7 @@ def begin(first: FloatArray, active: BoolArray) -> Pool:
         active.copy(),
         first.copy(),
         RIDGE * np.eye(K),
+        *first_class_terms(K, active.shape[0]),
         np.ones(1),
         np.full(1, _FIRST_CURVATURE),
         np.full(1, FIRST_NOISE),
@@ -103,9 +124,25 @@ def begin(first: FloatArray, active: BoolArray) -> Pool:
     )
 
 
-def grow_classes(pool: Pool, active: BoolArray) -> Pool:
-    """Return a pool of other classes; those flagged in `active` are active."""
-    return copy_state(pool)._replace(active=active.copy())
+def first_class_terms(K: int, M: int) -> tuple[FloatArray, FloatArray]:
+    """Return v and b, and h of each, before the first row."""
+    ridges = np.append(np.full(K, CLASS_RIDGE), CONSTANT_RIDGE)
+    return np.zeros((K + 1, M)), np.repeat(ridges[:, None], M, axis=1)
+
+
+def grow_classes(pool: Pool, source: IntArray, active: BoolArray) -> Pool:
+    """Return a pool whose class m is class source[m] of `pool`, or new if −1.
+
+    The classes flagged in `active` are active.
+    """
+    K, M = pool.weights.shape[0], source.shape[0]
+    known = np.flatnonzero(source >= 0)
+    terms, curvature = first_class_terms(K, M)
+    terms[:, known] = pool.class_terms[:, source[known]]
+    curvature[:, known] = pool.class_curvature[:, source[known]]
+    return copy_state(pool)._replace(
+        active=active.copy(), class_terms=terms, class_curvature=curvature
+    )
 
 
 @compiled
@@ -150,6 +187,7 @@ def pool_rows(
                 if pool.active[y[i]]:
                     trust = _learn_power(pool, logs, y[i], tempered, bits)
                     _learn_weights(pool, f, g, y[i], trust, posterior, space)
+                    _learn_class_terms(pool, f, y[i], weight[i], trust, posterior)
             else:
                 pool.mistakes[:] += weight[i]
                 pool.weight[0] += weight[i]
@@ -190,6 +228,7 @@ def learn_scored_rows(
         if pool.active[y[i]]:
             trust = _learn_power(pool, logs, y[i], tempered, bits)
             _learn_weights(pool, f, g, y[i], trust, posterior, space)
+            _learn_class_terms(pool, f, y[i], weight[i], trust, posterior)
         if pool.seen[0] % pool.clock[1] == 0:
             _record(pool)
 
@@ -227,9 +266,10 @@ def _combine(
     K, M = scores.shape
     active = pool.active
     for c in range(M):
-        logs[c] = 0.0
+        logs[c] = pool.class_terms[K, c]
     for k in range(K):
         row = scores[k]
+        added = pool.class_terms[k]
         top = -1
         highest = -np.inf
         for c in range(M):
@@ -245,7 +285,7 @@ def _combine(
             # Written so that NaN, of a class that is not active, is replaced as well.
             value = value if value > LOWEST else LOWEST
             f[k, c] = value
-            logs[c] += w * value
+            logs[c] += (w + added[c]) * value
     label = -1
     for c in range(M):
         if active[c] and (label < 0 or logs[c] > logs[label]):
@@ -412,6 +452,36 @@ def _learn_weights(
 
 
 @compiled_borrowing
+def _learn_class_terms(
+    pool: Pool,
+    f: FloatArray,
+    y: int,
+    weight: float,
+    trust: float,
+    posterior: FloatArray,
+) -> None:
+    """Move what active classes add to the weights, and their constants."""
+    K = f.shape[0]
+    M = pool.active.shape[0]
+    beyond = trust * max(weight - 1.0, 0.0)
+    share = trust * weight
+    for k in range(K + 1):
+        ridge = (1.0 - MEMORY) * (CLASS_RIDGE if k < K else CONSTANT_RIDGE)
+        terms = pool.class_terms[k]
+        curvature = pool.class_curvature[k]
+        row = f[min(k, K - 1)]
+        for c in range(M):
+            P = posterior[c]
+            slope = P - (c == y)
+            x = row[c] if k < K else 1.0
+            spread = share * P * (1.0 - P) + beyond * abs(slope)
+            h = MEMORY * curvature[c] + ridge + spread * x * x
+            step = share * slope * x / h
+            curvature[c] = h if pool.active[c] else curvature[c]
+            terms[c] = terms[c] - step if pool.active[c] else terms[c]
+
+
+@compiled_borrowing
 def _solve_small(H: FloatArray, b: FloatArray, L: FloatArray) -> None:
     """Replace b by H⁻¹ b, by Cholesky's factor L, for which there is space."""
     K = b.shape[0]
@@ -432,16 +502,20 @@ def _solve_small(H: FloatArray, b: FloatArray, L: FloatArray) -> None:
 
 
 def merge(pools: list[Pool], base: Pool | None = None) -> Pool:
-    """Return the mean of the weights in the metric of the curvatures.
+    """Return the mean of the weights, and of the terms, by their curvatures.
 
     Rows and mistakes are added up, those of `base` counted once; the history is that of
     the first pool.
     """
-    merged = grow_classes(pools[0], pools[0].active)
+    merged = copy_state(pools[0])
     H = np.sum([pool.curvature for pool in pools], axis=0)
     moment = np.sum([pool.curvature @ pool.weights for pool in pools], axis=0)
     merged.weights[:] = np.maximum(np.linalg.solve(H, moment), 0.0)
     merged.curvature[:] = H / len(pools)
+    h = np.sum([pool.class_curvature for pool in pools], axis=0)
+    moment = np.sum([pool.class_curvature * pool.class_terms for pool in pools], axis=0)
+    merged.class_terms[:] = moment / h
+    merged.class_curvature[:] = h / len(pools)
     powers = np.array([pool.power[0] for pool in pools])
     shares = np.array([pool.power_curvature[0] for pool in pools])
     merged.power[0] = (powers * shares).sum() / shares.sum()

@@ -8,10 +8,15 @@ new version. Functions are never removed, so that any older file can be read.
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
+from rpnb.core.pooled.pool import first_class_terms
 from rpnb.estimators.saving.estimator import SavedEstimator
 from rpnb.estimators.saving.files import ModelFileError
 
 Migration = Callable[[SavedEstimator], SavedEstimator]
+# Scores that the pool of a file of version 1 had at most.
+_MOST_SCORES = 9
 
 
 def _add_no_calibration(saved: SavedEstimator) -> SavedEstimator:
@@ -25,10 +30,27 @@ def _add_no_mixture(saved: SavedEstimator) -> SavedEstimator:
     return saved._replace(state={**saved.state, "mixture": False})
 
 
+def _add_class_terms(saved: SavedEstimator) -> SavedEstimator:
+    """PooledClassifier, 1 to 2: half of the projections were dense; no class terms."""
+    D = saved.parameters.get("n_projections")
+    state = {**saved.state, "dense": D // 2 if isinstance(D, int) else 0}
+    arrays = dict(saved.arrays)
+    for pool in ("pool", "late.pool"):
+        weights = saved.arrays.get(f"{pool}.weights", np.zeros(0))
+        # Of a damaged file the number is not believed; it is refused later on.
+        K = weights.shape[0] if weights.ndim == 1 else 0
+        if 0 < K <= _MOST_SCORES:
+            terms, curvature = first_class_terms(K, saved.classes.shape[0])
+            arrays[f"{pool}.class_terms"] = terms
+            arrays[f"{pool}.class_curvature"] = curvature
+    return saved._replace(state=state, arrays=arrays)
+
+
 #: By the estimator's class and the version that is left behind.
 MIGRATIONS: Mapping[tuple[str, int], Migration] = {
     ("RPNBClassifier", 1): _add_no_calibration,
     ("FrozenRPNB", 1): _add_no_mixture,
+    ("PooledClassifier", 1): _add_class_terms,
 }
 
 

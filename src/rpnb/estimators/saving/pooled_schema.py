@@ -21,6 +21,7 @@ from rpnb.core.pooled.engine import (
     members_for,
     model_shape,
 )
+from rpnb.core.pooled.features import dense_columns
 from rpnb.core.pooled.late import Pending, block_rows
 from rpnb.core.pooled.member import Shape
 from rpnb.core.pooled.members import (
@@ -49,6 +50,7 @@ from rpnb.estimators.saving.schema import (
     SEED,
     ArraySchema,
     StateSchema,
+    ValueSchema,
     counts,
     exactly,
     flags,
@@ -79,12 +81,16 @@ def pooled_schema(
     D: int,
     window: int,
     delay: int,
+    dense: int,
     p: int,
     M: int,
     shapes: Shapes,
 ) -> StateSchema:
-    """Return what a file of these members, p features and M classes must hold."""
-    shape = model_shape(p, D, window, delay)
+    """Return what a file of these members, p features and M classes must hold.
+
+    `dense` of its D projections are dense.
+    """
+    shape = model_shape(p, D, window, delay, dense)
     names = members_for(names, shape)
     parts = _parts("", names, shape, M, shapes)
     if delay > 0:
@@ -95,7 +101,20 @@ def pooled_schema(
         for part, fields in parts.items()
         for field, rule in fields.items()
     }
-    return StateSchema(arrays, {"seed": SEED, "fingerprint": CHECKSUM})
+    values = {
+        "seed": SEED,
+        "dense": ValueSchema(int, 8, D - 8),
+        "fingerprint": CHECKSUM,
+    }
+    return StateSchema(arrays, values)
+
+
+def dense_in_file(state: Mapping[str, Any], p: int, D: int) -> int:
+    """Return how many of D projections are dense by a file, if it can be right."""
+    dense = state.get("dense")
+    if type(dense) is int and 8 <= dense <= D - 8 and dense % 8 == 0:
+        return dense
+    return dense_columns(p, D)
 
 
 def _parts(
@@ -123,6 +142,7 @@ def pooled_from_arrays(
     D: int,
     window: int,
     delay: int,
+    dense: int,
     p: int,
     seed: int,
     arrays: Mapping[str, NDArray[Any]],
@@ -131,7 +151,8 @@ def pooled_from_arrays(
 
     The projections are drawn anew from the seed.
     """
-    shape = model_shape(p, D, window, delay)
+    shape = model_shape(p, D, window, delay, dense)
+    _require(dense % 8 == 0, "dense")
     names = members_for(names, shape)
     parts = _records("", names, shape, seed, arrays)
     model = assemble(names, p, shape, seed, *parts)
@@ -197,6 +218,8 @@ def _pool_fields(K: int, M: int) -> Fields:
         "active": flags(M),
         "weights": reals(K, low=0.0),
         "curvature": reals(K, K),
+        "class_terms": reals(K + 1, M),
+        "class_curvature": reals(K + 1, M, low=float(np.nextafter(0.0, 1.0))),
         "power": reals(1, low=LEAST_POWER, high=MOST_POWER),
         "power_curvature": reals(1, low=float(np.nextafter(0.0, 1.0))),
         "noise": reals(1, low=LEAST_NOISE, high=MOST_NOISE),

@@ -18,13 +18,13 @@ from oracles.pooled.members.covariances import (
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.blocks import place
-from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.engine import MEMBERS, model_shape
 from rpnb.core.pooled.features import (
     columns_of,
+    dense_columns,
     draw_features,
     fill_features,
     low_columns,
-    raw_columns,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
 from rpnb.core.pooled.members import (
@@ -47,7 +47,7 @@ NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
 
 
 def shape_of(p: int) -> Shape:
-    return Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 0)
+    return model_shape(p, D, 0, 0)
 
 
 def rows_of(X: FloatArray) -> MemberRows:
@@ -55,7 +55,7 @@ def rows_of(X: FloatArray) -> MemberRows:
     z = np.nan_to_num(X).astype(np.float32)
     phi = np.empty((len(X), columns_of(p, D)), np.float32)
     low = np.empty((len(X), low_columns(p)), np.float32)
-    fill_features(draw_features(p, D, 5), z, phi, low)
+    fill_features(draw_features(p, D, dense_columns(p, D), 5), z, phi, low)
     return MemberRows(X, z, low, phi)
 
 
@@ -492,7 +492,7 @@ def test_few_rows_merge_into_sums_without_discriminants() -> None:
 
 @pytest.mark.parametrize(("p", "M", "D"), [(3, 2, 512), (16, 26, 512), (80, 30, 256)])
 def test_memory_is_what_the_documentation_says(p: int, M: int, D: int) -> None:
-    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 0)
+    shape = model_shape(p, D, 0, 0)
     E, d, S = shape.E, shape.d, min(M, 8)
     W, R = min(4000, max(256, 2**19 // p)), min(1000, 2**20 // p)
     F = len(fading_covariance.chosen_columns(shape))

@@ -18,7 +18,7 @@ LOW, PHI = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
 
 
 def shape_of(p: int) -> Shape:
-    return Shape(p, min(p, 32), 16, 16, 16, 0)
+    return Shape(p, min(p, 32), 16, 16, 16, 8, 0)
 
 
 def stream(n: int, p: int = P) -> tuple[MemberRows, IntArray, FloatArray]:

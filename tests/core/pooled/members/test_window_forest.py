@@ -33,7 +33,7 @@ SHORTER = 4 if INTERPRETED else 1
 
 
 def shape_of(p: int, window: int = 0, d: int = 32) -> Shape:
-    return Shape(p=p, d=d, E=0, dimension=0, D=0, window=window)
+    return Shape(p=p, d=d, E=0, dimension=0, D=0, dense=0, window=window)
 
 
 def rows_of(X: FloatArray, d: int = 0) -> MemberRows:

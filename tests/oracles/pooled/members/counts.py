@@ -118,8 +118,13 @@ class Transitions:
 
     def score(self, active: FloatArray) -> FloatArray:
         frequency = (self.n + 0.5) / (self.n.sum() + active.sum() / 2)
-        after = self.pairs[self.labels[-1]] if self.labels else 0.0
-        return np.log(after + 2 * frequency)
+        if not self.labels:
+            return np.log(frequency)
+        by_chance = self.n @ frequency
+        kappa = (np.trace(self.pairs) - by_chance) / (self.n.sum() - by_chance + 2)
+        kappa, last = max(kappa, 0.0), self.labels[-1]
+        stay = kappa * np.eye(len(self.n))[last]
+        return np.log(self.pairs[last] + 2 * ((1 - kappa) * frequency + stay))
 
     def learn(self, y: int, weight: float) -> None:
         if len(self.labels) > self.delay:

@@ -71,11 +71,10 @@ class FadingCovariance(NamedTuple):
 
 
 def chosen_columns(shape: Shape) -> IntArray:
-    """Return the columns of φ that are used: features, and some of both halves."""
-    raw = raw_columns(shape.p)
-    half = shape.D // 2
-    some = np.arange(min(half, 16 if raw > 0 else 64))
-    return np.concatenate([np.arange(raw), raw + some, raw + half + some])
+    """Return the columns of φ that are used: features, some dense, some sparse ones."""
+    raw, dense = raw_columns(shape.p), shape.dense
+    some = np.arange(min(dense, shape.D - dense, 16 if raw > 0 else 64))
+    return np.concatenate([np.arange(raw), raw + some, raw + dense + some])
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> FadingCovariance:

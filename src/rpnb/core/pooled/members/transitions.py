@@ -1,10 +1,16 @@
 r"""Transitions: which class follows which.
 
-.. math:: \mathrm{score}_c = \log\frac{T[a, c] + 2π_c}{Σ_c T[a, c] + 2}
+.. math::
+    \mathrm{score}_c = \log\frac{T[a, c] + 2((1 - κ)π_c + κ[c = a])}{Σ_c T[a, c] + 2},
+    \qquad κ = \max\Bigl(0, \frac{Σ_c T[c, c] - Σ_c n_c π_c}
+                             {Σ_c n_c (1 - π_c) + 2}\Bigr)
 
 with T[a, c] the weight of rows of class c learnt next after a row of class a, and a the
 class of the last row learnt: a Markov chain on the labels (Markov 1913), smoothed by
-two rows of the class frequencies. It helps where labels come in runs.
+two rows. It helps where labels come in runs. κ is how much more often a label is
+followed by itself than by chance, over all classes (as Cohen's kappa is for two
+raters, "A coefficient of agreement for nominal scales", 1960): a class that has just
+come for the first time stays as long as others did.
 
 Where labels come d rows late, the last label known is that of d + 1 rows before the row
 that is predicted, and T counts pairs that are d + 1 rows apart.
@@ -24,8 +30,10 @@ MERGEABLE: Final = True
 USES_SCALE: Final = False
 SUMS: Final = ()
 
-#: Weight of the class frequencies.
+#: Weight of the class frequencies, and of rows by chance.
 PRIOR: Final = 2.0
+#: Below 1, so that no class is impossible.
+MOST_KAPPA: Final = 1.0 - 1e-9
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 
@@ -113,12 +121,22 @@ def _score(state: Transitions, scores: FloatArray) -> None:
         total += state.class_weight[c]
     below = max(total + 0.5 * active, 0.5)
     a = state.last[0]
+    stays = 0.0
+    by_chance = 0.0
     for c in range(M):
         if state.active[c]:
-            value = PRIOR * (state.class_weight[c] + 0.5) / below
+            stays += state.pairs[c, c]
+            by_chance += state.class_weight[c] * (state.class_weight[c] + 0.5) / below
+    kappa = (stays - by_chance) / (total - by_chance + PRIOR)
+    kappa = min(max(kappa, 0.0), MOST_KAPPA)
+    for c in range(M):
+        if state.active[c]:
+            share = (state.class_weight[c] + 0.5) / below
             if a >= 0:
-                value += state.pairs[a, c]
-            scores[c] = log(value)
+                value = PRIOR * ((1.0 - kappa) * share + kappa * (c == a))
+                scores[c] = log(value + state.pairs[a, c])
+            else:
+                scores[c] = log(share)
 
 
 def merge(states: list[Transitions], base: Transitions | None = None) -> Transitions:
