@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.saving.old_files import OLD, X, fitted
-from rpnb import FrozenRPNB, RPNBClassifier, baselines
+from estimators.saving.old_files import OLD, X, fitted, y
+from rpnb import FrozenRPNB, PooledClassifier, RPNBClassifier, baselines
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
@@ -51,6 +51,55 @@ def test_old_models_keep_the_temperature_that_they_were_saved_with() -> None:
     P /= P.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(X), P, rtol=1e-12)
     np.testing.assert_allclose(frozen.predict_proba(X), P, rtol=1e-6)
+
+
+def test_old_pools_keep_their_projections_and_have_no_class_terms(
+    tmp_path: Path,
+) -> None:
+    path = FOLDER / "PooledClassifier.rpnb"
+    assert read_estimator(path, "PooledClassifier").state_version == 1
+    model = PooledClassifier.load(path)
+    assert model.predict(X).tolist() == PREDICTIONS["PooledClassifier"]
+    state = model._state
+    assert (state.shape.D, state.shape.dense) == (32, 16)
+    assert PooledClassifier(n_projections=32).fit(X, y)._state.shape.dense == 8
+    assert not state.pool.class_terms.any()
+    # Saved anew it is of this version, and learns on.
+    model.save(tmp_path / "model.rpnb")
+    again = PooledClassifier.load(tmp_path / "model.rpnb")
+    for each in (model, again):
+        each.partial_fit(X, y)
+    assert model._state.pool.class_terms[-1].all()
+    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
+@pytest.mark.parametrize("weights", [None, np.zeros((2, 2)), np.zeros(10**6)])
+@pytest.mark.parametrize("projections", [32, "many"])
+def test_damaged_old_pools_are_refused(
+    weights: Any, projections: Any, tmp_path: Path
+) -> None:
+    saved = read_estimator(FOLDER / "PooledClassifier.rpnb", "PooledClassifier")
+    arrays = {**saved.arrays, "pool.weights": weights}
+    if weights is None:
+        del arrays["pool.weights"]
+    parameters = {**saved.parameters, "n_projections": projections}
+    damaged = saved._replace(arrays=arrays, parameters=parameters)
+    write_estimator(tmp_path / "model.rpnb", damaged)
+    with pytest.raises(ModelFileError):
+        PooledClassifier.load(tmp_path / "model.rpnb")
+
+
+@pytest.mark.parametrize("dense", [0, 4, 12, 32, "8", None, True])
+def test_a_number_of_dense_projections_that_cannot_be_is_refused(
+    dense: Any, tmp_path: Path
+) -> None:
+    model = PooledClassifier.load(FOLDER / "PooledClassifier.rpnb")
+    model.save(tmp_path / "model.rpnb")
+    saved = read_estimator(tmp_path / "model.rpnb", "PooledClassifier")
+    state = {**saved.state, "dense": dense}
+    write_estimator(tmp_path / "model.rpnb", saved._replace(state=state))
+    with pytest.raises(ModelFileError):
+        PooledClassifier.load(tmp_path / "model.rpnb")
 
 
 @pytest.mark.parametrize("name", OLD)
