@@ -272,5 +272,5 @@ def _scatter(points: Mapping[str, tuple[float, float]], N: int) -> Drawing:
         marks.append(Dot(at, end, look.shape, look.role, 4.5, tip=tip))
         bold = name == FIRST
         marks.append(Label(at + 13.0, place + 4.0, name, size=12.0, bold=bold))
-    title = f"Mean error against rows per second on {N} datasets of 5,000 rows"
+    title = f"Mean error against rows per second on {N} datasets and streams"
     return Drawing(width, height, title, tuple(marks))
