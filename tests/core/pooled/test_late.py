@@ -59,7 +59,7 @@ def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -
     first = model.pool.weights.copy()
     scores = scores_when_predicted(model, X, y, delay, block_rows(delay))
     learn(model, X, y)
-    twin = pool_of(first, scores, y)
+    twin = pool_of(first, scores, y, delay)
     assert_allclose(model.pool.weights, twin.w, rtol=1e-8, atol=1e-12)
     assert_allclose(model.pool.curvature, twin.H, rtol=1e-8)
     assert_allclose(model.pool.class_terms, [*twin.v, twin.b], rtol=1e-6, atol=1e-12)

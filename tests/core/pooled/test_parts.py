@@ -472,6 +472,14 @@ def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
     assert_array_equal(swapped.class_curvature[:, 1], [400.0] * K + [60.0])
 
 
+def test_terms_of_classes_are_slower_where_labels_are_late() -> None:
+    first, active = np.full(2, 0.5), np.ones(3, np.bool_)
+    for delay, times in ((0, 1.0), (5, 1.0), (50, 10.0)):
+        late = pool.begin(first, active, delay)
+        assert_array_equal(late.class_ridge, [400.0 * times, 400.0 * times, 60 * times])
+        assert_array_equal(late.class_curvature, late.class_ridge[:, None] * np.ones(3))
+
+
 def test_pools_merge_by_their_curvature() -> None:
     pools = []
     for w, h in ((0.2, 30.0), (0.8, 90.0)):

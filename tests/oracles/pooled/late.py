@@ -41,9 +41,9 @@ def scores_when_predicted(
     return np.array(scores)
 
 
-def pool_of(first: FloatArray, scores: FloatArray, y: IntArray) -> Pool:
+def pool_of(first: FloatArray, scores: FloatArray, y: IntArray, delay: int) -> Pool:
     """Return the pool that has learnt these scores."""
-    pool = Pool(first, scores.shape[2])
+    pool = Pool(first, scores.shape[2], delay)
     for one, label in zip(scores, y, strict=True):
         pool.learn(one, int(label))
     return pool

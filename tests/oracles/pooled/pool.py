@@ -16,10 +16,12 @@ def softmax(values: FloatArray) -> FloatArray:
 class Pool:
     """Weights by online Newton steps, what classes add to them, and a temperature."""
 
-    def __init__(self, weights: FloatArray, M: int) -> None:
+    def __init__(self, weights: FloatArray, M: int, delay: int = 0) -> None:
         self.w = weights.copy()
         self.v, self.b = np.zeros((len(weights), M)), np.zeros(M)
-        self.h_v, self.h_b = np.full((len(weights), M), 400.0), np.full(M, 60.0)
+        self.ridge_v, self.ridge_b = np.array([400.0, 60.0]) * max(1.0, delay / 5)
+        self.h_v = np.full((len(weights), M), self.ridge_v)
+        self.h_b = np.full(M, self.ridge_b)
         self.H = 30.0 * np.eye(len(weights))
         self.power, self.h, self.noise, self.seen = 1.0, 30.0, 0.02, 0
 
@@ -60,7 +62,9 @@ class Pool:
         slope = P - np.eye(len(P))[y]
         step = r * weight * slope
         spread = r * (weight * P * (1 - P) + max(weight - 1, 0) * np.abs(slope))
-        self.h_v[:, known] = 0.99 * self.h_v[:, known] + 0.01 * 400.0 + spread * f**2
-        self.h_b[known] = 0.99 * self.h_b[known] + 0.01 * 60.0 + spread
+        self.h_v[:, known] *= 0.99
+        self.h_v[:, known] += 0.01 * self.ridge_v + spread * f**2
+        self.h_b[known] *= 0.99
+        self.h_b[known] += 0.01 * self.ridge_b + spread
         self.v[:, known] -= step * f / self.h_v[:, known]
         self.b[known] -= step / self.h_b[known]

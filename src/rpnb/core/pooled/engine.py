@@ -150,7 +150,7 @@ def new_model(
     first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
     if not waiting.all():
         first[waiting] = 0.0
-    pool = pooling.begin(first, active)
+    pool = pooling.begin(first, active, delay)
     model = assemble(names, p, shape, seed, scale.begin(shape.p), states, pool)
     if delay > 0:
         # Its rows are hashed already.

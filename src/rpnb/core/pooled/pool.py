@@ -28,7 +28,9 @@ own, with f = 1 for b:
 from v = b = 0 and h = ρ, with ρ = 400 for v and 60 for b: what single classes add moves
 slowly, and matters where there are many rows. ω is the weight of the row. Without it
 constants would take back what weights of classes are given for; a weight above 1 adds
-to h as well, so that no row moves a score by more than 1.
+to h as well, so that no row moves a score by more than 1. Where labels come d rows
+late, ρ is d/5 times as much, if that is more: terms that follow the latest labels
+quickly would follow what is long past.
 
 Some labels are noise, which no scores can foretell. The probabilities given out are
 
@@ -61,6 +63,8 @@ MEMORY: Final = 0.99
 #: ρ of what classes add to the weights, and of their constants.
 CLASS_RIDGE: Final = 400.0
 CONSTANT_RIDGE: Final = 60.0
+#: Rows by which labels may be late without slowing these down.
+SHORT_DELAY: Final = 5.0
 #: Of the temperature.
 SLOW_MEMORY: Final = 0.999
 SLOW_RIDGE: Final = 0.03
@@ -87,6 +91,8 @@ class Pool(NamedTuple):
     """(K + 1, M) v, and b in the last row"""
     class_curvature: FloatArray
     """(K + 1, M) h of each of them"""
+    class_ridge: FloatArray
+    """(K + 1,) ρ"""
     power: FloatArray
     """(1,) τ"""
     power_curvature: FloatArray
@@ -105,14 +111,17 @@ class Pool(NamedTuple):
     """(2,) entries of the history, and rows between those to come"""
 
 
-def begin(first: FloatArray, active: BoolArray) -> Pool:
-    """Return the pool before the first row; `first` (K,) are the weights."""
+def begin(first: FloatArray, active: BoolArray, delay: int = 0) -> Pool:
+    """Return the pool before the first row; `first` (K,) are the weights.
+
+    Labels arrive `delay` rows after the prediction of their row.
+    """
     K = first.shape[0]
     return Pool(
         active.copy(),
         first.copy(),
         RIDGE * np.eye(K),
-        *first_class_terms(K, active.shape[0]),
+        *first_class_terms(K, active.shape[0], delay),
         np.ones(1),
         np.full(1, _FIRST_CURVATURE),
         np.full(1, FIRST_NOISE),
@@ -124,10 +133,13 @@ def begin(first: FloatArray, active: BoolArray) -> Pool:
     )
 
 
-def first_class_terms(K: int, M: int) -> tuple[FloatArray, FloatArray]:
-    """Return v and b, and h of each, before the first row."""
-    ridges = np.append(np.full(K, CLASS_RIDGE), CONSTANT_RIDGE)
-    return np.zeros((K + 1, M)), np.repeat(ridges[:, None], M, axis=1)
+def first_class_terms(
+    K: int, M: int, delay: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return v and b, h of each, and ρ, before the first row."""
+    ridge = np.append(np.full(K, CLASS_RIDGE), CONSTANT_RIDGE)
+    ridge *= max(1.0, delay / SHORT_DELAY)
+    return np.zeros((K + 1, M)), np.repeat(ridge[:, None], M, axis=1), ridge
 
 
 def grow_classes(pool: Pool, source: IntArray, active: BoolArray) -> Pool:
@@ -135,9 +147,10 @@ def grow_classes(pool: Pool, source: IntArray, active: BoolArray) -> Pool:
 
     The classes flagged in `active` are active.
     """
-    K, M = pool.weights.shape[0], source.shape[0]
+    M = source.shape[0]
     known = np.flatnonzero(source >= 0)
-    terms, curvature = first_class_terms(K, M)
+    terms = np.zeros((pool.class_ridge.shape[0], M))
+    curvature = np.repeat(pool.class_ridge[:, None], M, axis=1)
     terms[:, known] = pool.class_terms[:, source[known]]
     curvature[:, known] = pool.class_curvature[:, source[known]]
     return copy_state(pool)._replace(
@@ -466,7 +479,7 @@ def _learn_class_terms(
     beyond = trust * max(weight - 1.0, 0.0)
     share = trust * weight
     for k in range(K + 1):
-        ridge = (1.0 - MEMORY) * (CLASS_RIDGE if k < K else CONSTANT_RIDGE)
+        ridge = (1.0 - MEMORY) * pool.class_ridge[k]
         terms = pool.class_terms[k]
         curvature = pool.class_curvature[k]
         row = f[min(k, K - 1)]

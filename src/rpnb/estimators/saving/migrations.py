@@ -40,9 +40,10 @@ def _add_class_terms(saved: SavedEstimator) -> SavedEstimator:
         # Of a damaged file the number is not believed; it is refused later on.
         K = weights.shape[0] if weights.ndim == 1 else 0
         if 0 < K <= _MOST_SCORES:
-            terms, curvature = first_class_terms(K, saved.classes.shape[0])
+            terms, curvature, ridge = first_class_terms(K, saved.classes.shape[0], 0)
             arrays[f"{pool}.class_terms"] = terms
             arrays[f"{pool}.class_curvature"] = curvature
+            arrays[f"{pool}.class_ridge"] = ridge
     return saved._replace(state=state, arrays=arrays)
 
 

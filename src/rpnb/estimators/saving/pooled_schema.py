@@ -220,6 +220,7 @@ def _pool_fields(K: int, M: int) -> Fields:
         "curvature": reals(K, K),
         "class_terms": reals(K + 1, M),
         "class_curvature": reals(K + 1, M, low=float(np.nextafter(0.0, 1.0))),
+        "class_ridge": reals(K + 1, low=float(np.nextafter(0.0, 1.0))),
         "power": reals(1, low=LEAST_POWER, high=MOST_POWER),
         "power_curvature": reals(1, low=float(np.nextafter(0.0, 1.0))),
         "noise": reals(1, low=LEAST_NOISE, high=MOST_NOISE),
