@@ -15,7 +15,7 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.evaluate.blocks import Block, Table, join, join_labels
+from rpnb.evaluate.blocks import Block, join, join_labels
 from rpnb.evaluate.delays import Event, Events
 from rpnb.evaluate.ranking import BinnedScores, bin_scores, join_scores
 from rpnb.labels import NO_LABEL, LabelIndex
@@ -284,27 +284,31 @@ def no_predictions(driver: Driver, block: Block) -> Predictions:
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
     """Predict rows by the methods `predict` and `predict_proba` of a fitted model."""
-    model, probability = driver.model, None
-    labels = np.asarray(model.predict(block.X))
-    if driver.probabilities != "none":
-        asked = block.y if driver.probabilities == "truth" else labels
-        P = model.predict_proba(block.X)
-        place = places_of(model, asked)
-        probability = np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
-        if driver.probabilities == "truth":
-            return Predictions(
-                driver.labels.of(labels),
-                probability,
-                details_of(driver, P, block, place, places_of(model, labels)),
-            )
-    return Predictions(driver.labels.of(labels), probability)
+    labels = np.asarray(driver.model.predict(block.X))
+    if driver.probabilities == "none":
+        return Predictions(driver.labels.of(labels), None)
+    return predictions_with(driver, block, labels, driver.model.predict_proba(block.X))
 
 
-def probabilities_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
-    """Return the probability of one label for each row; 0 of a class not known yet."""
-    P = model.predict_proba(X)
-    place = places_of(model, labels)
-    return np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
+def predictions_with(
+    driver: Driver,
+    block: Block,
+    labels: LabelArray,
+    P: FloatArray,
+    sets: BoolArray | None = None,
+) -> Predictions:
+    """Return predictions of a block's rows with the probabilities that are asked for.
+
+    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets. A
+    class that the model does not know has the probability 0.
+    """
+    truth, best = places_of(driver.model, block.y), places_of(driver.model, labels)
+    asked = truth if driver.probabilities == "truth" else best
+    probability = np.where(asked >= 0, P[np.arange(len(block)), asked], 0.0)
+    details = None
+    if driver.probabilities == "truth":
+        details = details_of(driver, P, block, truth, best, sets)
+    return Predictions(driver.labels.of(labels), probability, details)
 
 
 def places_of(model: Any, labels: LabelArray) -> IntArray:
