@@ -299,16 +299,15 @@ def predictions_with(
 ) -> Predictions:
     """Return predictions of a block's rows with the probabilities that are asked for.
 
-    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets. A
-    class that the model does not know has the probability 0.
+    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets.
     """
+    rows, numbers = np.arange(len(block)), driver.labels.of(labels)
     truth, best = places_of(driver.model, block.y), places_of(driver.model, labels)
-    asked = truth if driver.probabilities == "truth" else best
-    probability = np.where(asked >= 0, P[np.arange(len(block)), asked], 0.0)
-    details = None
-    if driver.probabilities == "truth":
-        details = details_of(driver, P, block, truth, best, sets)
-    return Predictions(driver.labels.of(labels), probability, details)
+    if driver.probabilities == "prediction":
+        return Predictions(numbers, np.where(best >= 0, P[rows, best], np.nan))
+    probability = np.where(truth >= 0, P[rows, truth], 0.0)
+    details = details_of(driver, P, block, truth, best, sets)
+    return Predictions(numbers, probability, details)
 
 
 def places_of(model: Any, labels: LabelArray) -> IntArray:
