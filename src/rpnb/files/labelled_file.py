@@ -25,7 +25,10 @@ from rpnb.labels import LabelIndex
 
 
 class TableReader(Protocol):
-    """Reads a file of one format in batches of columns."""
+    """Reads a file of one format in batches of columns.
+
+    It is made from the path, "-" for the standard input, and the options.
+    """
 
     name: str
     plan: ColumnPlan

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import IO, Any
 
 from rpnb.files.formats.encodings import encoding_of, to_utf8
 from rpnb.files.formats.sources import BLOCK, ByteSource
@@ -24,15 +24,12 @@ def closed_on_error(source: Any) -> Iterator[None]:
         raise
 
 
-class Readable(Protocol):
-    """A source of bytes."""
-
-    def read(self, size: int = ..., /) -> bytes:
-        """Return up to `size` bytes."""
-
-
 def whole_lines(
-    source: Readable, first: bytes = b"", *, quote: bytes = b"", size: int = BLOCK
+    source: ByteSource | IO[bytes],
+    first: bytes = b"",
+    *,
+    quote: bytes = b"",
+    size: int = BLOCK,
 ) -> Iterator[bytes]:
     """Yield all bytes in blocks that end with a line, the last perhaps without.
 
@@ -85,9 +82,7 @@ def _last_end(block: bytes, quote: bytes) -> int:
 
 
 def head_of(
-    source: ByteSource,
-    encoding: str | None = None,
-    complete: Callable[[bytes], bool] = lambda head: b"\n" in head,
+    source: ByteSource, encoding: str | None, complete: Callable[[bytes], bool]
 ) -> tuple[bytes, list[str]]:
     """Return the first bytes of a text file as UTF-8, and notes on how it is read.
 
