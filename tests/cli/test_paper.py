@@ -140,21 +140,6 @@ def test_a_report_stands_beside_results_of_any_name(
     assert "the report cannot be written" in capsys.readouterr().err
 
 
-def test_a_method_that_is_not_there_is_left_out_without_failing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from rpnb.estimators.registry import learners
-    from rpnb.study import methods
-
-    fewer = {name: each for name, each in learners().items() if name != "OGD"}
-    methods.methods()  # all names are known, one learner is missing
-    monkeypatch.setattr(methods, "learners", lambda: fewer)
-    assert main(["paper", *FAST]) == 0
-    out, err = capsys.readouterr()
-    assert "left out: OGD: not available in this version" in err
-    assert any(text.split()[:4:3] == ["Iris", "—"] for text in out.splitlines())
-
-
 def test_ctrl_c_has_its_own_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

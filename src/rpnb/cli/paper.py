@@ -158,11 +158,6 @@ def _print_failures(outcome: "StudyOutcome") -> None:
     for failure in outcome.failures:
         where = failure.dataset + (f", {failure.method}" if failure.method else "")
         sys.stderr.write(f"failed: {where}: {failure.message}\n")
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in outcome.unavailable:
-        by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
-        sys.stderr.write(f"left out: {', '.join(names)}: {reason}\n")
 
 
 def _write_report(analysis: "StudyAnalysis", arguments: argparse.Namespace) -> Path:

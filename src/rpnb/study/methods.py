@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from rpnb.core.projection.matrices import down_space_dimension
 from rpnb.datasets import paper
 from rpnb.estimators.registry import learners
+from rpnb.estimators.stream.classifier import StreamClassifier
 
 #: The methods of the paper's tables, in the order of their columns.
 PAPER = paper.METHODS
@@ -26,27 +27,6 @@ REFERENCES = tuple(
 
 class UnknownMethodError(ValueError):
     """No method has this name."""
-
-
-class MethodUnavailableError(ValueError):
-    """The learner of a method does not exist in this version."""
-
-
-class StudyLearner(Protocol):
-    """The methods of a learner that a study needs."""
-
-    @property
-    def n_updates_(self) -> int:
-        """Rows that changed the model."""
-
-    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """Predict each row before learning it, and return the predictions."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-
-    def set_params(self, **parameters: Any) -> Any:
-        """Set parameters by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,19 +112,10 @@ def find(name: str) -> Method:
     return by_key[key]
 
 
-def make(method: Method, seed: int | None = None) -> StudyLearner:
-    """Return a new learner; `seed` is its random_state, if it has one.
-
-    Raises
-    ------
-    MethodUnavailableError
-        If the learner is not part of this version.
-    """
-    if method.learner not in learners():
-        raise MethodUnavailableError("not available in this version")
+def make(method: Method, seed: int | None = None) -> StreamClassifier[Any]:
+    """Return a new learner; `seed` is its random_state, if it has one."""
     known = learners()[method.learner]
-    estimator: Any = known.estimator
-    learner: StudyLearner = estimator(**method.parameters)
+    learner = known.estimator(**method.parameters)
     if seed is not None and known.seeded:
         learner.set_params(random_state=seed)
     return learner
@@ -176,8 +147,7 @@ def order_of(name: str) -> tuple[int, str]:
 def cost(method: Method, n: int, p: int, M: int) -> float:
     """Return a rough estimate of the seconds of a run, to start long runs first."""
     K = int(method.parameters.get("n_estimators", 10))
-    known = learners().get(method.learner)
-    match known.family if known is not None else None:
+    match learners()[method.learner].family:
         case "rpnb":
             row = 1e-9 * K * down_space_dimension(p) * (4.0 + 0.1 * p + 0.25 * M)
         case "pooled":
