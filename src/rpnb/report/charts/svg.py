@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from rpnb.report.charts.drawing import XY, Area, Dot, Drawing, Label, Line, Mark, Shape
 from rpnb.report.charts.palette import chart_css
+from rpnb.report.html import Html
 
 #: Margin around a drawing in a file of its own.
 MARGIN = 12.0
@@ -24,9 +25,9 @@ CORNERS: dict[Shape, tuple[XY, ...]] = {
 }
 
 
-def inline(drawing: Drawing) -> str:
+def inline(drawing: Drawing) -> Html:
     """Return SVG for a page whose style sheet contains `chart_css`."""
-    return (
+    return Html(
         f'<svg class="chart" viewBox="0 0 {_short(drawing.width)} '
         f'{_short(drawing.height)}" role="img" aria-label="{escape(drawing.title)}">'
         f"{_marks(drawing.marks)}</svg>"
