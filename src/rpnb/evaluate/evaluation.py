@@ -203,7 +203,7 @@ class Evaluation:
         if labelled.all():
             self._score(truth, found)
         elif labelled.any():
-            self._score(truth[labelled], [_part(each, labelled) for each in found])
+            self._score(truth[labelled], [each.some(labelled) for each in found])
         for participant, predictions in zip(self.participants, found, strict=True):
             if participant.predictions is not None:
                 participant.predictions += self.labels.labels_of(predictions.numbers)
@@ -215,9 +215,8 @@ class Evaluation:
         M, n = len(self.labels), truth.shape[0]
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
-            details = predictions.details
-            more = () if details is None else details
-            rows = ScoredRows(truth, predictions.numbers, repeats, loss, *more)
+            numbers, details = predictions.numbers, predictions.details
+            rows = ScoredRows(truth, numbers, repeats, loss, details)
             participant.confusion.add(rows, M)
         self.class_history.add(truth, M)
 
@@ -304,16 +303,6 @@ class Evaluation:
         totals = self.class_history.places()[1][-1]
         frequent = np.argsort(-totals, kind="stable")
         return [int(number) for number in frequent if totals[number] > 0]
-
-
-def _part(predictions: Predictions, rows: BoolArray) -> Predictions:
-    """Return the predictions of some rows."""
-    probability, details = predictions.probability, predictions.details
-    return Predictions(
-        predictions.numbers[rows],
-        None if probability is None else probability[rows],
-        None if details is None else details.some(rows),
-    )
 
 
 def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:

@@ -16,34 +16,15 @@ import numpy as np
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, join, join_labels
+from rpnb.evaluate.confusion import ProbabilityDetails, join_details
 from rpnb.evaluate.delays import Event, Events
-from rpnb.evaluate.ranking import BinnedScores, bin_scores, join_scores
+from rpnb.evaluate.ranking import BinnedScores, bin_scores
 from rpnb.labels import NO_LABEL, LabelIndex
 
 _NOTHING = np.zeros(0, np.int64)
 
 #: The probabilities that are asked for: none, of the true label, of the prediction.
 Probabilities: TypeAlias = Literal["none", "truth", "prediction"]
-
-
-class ProbabilityDetails(NamedTuple):
-    """More about the probabilities of rows than one number each."""
-
-    brier: FloatArray
-    """(n,) Brier scores"""
-    confidence: FloatArray
-    """(n,) probabilities of the predicted classes"""
-    covered: FloatArray
-    """(n,) 1 where the true class was in the prediction set, NaN without sets"""
-    scores: BinnedScores
-    """bins of the probabilities of all classes"""
-
-    def some(self, rows: BoolArray) -> "ProbabilityDetails":
-        """Return the details of some rows."""
-        brier, confidence, covered, scores = self
-        return ProbabilityDetails(
-            brier[rows], confidence[rows], covered[rows], scores.some(rows)
-        )
 
 
 class Predictions(NamedTuple):
@@ -55,6 +36,15 @@ class Predictions(NamedTuple):
     """(n,) the probabilities; None where they are not asked for"""
     details: ProbabilityDetails | None = None
     """more about them, where those of the true labels are asked for"""
+
+    def some(self, rows: BoolArray) -> "Predictions":
+        """Return the predictions of some rows."""
+        numbers, probability, details = self
+        return Predictions(
+            numbers[rows],
+            None if probability is None else probability[rows],
+            None if details is None else details.some(rows),
+        )
 
 
 class Driver(ABC):
@@ -351,10 +341,4 @@ def join_predictions(parts: Sequence[Predictions]) -> Predictions:
     details = [part.details for part in parts if part.details is not None]
     if len(details) < len(parts):
         return Predictions(numbers, probability)
-    joined = ProbabilityDetails(
-        np.concatenate([each.brier for each in details]),
-        np.concatenate([each.confidence for each in details]),
-        np.concatenate([each.covered for each in details]),
-        join_scores([each.scores for each in details]),
-    )
-    return Predictions(numbers, probability, joined)
+    return Predictions(numbers, probability, join_details(details))
