@@ -1,7 +1,7 @@
 """Counts and metrics along a stream are those of the whole history."""
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     probabilities: tuple[Any, ...] = (brier[part], P[part], covered[part], scores)
     columns: tuple[Any, ...] = (truth, predicted, repeats, loss)
     parts = [column[part] for column in columns]
-    return ScoredRows(*parts, ProbabilityDetails(*probabilities))
+    return ScoredRows(*[*parts, ProbabilityDetails(*probabilities)])
 
 
 @settings(max_examples=30)
