@@ -5,9 +5,9 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rpnb.cli.options import natural, positive
+from rpnb.cli.options import add_data_folder, natural, positive
 
 if TYPE_CHECKING:
     from rpnb.study.analysis import StudyAnalysis
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 RESULTS = Path("results", "paper.jsonl")
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "paper",
-        help="run the paper's evaluation and compare it with the printed values",
-        description="Run the evaluation of the paper: each method on permutations of "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Run the evaluation of the paper: each method on permutations of "
         "each dataset, predicting every row before learning it. Each result is saved "
-        "when its run ends: after an interruption, the same command resumes.",
+        "when its run ends: after an interruption, the same command resumes."
     )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="default: the paper's 33"
@@ -45,13 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="processes; default: one per core"
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder of data files <name>.csv.gz (default: the environment variable "
-        "RPNB_DATA)",
-    )
+    add_data_folder(parser)
     parser.add_argument(
         "--results",
         type=Path,

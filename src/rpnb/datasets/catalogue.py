@@ -85,12 +85,12 @@ class Entry:
     licence: str
     encoding: str
     order: str
-    generator: Generator | None
-    stands_for: str | None
-    paper_reading: str | None
-    sha256: str | None
-    rows: str | None
-    openml: OpenMLSource | None
+    generator: Generator | None = None
+    stands_for: str | None = None
+    paper_reading: str | None = None
+    sha256: str | None = None
+    rows: str | None = None
+    openml: OpenMLSource | None = None
 
     @property
     def M(self) -> int:
@@ -138,36 +138,16 @@ def _key(name: str) -> str:
 
 
 def _entry(table: dict[str, Any]) -> Entry:
-    openml = table.get("openml")
+    classes, openml = table.pop("classes"), table.pop("openml", None)
     return Entry(
-        name=table["name"],
-        slug=table["slug"],
-        p=table["p"],
-        n=table["n"],
-        class_counts=MappingProxyType(table["classes"]),
-        origin=table["origin"],
-        licence=table["licence"],
-        encoding=table["encoding"],
-        order=table["order"],
-        generator=table.get("generator"),
-        stands_for=table.get("stands_for"),
-        paper_reading=table.get("paper_reading"),
-        sha256=table.get("sha256"),
-        rows=table.get("rows"),
+        **table,
+        class_counts=MappingProxyType(classes),
         openml=None if openml is None else _openml(openml),
     )
 
 
 def _openml(table: dict[str, Any]) -> OpenMLSource:
-    missing = table.get("missing")
-    labels = table.get("labels", [])
-    by_count = labels == "counts"
-    return OpenMLSource(
-        ids=tuple(table["ids"]),
-        leading=table.get("leading", 0),
-        rows=table.get("rows"),
-        decimals=table.get("decimals"),
-        missing=missing if missing in (None, "drop") else float(missing),
-        labels=() if by_count else tuple(labels),
-        labels_by_count=by_count,
-    )
+    ids, labels = table.pop("ids"), table.pop("labels", [])
+    if labels == "counts":
+        return OpenMLSource(**table, ids=tuple(ids), labels_by_count=True)
+    return OpenMLSource(**table, ids=tuple(ids), labels=tuple(labels))
