@@ -17,35 +17,24 @@ Generator: TypeAlias = Literal["exact", "drawn"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenMLSource:
-    """How OpenML's columns are converted into the catalogue's.
-
-    Attributes
-    ----------
-    ids
-        OpenML's datasets, whose columns are put side by side.
-    leading
-        Columns before the features (such as names) that are left out.
-    rows
-        Number of rows from the start that belong to the dataset, or None for all.
-    decimals
-        Number of decimals to which features are rounded, or None.
-    missing
-        "drop" leaves out rows with a missing value; a number replaces it; None
-        means that there is none.
-    labels
-        Candidate renamings of the labels. The one that makes the rows equal to the
-        catalogue's is used; if none does, the first. Empty: labels are kept.
-    labels_by_count
-        Whether labels are identified by their class counts, which all differ.
-    """
+    """How OpenML's columns are converted into the catalogue's."""
 
     ids: tuple[int, ...]
+    """OpenML's datasets, whose columns are put side by side"""
     leading: int = 0
+    """columns before the features (such as names) that are left out"""
     rows: int | None = None
+    """number of rows from the start that belong to the dataset, or None for all"""
     decimals: int | None = None
+    """number of decimals to which features are rounded, or None"""
     missing: Literal["drop"] | float | None = None
+    """"drop" leaves out rows with a missing value; a number replaces it; None means
+    that there is none"""
     labels: tuple[Mapping[str, str], ...] = ()
+    """candidate renamings of the labels. The one that makes the rows equal to the
+    catalogue's is used; if none does, the first. Empty: labels are kept."""
     labels_by_count: bool = False
+    """whether labels are identified by their class counts, which all differ"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

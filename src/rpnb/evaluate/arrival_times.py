@@ -13,20 +13,14 @@ from rpnb.evaluate.delays import TimeArray, never
 
 @dataclass(frozen=True)
 class ArrivalTimes:
-    """When rows and labels arrive, as the user gave it.
-
-    Attributes
-    ----------
-    delay, arrival
-        A scalar (delay only), one value per row of a table, or the name of a column.
-        At most one of the two is given.
-    moment
-        One value per row of a table, the name of a column, or None for row numbers.
-    """
+    """When rows and labels arrive, as the user gave it."""
 
     delay: Any = None
+    """a scalar, one value per row of a table, or the name of a column"""
     arrival: Any = None
+    """as the delay, but no scalar; at most one of the two is given"""
     moment: Any = None
+    """one value per row of a table, the name of a column, or None for row numbers"""
 
     def __post_init__(self) -> None:
         if self.delay is not None and self.arrival is not None:

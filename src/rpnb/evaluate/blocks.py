@@ -31,27 +31,18 @@ _ROWS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that follow each other in a stream.
-
-    Attributes
-    ----------
-    start
-        Number of the first row in the stream, from 0.
-    X
-        A table of shape (n, p), or a list of n dicts.
-    y
-        (n,) the labels.
-    numbers
-        (n,) the labels' numbers, once they have been numbered.
-    checked
-        Whether X is known to be an array of finite numbers that are not too large.
-    """
+    """Rows that follow each other in a stream."""
 
     start: int
+    """number of the first row in the stream, from 0"""
     X: Table
+    """a table of shape (n, p), or a list of n dicts"""
     y: LabelArray
+    """(n,) the labels"""
     numbers: IntArray | None = None
+    """(n,) the labels' numbers, once they have been numbered"""
     checked: bool = False
+    """whether X is known to be an array of finite numbers that are not too large"""
 
     def __len__(self) -> int:
         return len(self.y)

@@ -59,16 +59,7 @@ def stream_page(
 ) -> str:
     """Return the report as one self-contained HTML page.
 
-    Parameters
-    ----------
-    evaluation
-        What was counted.
-    facts
-        What else is known of the run.
-    command
-        As it was given.
-    rows
-        The last rows of the stream, of which reasons are given; None to give none.
+    `rows` are the last of the stream, of which reasons are given; None to give none.
     """
     learners = [
         participant

@@ -159,14 +159,8 @@ def stream(
 ) -> Participant:
     """Predict and then learn each row; return the confusion counts and checkpoints.
 
-    Parameters
-    ----------
-    learner
-        One that has not learnt anything.
-    X, y
-        The rows, and the numbers 0 .. M-1 of their classes.
-    M
-        Number of classes, all of which are known from the first row on.
+    The learner has not learnt anything. All M classes, numbered in `y`, are known to it
+    from the first row on.
     """
     n = len(y)
     places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()

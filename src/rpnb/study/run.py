@@ -63,24 +63,16 @@ class StudyProgress:
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """The result of running a plan.
-
-    Attributes
-    ----------
-    records
-        All records of the plan, in its order, whenever they were computed.
-    failures
-        Datasets that are not available, and methods that failed on a dataset.
-    computed
-        Number of records computed in this session.
-    interrupted
-        Whether the user stopped the run.
-    """
+    """The result of running a plan."""
 
     records: tuple[RunRecord, ...]
+    """all records of the plan, in its order, whenever they were computed"""
     failures: tuple[RunFailure, ...]
+    """datasets that are not available, and methods that failed on a dataset"""
     computed: int
+    """number of records computed in this session"""
     interrupted: bool
+    """whether the user stopped the run"""
 
 
 def run(
@@ -92,17 +84,9 @@ def run(
 ) -> StudyOutcome:
     """Compute the runs of a plan that have no record, and return all its records.
 
-    Parameters
-    ----------
-    plan
-        What to run.
-    path
-        The results file. Records in it are not computed again; new ones are appended.
-    jobs
-        Number of worker processes; by default one per core, 0 to compute in this
-        process.
-    watch
-        Called with the progress several times a second.
+    New records are appended to the results file. There are `jobs` worker processes, by
+    default one per core; with 0 this process computes. `watch` is called with the
+    progress several times a second.
 
     Raises
     ------

@@ -57,16 +57,8 @@ def results_table(
 ) -> TextTable:
     """Return Table 2 (error) or 3 (F1), a line of ours above a line of the paper's.
 
-    Parameters
-    ----------
-    analysis
-        Of the study.
-    measure
-        Which of the two tables.
-    methods
-        The columns; by default all methods of the analysis.
-    variances
-        Whether variances follow the means.
+    The columns are the given methods, by default all. With `variances`, these follow
+    the means.
     """
     methods = [m for m in analysis.methods if methods is None or m in methods]
     cells = [cell for cell in analysis.results[measure] if cell.method in methods]

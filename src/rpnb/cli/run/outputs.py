@@ -119,14 +119,7 @@ class Outputs:
 class PredictionsFile:
     """A CSV file with one line per row: its number, true label and predictions.
 
-    Parameters
-    ----------
-    file
-        The open file.
-    names
-        Of the learners; each has a column.
-    probabilities
-        For each learner, whether it has a column of probabilities.
+    Each learner has a column and, where `probabilities` says so, one of probabilities.
     """
 
     def __init__(

@@ -67,19 +67,7 @@ class Delimited(TextFile):
 
 
 class BlockReader:
-    """How blocks of delimited text become batches.
-
-    Parameters
-    ----------
-    name
-        Of the file, for messages.
-    names
-        Of the columns.
-    delimiter, quote
-        Signs of the format.
-    notation
-        Of the numbers.
-    """
+    """How blocks of delimited text become batches: `names` are those of the columns."""
 
     def __init__(
         self,

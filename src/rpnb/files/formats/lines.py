@@ -86,16 +86,8 @@ def head_of(
 ) -> tuple[bytes, list[str]]:
     """Return the first bytes of a text file as UTF-8, and notes on how it is read.
 
-    The source gives UTF-8 from then on.
-
-    Parameters
-    ----------
-    source
-        The file, of which nothing has been read.
-    encoding
-        Its encoding; None to recognise it.
-    complete
-        Whether bytes have all that is needed at once, such as a header.
+    Nothing has been read of the source, which gives UTF-8 from then on. `complete` says
+    whether bytes have all that is needed at once, such as a header.
     """
     notes: list[str] = []
     head = b""
