@@ -198,7 +198,7 @@ def test_a_terminal_shows_one_line_that_is_renewed_and_fits(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(progress, "UPDATE_EVERY", 0.0)
     stream = Terminal()
-    display = Display(stream)
+    display = Display(stream, line)
     for done in range(3):
         display(at(done))
     display.close()
@@ -217,7 +217,7 @@ def test_elsewhere_lines_come_now_and_then(
     monkeypatch.setattr(time, "monotonic", lambda: now)
     monkeypatch.setenv("TERM", "dumb")
     stream = io.StringIO() if kind == "file" else Terminal()
-    display = Display(stream)
+    display = Display(stream, line)
     for second in range(25):
         now = float(second)
         display(at(second))

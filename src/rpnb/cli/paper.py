@@ -83,7 +83,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the study, print its tables, write its report, and return the exit code."""
     from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError, interrupts_raise
-    from rpnb.cli.progress import Display, duration
+    from rpnb.cli.progress import Display, duration, line
     from rpnb.report.tables import to_text
     from rpnb.study.analysis import analyse
     from rpnb.study.plan import PlanError, make_plan
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     interrupts_raise()
     start = time.monotonic()
-    display = Display(sys.stderr)
+    display = Display(sys.stderr, line)
     try:
         plan = make_plan(
             arguments.datasets,

@@ -109,9 +109,9 @@ def describe(name: str) -> Entry:
         The paper's spelling or the slug; case, blanks, hyphens and underscores are
         ignored.
     """
-    by_key = {_key(entry.slug): entry for entry in entries().values()}
-    by_key |= {_key(entry.name): entry for entry in entries().values()}
-    key = _key(name)
+    by_key = {key_of(entry.slug): entry for entry in entries().values()}
+    by_key |= {key_of(entry.name): entry for entry in entries().values()}
+    key = key_of(name)
     if key not in by_key:
         close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
         hint = ", ".join(repr(by_key[match].name) for match in close)
@@ -122,7 +122,8 @@ def describe(name: str) -> Entry:
     return by_key[key]
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
+    """Return a name without case, blanks, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 

@@ -74,7 +74,11 @@ class ArrivalTimes:
             _check_order(moment, last, block.start)
         if self.arrival is not None:
             arrival = _times("arrival", self._values(self.arrival, block), block.start)
-            _check_kind("arrival", arrival, moment)
+            if (arrival.dtype.kind == "M") != (moment.dtype.kind == "M"):
+                raise TypeError(
+                    "arrival and moment must both hold time stamps or both numbers, "
+                    f"got {arrival.dtype} and {moment.dtype}"
+                )
         else:
             delay = _times("delay", self._delays(block), block.start)
             if (delay.dtype.kind == "m") != (moment.dtype.kind == "M"):
@@ -82,7 +86,8 @@ class ArrivalTimes:
                     "delay must be durations where moment holds time stamps, and "
                     f"numbers where it does not; got {delay.dtype} and {moment.dtype}"
                 )
-            _check_delays(delay, block.start)
+            zero = np.timedelta64(0, "ns") if delay.dtype.kind == "m" else 0
+            _refuse("delay", delay < zero, delay, block.start, "at least 0")
             arrival = moment + delay
         return _as_numbers(moment, arrival, block.start)
 
@@ -163,14 +168,6 @@ def _stamps(values: Sequence[Any]) -> TimeArray:
         return np.array(values)
 
 
-def _check_kind(name: str, times: TimeArray, moment: TimeArray) -> None:
-    if (times.dtype.kind == "M") != (moment.dtype.kind == "M"):
-        raise TypeError(
-            f"{name} and moment must both hold time stamps or both numbers, got "
-            f"{times.dtype} and {moment.dtype}"
-        )
-
-
 def _check_order(moment: TimeArray, last: Any, start: int) -> None:
     """Refuse moments that are missing or earlier than that of the row before."""
     missing = np.isnat(moment) if moment.dtype.kind == "M" else ~np.isfinite(moment)
@@ -180,11 +177,6 @@ def _check_order(moment: TimeArray, last: Any, start: int) -> None:
     steps = np.concatenate([before, plain])
     wrong = steps[1:] < steps[:-1]
     _refuse("moment", wrong, moment, start, "not earlier than that of the row before")
-
-
-def _check_delays(delay: TimeArray, start: int) -> None:
-    zero = np.timedelta64(0, "ns") if delay.dtype.kind == "m" else 0
-    _refuse("delay", delay < zero, delay, start, "at least 0")
 
 
 def _as_numbers(

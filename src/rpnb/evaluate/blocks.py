@@ -92,11 +92,6 @@ class ChunkBlocks:
     The reader has numbered the labels, but its numbers differ from those of the
     evaluation once a learner predicts a label that the file has not had yet. A label is
     looked up when its code first occurs; after that, codes are translated by a table.
-
-    Parameters
-    ----------
-    labels
-        The numbers of all labels in the evaluation.
     """
 
     def __init__(self, labels: LabelIndex) -> None:

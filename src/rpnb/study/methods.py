@@ -5,7 +5,6 @@ A method is a learner of `rpnb.estimators.registry` with parameters.
 
 import difflib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Any
 
 from rpnb.core.projection.matrices import down_space_dimension
 from rpnb.datasets import paper
+from rpnb.datasets.catalogue import key_of
 from rpnb.estimators.registry import learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 
@@ -99,9 +99,9 @@ def notes_on(names: Iterable[str]) -> list[str]:
 
 def find(name: str) -> Method:
     """Return a method by name; case, blanks, hyphens and underscores are ignored."""
-    by_key = {_key(method.learner): method for method in methods().values()}
-    by_key |= {_key(method.name): method for method in methods().values()}
-    key = _key(name)
+    by_key = {key_of(method.learner): method for method in methods().values()}
+    by_key |= {key_of(method.name): method for method in methods().values()}
+    key = key_of(name)
     if key not in by_key:
         close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
         hint = "; close to it: " + ", ".join(by_key[match].name for match in close)
@@ -160,7 +160,3 @@ def cost(method: Method, n: int, p: int, M: int) -> float:
         case _:
             row = 1e-9 * (2000 + 2 * p * M)
     return 0.005 + n * row
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[\s_-]+", "", name).casefold()

@@ -29,12 +29,7 @@ class Outputs:
     """Files under temporary names, which get their names when all are written.
 
     Leaving the context before `commit` removes them. Pipes and devices are written to
-    directly.
-
-    Parameters
-    ----------
-    inputs
-        Files that are read meanwhile, and must not be written to.
+    directly. `inputs` are read meanwhile, and must not be written to.
     """
 
     def __init__(self, inputs: Sequence[str | Path] = ()) -> None:

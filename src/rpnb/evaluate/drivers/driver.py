@@ -48,16 +48,9 @@ class Predictions(NamedTuple):
 
 
 class Driver(ABC):
-    """Abstract: one learner, and how to make it predict and learn.
+    """Abstract: one learner, which is changed, and how it predicts and learns.
 
-    Parameters
-    ----------
-    model
-        The learner. It is changed.
-    labels
-        The numbers of all labels.
-    probabilities
-        Which probabilities are asked for.
+    `labels` are the numbers of all labels.
     """
 
     def __init__(
@@ -116,15 +109,8 @@ class Driver(ABC):
 class BatchDriver(Driver):
     """Drives what has `predict` and `partial_fit`: scikit-learn's, and mini-batches.
 
-    Labelled rows are held until there are `batch_size` of them, and learnt at once.
-
-    Parameters
-    ----------
-    classes
-        All classes, for the first call of `partial_fit`; None for learners that do not
-        need them.
-    batch_size
-        Rows learnt in one call.
+    Labelled rows are held until there are `batch_size` of them, and learnt at once. The
+    first call of `partial_fit` gets `classes`, if there are any.
     """
 
     def __init__(

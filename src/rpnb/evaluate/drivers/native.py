@@ -41,16 +41,10 @@ COVERAGE = 0.9
 class NativeDriver(Driver):
     """Drives the learners of this package, whose predictions depend on no chunking.
 
-    Parameters
-    ----------
-    classes
-        Classes to declare with the first rows learnt.
-    late
-        Whether labels may come late. Then there is no prediction before the first label
-        is learnt, although classes are declared: whether a row and an earlier label
-        happen to come in one call must not make a difference.
-    labels_only
-        Whether the learner looks at labels only, and gets no features.
+    `classes` are declared with the first rows learnt. Where labels may come `late`,
+    there is no prediction before the first is learnt, although classes are declared:
+    whether a row and an earlier label happen to come in one call must not make a
+    difference. With `labels_only` the learner gets no features.
     """
 
     def __init__(

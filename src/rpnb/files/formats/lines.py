@@ -33,16 +33,7 @@ def whole_lines(
 ) -> Iterator[bytes]:
     """Yield all bytes in blocks that end with a line, the last perhaps without.
 
-    Parameters
-    ----------
-    source
-        The bytes.
-    first
-        Bytes that were read from it before.
-    quote
-        A line does not end between two of these.
-    size
-        Bytes to read at a time.
+    The bytes `first` were read before. A line does not end between two of `quote`.
     """
     rest = first
     while True:
