@@ -212,13 +212,7 @@ class ScoredRows(NamedTuple):
 class Confusion:
     """Counts of one learner's predictions along a stream.
 
-    Parameters
-    ----------
-    window
-        w, how many rows the window has.
-    fading
-        α, by which a row's weight is multiplied with each row after it; None to leave
-        that span out.
+    The window has w rows; α is `fading`, None to leave that span out.
     """
 
     def __init__(self, window: int = 1000, fading: float | None = None) -> None:
