@@ -39,47 +39,38 @@ class OpenMLSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One dataset of the catalogue.
-
-    Attributes
-    ----------
-    name, slug
-        Spelling of the paper's Table 1, and `<slug>.csv.gz`, the name of its file.
-    p, n, class_counts
-        Features, rows, and rows of each label.
-    origin, licence, encoding, order
-        In words.
-    generator
-        "exact" if the package generates exactly these rows, "drawn" if it draws others
-        from the same distribution, None if it generates none.
-    stands_for
-        How a fresh draw differs from the original rows, or None.
-    paper_reading
-        How the version of the data that the paper used differs from the published one,
-        or None if it does not.
-    sha256
-        Of the decompressed bytes of the file, or None if there is no file.
-    rows
-        `rpnb.datasets.records.fingerprint` of the rows, or None.
-    openml
-        How to download it from OpenML, or None.
-    """
+    """One dataset of the catalogue."""
 
     name: str
+    """spelling of the paper's Table 1"""
     slug: str
+    """`<slug>.csv.gz` is the name of its file"""
     p: int
+    """number of features"""
     n: int
+    """number of rows"""
     class_counts: Mapping[str, int]
+    """rows of each label"""
     origin: str
     licence: str
     encoding: str
+    """what columns and labels mean"""
     order: str
+    """of the rows"""
     generator: Generator | None = None
+    """"exact" if the package generates exactly these rows, "drawn" if it draws others
+    from the same distribution, None if it generates none"""
     stands_for: str | None = None
+    """how a fresh draw differs from the original rows, or None"""
     paper_reading: str | None = None
+    """how the version of the data that the paper used differs from the published one,
+    or None if it does not"""
     sha256: str | None = None
+    """of the decompressed bytes of the file, or None if there is no file"""
     rows: str | None = None
+    """`rpnb.datasets.records.fingerprint` of the rows, or None"""
     openml: OpenMLSource | None = None
+    """how to download it from OpenML, or None"""
 
     @property
     def M(self) -> int:
