@@ -30,7 +30,6 @@ from peers.worker_process import Worker, worker
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
 from rpnb.core.trees.boosting import new_member_accuracy, pass_boosting
-from rpnb.core.trees.learning import pass_tree
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -38,6 +37,7 @@ from rpnb.core.trees.records import (
     TreeParameters,
     new_forest,
 )
+from single_tree import pass_tree
 from workloads import paper_stream
 
 NAMES = [

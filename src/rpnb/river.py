@@ -5,7 +5,7 @@ Needs the extra: ``pip install 'rpnb[river]'``.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar, final
+from typing import Any, Generic, Literal, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,25 +39,7 @@ from rpnb.estimators.trust.sets import (
 __all__ = ["PooledClassifier", "RPNBClassifier"]
 
 
-class _Features(Protocol):
-    """A classifier of rows, and how observations become its rows."""
-
-    classifier: Any
-
-    def row(self, x: Mapping[FeatureName, Any]) -> NDArray[Any]: ...
-
-    def table(
-        self, columns: Mapping[FeatureName, NDArray[Any]], n: int
-    ) -> NDArray[Any]: ...
-
-    def learn_one(self, x: Mapping[FeatureName, Any], y: Any) -> None: ...
-
-    def learn_many(
-        self, columns: Mapping[FeatureName, NDArray[Any]], n: int, y: NDArray[Any]
-    ) -> None: ...
-
-
-_F = TypeVar("_F", bound=_Features)
+_F = TypeVar("_F", NamedFeatures, NamedColumns)
 
 
 class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):

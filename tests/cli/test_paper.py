@@ -140,21 +140,6 @@ def test_a_report_stands_beside_results_of_any_name(
     assert "the report cannot be written" in capsys.readouterr().err
 
 
-def test_a_method_that_is_not_there_is_left_out_without_failing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from rpnb.estimators.registry import learners
-    from rpnb.study import methods
-
-    fewer = {name: each for name, each in learners().items() if name != "OGD"}
-    methods.methods()  # all names are known, one learner is missing
-    monkeypatch.setattr(methods, "learners", lambda: fewer)
-    assert main(["paper", *FAST]) == 0
-    out, err = capsys.readouterr()
-    assert "left out: OGD: not available in this version" in err
-    assert any(text.split()[:4:3] == ["Iris", "—"] for text in out.splitlines())
-
-
 def test_ctrl_c_has_its_own_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +198,7 @@ def test_a_terminal_shows_one_line_that_is_renewed_and_fits(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(progress, "UPDATE_EVERY", 0.0)
     stream = Terminal()
-    display = Display(stream)
+    display = Display(stream, line)
     for done in range(3):
         display(at(done))
     display.close()
@@ -232,7 +217,7 @@ def test_elsewhere_lines_come_now_and_then(
     monkeypatch.setattr(time, "monotonic", lambda: now)
     monkeypatch.setenv("TERM", "dumb")
     stream = io.StringIO() if kind == "file" else Terminal()
-    display = Display(stream)
+    display = Display(stream, line)
     for second in range(25):
         now = float(second)
         display(at(second))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rpnb.datasets import DatasetError, UnknownDatasetError, describe, names, paper
 from rpnb.datasets.catalogue import entries
-from rpnb.datasets.paper_versions import PAPER_VERSIONS
+from rpnb.datasets.loading import PAPER_VERSIONS
 
 
 def test_the_catalogue_is_table_1() -> None:

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from rpnb.datasets import load
 from rpnb.datasets.catalogue import entries
-from rpnb.datasets.paper_versions import (
+from rpnb.datasets.loading import (
     PAPER_VERSIONS,
     impute_modes,
     with_codes_from_one,

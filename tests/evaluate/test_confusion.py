@@ -15,6 +15,7 @@ from rpnb.evaluate import confusion
 from rpnb.evaluate.confusion import (
     Confusion,
     CountHistory,
+    ProbabilityDetails,
     ScoredRows,
     confusion_counts,
     log_losses,
@@ -109,13 +110,14 @@ def rows_of(history: History, begin: int, end: int, labels: LabelIndex) -> Score
     # Of the probabilities one is drawn; here it stands for each that a row has.
     P = history.probability
     loss, brier, covered = log_losses(P, len(truth)), (1.0 - P) ** 2, 1.0 * (P > 0.5)
-    columns: tuple[Any, ...] = (truth, predicted, repeats, loss, brier, P, covered)
     names = list("abcde")
     # As in `naive.measure`.
     given = P[:, None] * np.arange(2.0, 7.0) % 1.0
     scores = bin_scores(given[part], names, history.truth[part], LabelIndex(names))
+    probabilities: tuple[Any, ...] = (brier[part], P[part], covered[part], scores)
+    columns: tuple[Any, ...] = (truth, predicted, repeats, loss)
     parts = [column[part] for column in columns]
-    return ScoredRows(*parts)._replace(scores=scores)
+    return ScoredRows(*[*parts, ProbabilityDetails(*probabilities)])
 
 
 @settings(max_examples=30)

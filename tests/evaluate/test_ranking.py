@@ -16,7 +16,7 @@ from rpnb import RPNBClassifier
 from rpnb.baselines import make
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate import prequential
-from rpnb.evaluate.confusion import Confusion, ScoredRows, Span
+from rpnb.evaluate.confusion import Confusion, ProbabilityDetails, ScoredRows, Span
 from rpnb.evaluate.metrics import Metric
 from rpnb.evaluate.ranking import N_SCORE_BINS, bin_scores, bins_of
 from rpnb.labels import LabelIndex
@@ -93,7 +93,8 @@ def test_auc_is_that_of_all_pairs_for_any_chunking(
         scores = bin_scores(P, classes, truth[begin:end], columns)
         part = numbers[begin:end]
         none = np.zeros(len(part))
-        rows = ScoredRows(part, part, none > 0, none, none, none, none, scores)
+        details = ProbabilityDetails(none, none, none, scores)
+        rows = ScoredRows(part, part, none > 0, none, details)
         running.add(rows, 4)
         found = {k: v["auc"] for k, v in running.measure(["auc"]).items()}
         faded = fading ** np.arange(end - 1.0, -1.0, -1.0)

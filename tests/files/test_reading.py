@@ -193,8 +193,8 @@ def test_blocks_are_whole_lines_and_all_there_is(lines: list[str], size: int) ->
 
 
 def test_what_has_come_is_handed_on_before_more_is_read() -> None:
-    class Paused:
-        def read(self, size: int = 0, /) -> bytes:
+    class Paused(io.BytesIO):
+        def read(self, size: int | None = 0, /) -> bytes:
             raise AssertionError("a pipe that has paused would make the reader wait")
 
     blocks = file_lines.whole_lines(Paused(), b"1,a\n2,b\n3,")

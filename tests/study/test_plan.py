@@ -162,11 +162,6 @@ def test_a_learners_seed_is_set_and_no_part_of_its_parameters() -> None:
     methods.make(methods.find("AROW"), seed=5)  # has none, and does not mind
 
 
-def test_a_learner_that_this_version_lacks_is_said_to_be_missing() -> None:
-    with pytest.raises(methods.MethodUnavailableError, match="not available in this"):
-        methods.make(methods.Method("Oracle", "Oracle"))
-
-
 def test_long_runs_cost_more() -> None:
     rpnb, arow = methods.find("RPNB"), methods.find("AROW")
     majority = methods.find("MajorityClass")

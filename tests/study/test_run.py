@@ -244,20 +244,6 @@ def test_a_method_that_fails_on_a_dataset_does_not_stop_the_others(
     assert done == {(d, m) for d in SMALL for m in plan.methods} - {("Iris", "ALMA")}
 
 
-def test_a_method_that_is_not_there_is_reported_and_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from rpnb.estimators.registry import learners
-    from rpnb.study import methods
-
-    kept = {name: each for name, each in learners().items() if name != "OGD"}
-    monkeypatch.setattr(methods, "learners", lambda: kept)
-    outcome = here(small_plan(permutations=1), tmp_path / "r.jsonl")
-    assert outcome.unavailable == (("OGD", "not available in this version"),)
-    assert not outcome.failures
-    assert {r.method for r in outcome.records} == {"RPNB", "NoChange", "MajorityClass"}
-
-
 def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     path = tmp_path / "r.jsonl"

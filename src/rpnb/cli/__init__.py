@@ -1,6 +1,6 @@
 """The command line: `rpnb COMMAND`, one module per command.
 
-A command's module has `add_parser(commands)`, which declares its arguments, and
+A command's module has `declare(parser)`, which declares its arguments, and
 `run(arguments)`, which executes it and returns the exit code. Modules that are slow to
 import are imported there.
 """
@@ -192,8 +192,7 @@ def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     called = None if words is None else next((w for w in words if w[:1] != "-"), "")
     for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
         if called in (None, name):
-            import_module(f"{__name__}.{module}").add_parser(commands)
-        else:
-            commands.add_parser(name, help=summary)
+            import_module(f"{__name__}.{module}").declare(command)
     return parser

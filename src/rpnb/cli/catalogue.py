@@ -10,14 +10,12 @@ if TYPE_CHECKING:
     from rpnb.estimators.registry import RegisteredLearner
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "learners",
-        help="list the learners, their parameters, and when to take which",
-        description="List the learners that --model, --compare and --learners know. "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "List the learners that --model, --compare and --learners know. "
         "With a NAME: what it is, when to take it, and its parameters, which --param "
-        "NAME=VALUE sets.",
+        "NAME=VALUE sets."
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="learners to describe in full"

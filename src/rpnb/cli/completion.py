@@ -7,7 +7,6 @@ script of bash through its own `bashcompinit`.
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 SHELLS = ("bash", "zsh", "fish")
 _ABOUT = """\
@@ -20,14 +19,10 @@ fish: rpnb completion fish > ~/.config/fish/completions/rpnb.fish
 _LEARNERS = ("--model", "--compare", "--learners")
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "completion",
-        help="print a script for the completion of commands by bash, zsh or fish",
-        description=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = _ABOUT
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("shell", choices=SHELLS, help="which shell")
     parser.set_defaults(run=run)
 

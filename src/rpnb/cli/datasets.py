@@ -2,8 +2,8 @@
 
 import argparse
 import sys
-from pathlib import Path
-from typing import Any
+
+from rpnb.cli.options import add_data_folder
 
 _FROM = {
     "by rule": "generated, exact rows",
@@ -14,21 +14,13 @@ _FROM = {
 }
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "datasets",
-        help="list the paper's datasets, and where their rows come from",
-        description="List the 33 datasets of the paper's Table 1: features p, rows n, "
-        "classes M, where the rows come from, and their licence.",
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "List the 33 datasets of the paper's Table 1: features p, rows n, "
+        "classes M, where the rows come from, and their licence."
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder of data files <name>.csv.gz (default: the environment variable "
-        "RPNB_DATA)",
-    )
+    add_data_folder(parser)
     parser.set_defaults(run=run)
 
 

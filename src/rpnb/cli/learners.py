@@ -118,19 +118,11 @@ def make_learners(
     *,
     scale: bool = False,
 ) -> dict[str, Any]:
-    """Return new learners by name.
+    """Return new learners by name: RPNB, Pooled, or names that `rpnb.baselines` knows.
 
-    Parameters
-    ----------
-    names
-        RPNB, Pooled, or names that `rpnb.baselines` knows.
-    given
-        Parameters of RPNB.
-    params
-        Texts [LEARNER.]name=value; without a name, of the only learner.
-    scale
-        Whether rows are scaled along the stream, for all learners but those that scale
-        rows themselves.
+    `given` are parameters of RPNB, `params` texts [LEARNER.]name=value; without a name,
+    of the only learner. With `scale`, rows are scaled along the stream, for all
+    learners but those that scale rows themselves.
     """
     parameters: dict[str, dict[str, Any]] = {name: {} for name in names}
     if given and RPNB not in parameters:

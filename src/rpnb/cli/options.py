@@ -1,6 +1,18 @@
-"""Types of options; errors name the rule."""
+"""Options of several commands, and types of options; errors name the rule."""
 
 import argparse
+from pathlib import Path
+
+
+def add_data_folder(parser: argparse.ArgumentParser) -> None:
+    """Declare the folder of the paper's datasets."""
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="folder of data files <name>.csv.gz (default: the environment variable "
+        "RPNB_DATA)",
+    )
 
 
 def positive(text: str) -> int:

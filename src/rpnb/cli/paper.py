@@ -5,9 +5,9 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rpnb.cli.options import natural, positive
+from rpnb.cli.options import add_data_folder, natural, positive
 
 if TYPE_CHECKING:
     from rpnb.study.analysis import StudyAnalysis
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 RESULTS = Path("results", "paper.jsonl")
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "paper",
-        help="run the paper's evaluation and compare it with the printed values",
-        description="Run the evaluation of the paper: each method on permutations of "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Run the evaluation of the paper: each method on permutations of "
         "each dataset, predicting every row before learning it. Each result is saved "
-        "when its run ends: after an interruption, the same command resumes.",
+        "when its run ends: after an interruption, the same command resumes."
     )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="default: the paper's 33"
@@ -45,13 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="processes; default: one per core"
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="folder of data files <name>.csv.gz (default: the environment variable "
-        "RPNB_DATA)",
-    )
+    add_data_folder(parser)
     parser.add_argument(
         "--results",
         type=Path,
@@ -91,7 +83,7 @@ def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the study, print its tables, write its report, and return the exit code."""
     from rpnb.cli import BAD_INPUT, INTERRUPTED, CommandError, interrupts_raise
-    from rpnb.cli.progress import Display, duration
+    from rpnb.cli.progress import Display, duration, line
     from rpnb.report.tables import to_text
     from rpnb.study.analysis import analyse
     from rpnb.study.plan import PlanError, make_plan
@@ -102,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     interrupts_raise()
     start = time.monotonic()
-    display = Display(sys.stderr)
+    display = Display(sys.stderr, line)
     try:
         plan = make_plan(
             arguments.datasets,
@@ -158,11 +150,6 @@ def _print_failures(outcome: "StudyOutcome") -> None:
     for failure in outcome.failures:
         where = failure.dataset + (f", {failure.method}" if failure.method else "")
         sys.stderr.write(f"failed: {where}: {failure.message}\n")
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in outcome.unavailable:
-        by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
-        sys.stderr.write(f"left out: {', '.join(names)}: {reason}\n")
 
 
 def _write_report(analysis: "StudyAnalysis", arguments: argparse.Namespace) -> Path:

@@ -21,14 +21,10 @@ others are left out, also that of the labels. Nothing is learnt.
 """
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "predict",
-        help="predict the labels of a file's rows by a saved model",
-        usage="rpnb predict FILE --load MODEL [options]",
-        description=_ABOUT,
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "rpnb predict FILE --load MODEL [options]"
+    parser.description = _ABOUT
     parser.add_argument(
         "file",
         metavar="FILE",

@@ -26,17 +26,12 @@ class Phased(Protocol):
 class Display:
     """Writes progress reports to a stream, at most every few seconds.
 
-    Parameters
-    ----------
-    stream
-        Where to write. On a terminal, one line is updated; else lines are added.
-    say
-        Returns the line of a report, with or without a bar; by default `line`.
+    On a terminal, one line is updated; else lines are added. `say` returns the line of
+    a report, with or without a bar.
     """
 
-    def __init__(self, stream: TextIO, say: Callable[..., str] | None = None) -> None:
-        self._stream = stream
-        self._say: Callable[..., str] = line if say is None else say
+    def __init__(self, stream: TextIO, say: Callable[..., str]) -> None:
+        self._stream, self._say = stream, say
         self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._shown_at = float("-inf")
         self._phase = ""

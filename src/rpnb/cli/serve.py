@@ -11,14 +11,12 @@ from rpnb.cli.options import positive
 _DAY = 86_400.0
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "serve",
-        help="answer predictions over HTTP, and learn when labels come",
-        description="Answer predictions over HTTP and learn from labels that come "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Answer predictions over HTTP and learn from labels that come "
         "late, by id. Whatever is acknowledged is on the disk. Needs pip install "
-        "'rpnb[serve]'.",
+        "'rpnb[serve]'."
     )
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="where the log is kept"

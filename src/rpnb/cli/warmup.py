@@ -3,17 +3,14 @@
 import argparse
 import sys
 import time
-from typing import Any
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "warmup",
-        help="compile the learners' code, so that the first run does not wait",
-        description="Compile the code of learners and keep it on the disk: in an image "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.description = (
+        "Compile the code of learners and keep it on the disk: in an image "
         "of a container, say, or after an update. Without it, the first run compiles "
-        "what it needs.",
+        "what it needs."
     )
     parser.add_argument(
         "names",

@@ -17,80 +17,60 @@ Generator: TypeAlias = Literal["exact", "drawn"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenMLSource:
-    """How OpenML's columns are converted into the catalogue's.
-
-    Attributes
-    ----------
-    ids
-        OpenML's datasets, whose columns are put side by side.
-    leading
-        Columns before the features (such as names) that are left out.
-    rows
-        Number of rows from the start that belong to the dataset, or None for all.
-    decimals
-        Number of decimals to which features are rounded, or None.
-    missing
-        "drop" leaves out rows with a missing value; a number replaces it; None
-        means that there is none.
-    labels
-        Candidate renamings of the labels. The one that makes the rows equal to the
-        catalogue's is used; if none does, the first. Empty: labels are kept.
-    labels_by_count
-        Whether labels are identified by their class counts, which all differ.
-    """
+    """How OpenML's columns are converted into the catalogue's."""
 
     ids: tuple[int, ...]
+    """OpenML's datasets, whose columns are put side by side"""
     leading: int = 0
+    """columns before the features (such as names) that are left out"""
     rows: int | None = None
+    """number of rows from the start that belong to the dataset, or None for all"""
     decimals: int | None = None
+    """number of decimals to which features are rounded, or None"""
     missing: Literal["drop"] | float | None = None
+    """"drop" leaves out rows with a missing value; a number replaces it; None means
+    that there is none"""
     labels: tuple[Mapping[str, str], ...] = ()
+    """candidate renamings of the labels. The one that makes the rows equal to the
+    catalogue's is used; if none does, the first. Empty: labels are kept."""
     labels_by_count: bool = False
+    """whether labels are identified by their class counts, which all differ"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One dataset of the catalogue.
-
-    Attributes
-    ----------
-    name, slug
-        Spelling of the paper's Table 1, and `<slug>.csv.gz`, the name of its file.
-    p, n, class_counts
-        Features, rows, and rows of each label.
-    origin, licence, encoding, order
-        In words.
-    generator
-        "exact" if the package generates exactly these rows, "drawn" if it draws others
-        from the same distribution, None if it generates none.
-    stands_for
-        How a fresh draw differs from the original rows, or None.
-    paper_reading
-        How the version of the data that the paper used differs from the published one,
-        or None if it does not.
-    sha256
-        Of the decompressed bytes of the file, or None if there is no file.
-    rows
-        `rpnb.datasets.records.fingerprint` of the rows, or None.
-    openml
-        How to download it from OpenML, or None.
-    """
+    """One dataset of the catalogue."""
 
     name: str
+    """spelling of the paper's Table 1"""
     slug: str
+    """`<slug>.csv.gz` is the name of its file"""
     p: int
+    """number of features"""
     n: int
+    """number of rows"""
     class_counts: Mapping[str, int]
+    """rows of each label"""
     origin: str
     licence: str
     encoding: str
+    """what columns and labels mean"""
     order: str
-    generator: Generator | None
-    stands_for: str | None
-    paper_reading: str | None
-    sha256: str | None
-    rows: str | None
-    openml: OpenMLSource | None
+    """of the rows"""
+    generator: Generator | None = None
+    """"exact" if the package generates exactly these rows, "drawn" if it draws others
+    from the same distribution, None if it generates none"""
+    stands_for: str | None = None
+    """how a fresh draw differs from the original rows, or None"""
+    paper_reading: str | None = None
+    """how the version of the data that the paper used differs from the published one,
+    or None if it does not"""
+    sha256: str | None = None
+    """of the decompressed bytes of the file, or None if there is no file"""
+    rows: str | None = None
+    """`rpnb.datasets.records.fingerprint` of the rows, or None"""
+    openml: OpenMLSource | None = None
+    """how to download it from OpenML, or None"""
 
     @property
     def M(self) -> int:
@@ -120,9 +100,9 @@ def describe(name: str) -> Entry:
         The paper's spelling or the slug; case, blanks, hyphens and underscores are
         ignored.
     """
-    by_key = {_key(entry.slug): entry for entry in entries().values()}
-    by_key |= {_key(entry.name): entry for entry in entries().values()}
-    key = _key(name)
+    by_key = {key_of(entry.slug): entry for entry in entries().values()}
+    by_key |= {key_of(entry.name): entry for entry in entries().values()}
+    key = key_of(name)
     if key not in by_key:
         close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
         hint = ", ".join(repr(by_key[match].name) for match in close)
@@ -133,41 +113,22 @@ def describe(name: str) -> Entry:
     return by_key[key]
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
+    """Return a name without case, blanks, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 def _entry(table: dict[str, Any]) -> Entry:
-    openml = table.get("openml")
+    classes, openml = table.pop("classes"), table.pop("openml", None)
     return Entry(
-        name=table["name"],
-        slug=table["slug"],
-        p=table["p"],
-        n=table["n"],
-        class_counts=MappingProxyType(table["classes"]),
-        origin=table["origin"],
-        licence=table["licence"],
-        encoding=table["encoding"],
-        order=table["order"],
-        generator=table.get("generator"),
-        stands_for=table.get("stands_for"),
-        paper_reading=table.get("paper_reading"),
-        sha256=table.get("sha256"),
-        rows=table.get("rows"),
+        **table,
+        class_counts=MappingProxyType(classes),
         openml=None if openml is None else _openml(openml),
     )
 
 
 def _openml(table: dict[str, Any]) -> OpenMLSource:
-    missing = table.get("missing")
-    labels = table.get("labels", [])
-    by_count = labels == "counts"
-    return OpenMLSource(
-        ids=tuple(table["ids"]),
-        leading=table.get("leading", 0),
-        rows=table.get("rows"),
-        decimals=table.get("decimals"),
-        missing=missing if missing in (None, "drop") else float(missing),
-        labels=() if by_count else tuple(labels),
-        labels_by_count=by_count,
-    )
+    ids, labels = table.pop("ids"), table.pop("labels", [])
+    if labels == "counts":
+        return OpenMLSource(**table, ids=tuple(ids), labels_by_count=True)
+    return OpenMLSource(**table, ids=tuple(ids), labels=tuple(labels))

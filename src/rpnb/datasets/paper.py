@@ -77,10 +77,10 @@ def results() -> tuple[PrintedResult, ...]:
             row["method"],
             float(row["error_mean"]),
             float(row["error_var"]),
-            _comparison(row["error_vs_rpnb"]),
+            cast(Comparison | None, row["error_vs_rpnb"] or None),
             float(row["f1_mean"]),
             float(row["f1_var"]),
-            _comparison(row["f1_vs_rpnb"]),
+            cast(Comparison | None, row["f1_vs_rpnb"] or None),
         )
         for row in _read("tables_2_and_3.csv")
     )
@@ -93,10 +93,6 @@ def updates() -> tuple[PrintedUpdates, ...]:
         PrintedUpdates(row["dataset"], row["method"], float(row["updates"]))
         for row in _read("updates.csv")
     )
-
-
-def _comparison(text: str) -> Comparison | None:
-    return cast(Comparison, text) if text else None
 
 
 def _read(name: str) -> Iterable[dict[str, str]]:

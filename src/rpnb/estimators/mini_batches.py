@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.passes.blocks import weights_of
 from rpnb.core.passes.engine import BATCH_BLOCK
 from rpnb.estimators.checks.labels import (
     LabelArray,
@@ -29,7 +30,7 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.checks.rows import accept_rows, check_rows
-from rpnb.estimators.checks.weights import check_weight, weight_of
+from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.registry import find_learner
@@ -168,7 +169,7 @@ def observe_rows(
     for place, part in enumerate(row_blocks(numbers.shape[0], BLOCK_ROWS)):
         if rows.counts is not None:
             model._class_counts = rows.counts[place].copy()
-        given = weight_of(rows.weight, part)
+        given = weights_of(rows.weight, part)
         weight = model._row_weights(numbers[part], given)
         start = part.start if rows.starts is None else rows.starts[place]
         block = model._observe_block(
@@ -244,7 +245,7 @@ def _choose(rows: RowBlocks, blocks: range) -> RowBlocks:
     return RowBlocks(
         rows.X[part],
         rows.numbers[part],
-        weight_of(rows.weight, part),
+        weights_of(rows.weight, part),
         starts[where],
         None if rows.counts is None else rows.counts[where],
     )
@@ -295,7 +296,7 @@ def learn_mini_batches(
     numbers = encode(labels, model.classes_, model._index)
     predicted = np.empty_like(numbers)
     for batch in row_blocks(numbers.shape[0], size or numbers.shape[0]):
-        some = RowBlocks(rows[batch], numbers[batch], weight_of(weight, batch))
+        some = RowBlocks(rows[batch], numbers[batch], weights_of(weight, batch))
         predicted[batch] = np.concatenate(
             [block.labels for block in learn_rows(model, some)]
         )

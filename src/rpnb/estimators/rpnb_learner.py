@@ -14,6 +14,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
+from rpnb.core.passes.blocks import weights_of
 from rpnb.core.passes.engine import (
     BlockMoments,
     batch_probabilities,
@@ -29,7 +30,6 @@ from rpnb.core.projection.apply import project_rows
 from rpnb.core.projection.matrices import Distribution
 from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.class_prior import prior_from_json, prior_to_json, set_class_prior
 from rpnb.estimators.empty_model import (
     UPDATES,
@@ -123,7 +123,7 @@ class RPNBLearner(StreamClassifier[Model]):
         size = n if self.batch_size is None else int(self.batch_size)
         # Mini-batches are not cut.
         for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
-            w = weight_of(weight, rows)
+            w = weights_of(weight, rows)
             scaled = learn_scale(state.scale, X[rows], y[rows], w, size)
             some = None if labels is None else labels[rows]
             self._learn_scaled(state, scaled, y[rows], w, some)

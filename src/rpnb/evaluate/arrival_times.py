@@ -13,20 +13,14 @@ from rpnb.evaluate.delays import TimeArray, never
 
 @dataclass(frozen=True)
 class ArrivalTimes:
-    """When rows and labels arrive, as the user gave it.
-
-    Attributes
-    ----------
-    delay, arrival
-        A scalar (delay only), one value per row of a table, or the name of a column.
-        At most one of the two is given.
-    moment
-        One value per row of a table, the name of a column, or None for row numbers.
-    """
+    """When rows and labels arrive, as the user gave it."""
 
     delay: Any = None
+    """a scalar, one value per row of a table, or the name of a column"""
     arrival: Any = None
+    """as the delay, but no scalar; at most one of the two is given"""
     moment: Any = None
+    """one value per row of a table, the name of a column, or None for row numbers"""
 
     def __post_init__(self) -> None:
         if self.delay is not None and self.arrival is not None:
@@ -80,7 +74,11 @@ class ArrivalTimes:
             _check_order(moment, last, block.start)
         if self.arrival is not None:
             arrival = _times("arrival", self._values(self.arrival, block), block.start)
-            _check_kind("arrival", arrival, moment)
+            if (arrival.dtype.kind == "M") != (moment.dtype.kind == "M"):
+                raise TypeError(
+                    "arrival and moment must both hold time stamps or both numbers, "
+                    f"got {arrival.dtype} and {moment.dtype}"
+                )
         else:
             delay = _times("delay", self._delays(block), block.start)
             if (delay.dtype.kind == "m") != (moment.dtype.kind == "M"):
@@ -88,7 +86,8 @@ class ArrivalTimes:
                     "delay must be durations where moment holds time stamps, and "
                     f"numbers where it does not; got {delay.dtype} and {moment.dtype}"
                 )
-            _check_delays(delay, block.start)
+            zero = np.timedelta64(0, "ns") if delay.dtype.kind == "m" else 0
+            _refuse("delay", delay < zero, delay, block.start, "at least 0")
             arrival = moment + delay
         return _as_numbers(moment, arrival, block.start)
 
@@ -169,14 +168,6 @@ def _stamps(values: Sequence[Any]) -> TimeArray:
         return np.array(values)
 
 
-def _check_kind(name: str, times: TimeArray, moment: TimeArray) -> None:
-    if (times.dtype.kind == "M") != (moment.dtype.kind == "M"):
-        raise TypeError(
-            f"{name} and moment must both hold time stamps or both numbers, got "
-            f"{times.dtype} and {moment.dtype}"
-        )
-
-
 def _check_order(moment: TimeArray, last: Any, start: int) -> None:
     """Refuse moments that are missing or earlier than that of the row before."""
     missing = np.isnat(moment) if moment.dtype.kind == "M" else ~np.isfinite(moment)
@@ -186,11 +177,6 @@ def _check_order(moment: TimeArray, last: Any, start: int) -> None:
     steps = np.concatenate([before, plain])
     wrong = steps[1:] < steps[:-1]
     _refuse("moment", wrong, moment, start, "not earlier than that of the row before")
-
-
-def _check_delays(delay: TimeArray, start: int) -> None:
-    zero = np.timedelta64(0, "ns") if delay.dtype.kind == "m" else 0
-    _refuse("delay", delay < zero, delay, start, "at least 0")
 
 
 def _as_numbers(

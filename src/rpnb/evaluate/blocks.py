@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from scipy.sparse import issparse, vstack
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.labels import NO_LABEL, LabelIndex
+
+if TYPE_CHECKING:
+    from rpnb.files.records import LabelledChunk
 
 #: Rows as arrays, sparse matrices and frames hold them, or a dict for each.
 Table: TypeAlias = Any
@@ -28,27 +31,18 @@ _ROWS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that follow each other in a stream.
-
-    Attributes
-    ----------
-    start
-        Number of the first row in the stream, from 0.
-    X
-        A table of shape (n, p), or a list of n dicts.
-    y
-        (n,) the labels.
-    numbers
-        (n,) the labels' numbers, once they have been numbered.
-    checked
-        Whether X is known to be an array of finite numbers that are not too large.
-    """
+    """Rows that follow each other in a stream."""
 
     start: int
+    """number of the first row in the stream, from 0"""
     X: Table
+    """a table of shape (n, p), or a list of n dicts"""
     y: LabelArray
+    """(n,) the labels"""
     numbers: IntArray | None = None
+    """(n,) the labels' numbers, once they have been numbered"""
     checked: bool = False
+    """whether X is known to be an array of finite numbers that are not too large"""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -92,43 +86,12 @@ class Block:
         return self.X if isinstance(self.X, list) else records_of(self.X)
 
 
-class RowChunk(Protocol):
-    """A chunk of a file: a `rpnb.files.LabelledChunk`."""
-
-    @property
-    def X(self) -> Any:
-        """(n, p) features; an array holds finite numbers that are not too large."""
-
-    @property
-    def y(self) -> NDArray[Any]:
-        """(n,) labels."""
-
-    @property
-    def codes(self) -> IntArray:
-        """(n,) the reader's numbers of the labels, in order of first appearance.
-
-        −1 where there is no label.
-        """
-
-
-class _Labelled(NamedTuple):
-    """The rows of a chunk that have labels."""
-
-    y: NDArray[Any]
-    codes: IntArray
-
-
 class ChunkBlocks:
     """Turns the chunks of a file into blocks.
 
     The reader has numbered the labels, but its numbers differ from those of the
     evaluation once a learner predicts a label that the file has not had yet. A label is
     looked up when its code first occurs; after that, codes are translated by a table.
-
-    Parameters
-    ----------
-    labels
-        The numbers of all labels in the evaluation.
     """
 
     def __init__(self, labels: LabelIndex) -> None:
@@ -136,30 +99,20 @@ class ChunkBlocks:
         self._numbers: IntArray = np.zeros(0, np.int64)
         self._rows = 0
 
-    def block(self, chunk: RowChunk) -> Block:
-        """Return the next chunk as a block."""
-        start, numbers = self._rows, self._translated(chunk)
+    def block(self, chunk: "LabelledChunk") -> Block:
+        """Return the next chunk as a block; a row without a label has the number −1."""
+        start, there = self._rows, np.flatnonzero(chunk.codes >= 0)
+        numbers = np.full(chunk.codes.shape[0], NO_LABEL)
+        if there.shape[0] == numbers.shape[0]:
+            numbers = self._translated(chunk.y, chunk.codes)
+        elif there.shape[0] > 0:
+            numbers[there] = self._translated(chunk.y[there], chunk.codes[there])
         self._rows += numbers.shape[0]
         dense = isinstance(chunk.X, np.ndarray)
         return Block(start, chunk.X, chunk.y, numbers, dense)
 
-    def _translated(self, chunk: RowChunk) -> IntArray:
-        """Return the evaluation's numbers of a chunk's labels; −1 where there is none.
-
-        Rows without a label cost a little more: they are taken out and put back.
-        """
-        if chunk.codes.min() < 0:
-            there = np.flatnonzero(chunk.codes >= 0)
-            numbers = np.full(chunk.codes.shape[0], NO_LABEL)
-            if there.shape[0]:
-                some = _Labelled(chunk.y[there], chunk.codes[there])
-                numbers[there] = self._look_up(some)
-            return numbers
-        return self._look_up(chunk)
-
-    def _look_up(self, chunk: "RowChunk | _Labelled") -> IntArray:
-        """Return the evaluation's numbers of labels, which are all there."""
-        codes = chunk.codes
+    def _translated(self, y: NDArray[Any], codes: IntArray) -> IntArray:
+        """Return the evaluation's numbers of labels with these codes."""
         new = int(codes.max()) + 1 - self._numbers.shape[0]
         if new > 0:
             self._numbers = np.append(self._numbers, np.full(new, -1))
@@ -168,7 +121,7 @@ class ChunkBlocks:
             # The reader may have met other labels in an earlier run.
             for code in np.unique(codes[numbers < 0]).tolist():
                 row = int(np.argmax(codes == code))
-                self._numbers[code] = self._labels.of(chunk.y[row : row + 1])[0]
+                self._numbers[code] = self._labels.of(y[row : row + 1])[0]
             numbers = self._numbers[codes]
         return numbers
 

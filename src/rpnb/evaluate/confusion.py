@@ -30,7 +30,7 @@ from rpnb.evaluate.metrics import (
     Totals,
     occurring,
 )
-from rpnb.evaluate.ranking import NO_BINS, BinCounts, BinnedScores, join_scores
+from rpnb.evaluate.ranking import NO_BINS, BinnedScores, join_scores
 from rpnb.labels import NO_LABEL
 
 Span: TypeAlias = Literal["cumulative", "window", "fading"]
@@ -122,6 +122,36 @@ def log_losses(probability: FloatArray | None, n: int) -> FloatArray:
     return -np.log(np.fmax(probability, _SMALLEST))
 
 
+class ProbabilityDetails(NamedTuple):
+    """More about the probabilities of rows than one number each."""
+
+    brier: FloatArray
+    """(n,) Brier scores"""
+    confidence: FloatArray
+    """(n,) probabilities of the predicted classes"""
+    covered: FloatArray
+    """(n,) 1 where the true class was in the prediction set, NaN without sets"""
+    scores: BinnedScores
+    """bins of the probabilities of all classes"""
+
+    def some(self, rows: Any) -> "ProbabilityDetails":
+        """Return the details of the rows that a mask, an index or a slice chooses."""
+        brier, confidence, covered, scores = self
+        return ProbabilityDetails(
+            brier[rows], confidence[rows], covered[rows], scores.some(rows)
+        )
+
+
+def join_details(parts: Sequence[ProbabilityDetails]) -> ProbabilityDetails:
+    """Return the details of several groups of rows, one after the other."""
+    return ProbabilityDetails(
+        np.concatenate([each.brier for each in parts]),
+        np.concatenate([each.confidence for each in parts]),
+        np.concatenate([each.covered for each in parts]),
+        join_scores([each.scores for each in parts]),
+    )
+
+
 class ScoredRows(NamedTuple):
     """Rows of a stream with their true and predicted classes."""
 
@@ -133,75 +163,56 @@ class ScoredRows(NamedTuple):
     """(n,) whether the true class is that of the row before"""
     loss: FloatArray
     """(n,) minus the log of the true class's probability; NaN where not known"""
-    brier: FloatArray | None = None
-    """(n,) Brier scores; None where probabilities are not known"""
-    confidence: FloatArray | None = None
-    """(n,) probabilities of the predicted classes"""
-    covered: FloatArray | None = None
-    """(n,) 1 where the true class was in the prediction set"""
-    scores: BinnedScores | None = None
-    """bins of the probabilities of all classes"""
+    details: ProbabilityDetails | None = None
+    """None where probabilities are not known"""
 
     def last(self, n: int) -> "ScoredRows":
         """Return the last n rows, or all if there are fewer."""
-        columns: list[Any] = [None if c is None else c[-n:] for c in self[:-1]]
-        columns.append(None if self.scores is None else self.scores.last(n))
+        part = slice(-n, None)
+        columns: list[Any] = [column[part] for column in self[:4]]
+        if self.details is not None:
+            columns.append(self.details.some(part))
         return ScoredRows(*columns)
 
     def followed_by(self, rows: "ScoredRows") -> "ScoredRows":
         """Return these rows and then others."""
-        pairs = zip(self[:-1], rows[:-1], strict=True)
-        columns: list[Any] = [
-            None if a is None or b is None else np.concatenate((a, b)) for a, b in pairs
-        ]
-        scores = [each for each in (self.scores, rows.scores) if each is not None]
-        columns.append(join_scores(scores) if len(scores) == 2 else None)
+        pairs = zip(self[:4], rows[:4], strict=True)
+        columns: list[Any] = [np.concatenate(pair) for pair in pairs]
+        if self.details is not None and rows.details is not None:
+            columns.append(join_details([self.details, rows.details]))
         return ScoredRows(*columns)
 
     def reliability(self, weight: FloatArray) -> FloatArray | None:
         """Return weight, confidence and correctness, summed by bins of confidence."""
-        if self.confidence is None:
+        if self.details is None:
             return None
-        confidence = np.nan_to_num(self.confidence)
+        confidence = np.nan_to_num(self.details.confidence)
         bins = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
         weight = weight * (self.predicted != NO_LABEL)
         right = weight * (self.predicted == self.truth)
         columns = (weight, weight * confidence, right)
         return np.stack([np.bincount(bins, c, N_BINS) for c in columns], axis=1)
 
-    def bin_counts(self, weight: FloatArray | None = None) -> BinCounts | None:
-        """Return the rows by class and bin of the class's probability."""
-        return None if self.scores is None else self.scores.counts(weight)
-
-    def totals(self, M: int, weight: FloatArray | None = None) -> Totals:
-        """Return the sums over these rows, whose numbers are below M."""
+    def totals(self, counts: Counts, weight: FloatArray | None = None) -> Totals:
+        """Return the sums over these rows, with counts that are made already."""
         w = np.ones(len(self.truth)) if weight is None else weight
-        counts = _count(self.truth, self.predicted, M, weight)
-        repeats, loss = float(w @ self.repeats), float(w @ self.loss)
-        brier = nan if self.brier is None else float(w @ self.brier)
-        covered = nan if self.covered is None else float(w @ self.covered)
+        details = self.details
         return Totals(
             counts,
-            float(counts.sum()),
-            repeats,
-            loss,
-            brier,
+            counts.sum().item(),
+            float(w @ self.repeats),
+            float(w @ self.loss),
+            nan if details is None else float(w @ details.brier),
             self.reliability(w),
-            covered,
-            self.bin_counts(weight),
+            nan if details is None else float(w @ details.covered),
+            None if details is None else details.scores.counts(weight),
         )
 
 
 class Confusion:
     """Counts of one learner's predictions along a stream.
 
-    Parameters
-    ----------
-    window
-        w, how many rows the window has.
-    fading
-        α, by which a row's weight is multiplied with each row after it; None to leave
-        that span out.
+    The window has w rows; α is `fading`, None to leave that span out.
     """
 
     def __init__(self, window: int = 1000, fading: float | None = None) -> None:
@@ -211,13 +222,10 @@ class Confusion:
         self.history = CountHistory()
         """how many predictions had been right (0) and wrong (1) along the stream"""
         self._window, self._fading = window, fading
-        self._repeats, self._loss = 0.0, 0.0
         self._last: ScoredRows | None = None
-        self._brier, self._covered = 0.0, 0.0
         none = np.zeros((N_BINS, 3))
-        self._reliability: FloatArray | None = none
-        self._ranks: BinCounts | None = NO_BINS
-        self._faded = Totals(np.zeros((0, 1)), 0.0, 0.0, 0.0, 0.0, none, 0.0, NO_BINS)
+        self._all = Totals(self.counts, 0, 0.0, 0.0, 0.0, none, 0.0, NO_BINS)
+        self._faded = self._all._replace(counts=np.zeros((0, 1)))
 
     def add(self, rows: ScoredRows, M: int) -> None:
         """Count more rows, whose numbers are below M."""
@@ -227,14 +235,7 @@ class Confusion:
         add(rows.truth, rows.predicted, self.counts)
         self.mistakes += int(np.count_nonzero(wrong))
         self.history.add(wrong, 2)
-        ones = np.ones(len(rows.truth))
-        self._repeats += float(np.count_nonzero(rows.repeats))
-        self._loss += float(ones @ rows.loss)
-        self._brier += nan if rows.brier is None else float(ones @ rows.brier)
-        self._covered += nan if rows.covered is None else float(ones @ rows.covered)
-        self._reliability = _add(self._reliability, 1.0, rows.reliability(ones))
-        before = self.rows - len(rows.truth)
-        self._ranks = _add_ranks(self._ranks, rows.bin_counts(), before)
+        self._all = _joined(self._all, rows.totals(self.counts))
         recent = rows.last(self._window)
         if self._last is not None:
             recent = self._last.followed_by(recent).last(self._window)
@@ -246,18 +247,10 @@ class Confusion:
         """Add rows to the fading sums, which lose weight with each of them."""
         n = len(rows.truth)
         weight: FloatArray = np.power(fading, np.arange(n - 1.0, -1.0, -1.0))
-        new, keep = rows.totals(M, weight), fading**n
-        counts = new.counts + keep * _grown(self._faded.counts, M)
-        self._faded = Totals(
-            counts,
-            float(counts.sum()),
-            keep * self._faded.repeats + new.repeats,
-            keep * self._faded.loss + new.loss,
-            keep * self._faded.brier + new.brier,
-            _add(self._faded.reliability, keep, new.reliability),
-            keep * self._faded.covered + new.covered,
-            _add_ranks(self._faded.ranks, new.ranks, self._faded.weight, keep),
-        )
+        keep = fading**n
+        counts = _count(rows.truth, rows.predicted, M, weight)
+        counts = counts + keep * _grown(self._faded.counts, M)
+        self._faded = _joined(self._faded, rows.totals(counts, weight), keep)
 
     @property
     def rows(self) -> int:
@@ -278,22 +271,13 @@ class Confusion:
 
     def totals(self) -> dict[Span, Totals]:
         """Return the sums that metrics are computed from, for each span."""
-        M, rows = len(self.counts), float(self.rows)
         found: dict[Span, Totals] = {
-            "cumulative": Totals(
-                self.counts,
-                rows,
-                self._repeats,
-                self._loss,
-                self._brier,
-                self._reliability,
-                self._covered,
-                self._ranks,
-            ),
+            "cumulative": self._all,
             "window": Totals(self.counts, 0.0, 0.0, 0.0),
         }
-        if self._last is not None:
-            found["window"] = self._last.totals(M)
+        if (last := self._last) is not None:
+            counts = _count(last.truth, last.predicted, len(self.counts))
+            found["window"] = last.totals(counts)
         if self._fading is not None:
             found["fading"] = self._faded
         return found
@@ -315,18 +299,27 @@ def _measure(totals: Totals, metrics: Sequence[Metric]) -> dict[Metric, float]:
     return {name: METRICS[name](totals) for name in metrics}
 
 
-def _add(
-    before: FloatArray | None, keep: float, new: FloatArray | None
-) -> FloatArray | None:
-    """Return the sum, with what was before at less weight; None if one is unknown."""
-    return None if before is None or new is None else keep * before + new
+def _joined(before: Totals, new: Totals, keep: float = 1) -> Totals:
+    """Return the sums over rows before, at less weight, and new ones.
 
-
-def _add_ranks(
-    before: BinCounts | None, new: BinCounts | None, weight: float, keep: float = 1
-) -> BinCounts | None:
-    """Return the counts of rows before, of this weight, and new ones, likewise."""
-    return None if before is None or new is None else before.add(new, weight, keep)
+    What is not known of either is not known of both. The counts are those of `new`,
+    which hold the rows before already.
+    """
+    reliability = ranks = None
+    if before.reliability is not None and new.reliability is not None:
+        reliability = keep * before.reliability + new.reliability
+    if before.ranks is not None and new.ranks is not None:
+        ranks = before.ranks.add(new.ranks, before.weight, keep)
+    return Totals(
+        new.counts,
+        new.weight,
+        keep * before.repeats + new.repeats,
+        keep * before.loss + new.loss,
+        keep * before.brier + new.brier,
+        reliability,
+        keep * before.covered + new.covered,
+        ranks,
+    )
 
 
 def _grown(counts: Counts, M: int) -> Counts:

@@ -44,19 +44,13 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Events:
-    """Rows in the order in which they are predicted or learnt.
-
-    Attributes
-    ----------
-    rows : (e,)
-        Their numbers; a row may come twice.
-    predict, learn : (e,)
-        What is done with each: at least one of the two, learning last.
-    """
+    """Rows in the order in which they are predicted or learnt."""
 
     rows: IntArray
+    """(e,) their numbers; a row may come twice"""
     predict: BoolArray
     learn: BoolArray
+    """(e,) what is done with each: at least one of the two, learning last"""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -80,18 +74,12 @@ class Events:
 
 @dataclass
 class WaitingRows:
-    """Rows whose labels have not arrived, as far as the stream was read.
-
-    Attributes
-    ----------
-    rows : (w,)
-        Their numbers.
-    arrival : (w,)
-        When their labels arrive.
-    """
+    """Rows whose labels have not arrived, as far as the stream was read."""
 
     rows: IntArray
+    """(w,) their numbers"""
     arrival: TimeArray
+    """(w,) when their labels arrive"""
 
     @classmethod
     def none(cls) -> "WaitingRows":

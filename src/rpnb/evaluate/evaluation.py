@@ -45,20 +45,8 @@ class Checkpoint(NamedTuple):
 class Participant:
     """A learner in an evaluation, and what is known of its predictions.
 
-    Parameters
-    ----------
-    name
-        The learner's name in errors and in the result.
-    driver
-        Of the learner.
-    confusion
-        Where its predictions are counted.
-    metrics
-        What is measured at checkpoints.
-    reference
-        Whether it is one of the references that learners are compared with.
-    keep
-        Whether all predictions are kept.
+    Errors and the result have its name; `metrics` are measured at checkpoints. A
+    reference is what learners are compared with. With `keep`, all predictions are kept.
     """
 
     def __init__(
@@ -141,15 +129,7 @@ class Participant:
 
 
 class Evaluation:
-    """Learners evaluated on one stream.
-
-    Parameters
-    ----------
-    participants
-        The learners.
-    labels
-        The numbers of all labels, which their drivers have too.
-    """
+    """Learners evaluated on one stream; `labels` are those of their drivers too."""
 
     def __init__(self, participants: Sequence[Participant], labels: LabelIndex) -> None:
         self.participants = list(participants)
@@ -173,21 +153,11 @@ class Evaluation:
     ) -> list[Predictions]:
         """Let every learner predict and learn the rows of a block; count the results.
 
-        Parameters
-        ----------
-        block
-            The next rows of the stream, with the numbers of their labels. Rows without
-            a label, −1, are predicted and not learnt.
-        events
-            The order in which they are predicted, and others learnt; by default each
-            is learnt once it has been predicted.
-        kept
-            Blocks with all rows that the events name.
-
-        Returns
-        -------
-        list
-            The predictions of each participant.
+        The block has the next rows of the stream, with the numbers of their labels.
+        Rows without a label, −1, are predicted and not learnt. `events` are the order
+        in which they are predicted, and others learnt, which the blocks in `kept` have;
+        by default each is learnt once it has been predicted. Returns the predictions of
+        each participant.
         """
         truth = block.numbers
         assert truth is not None  # noqa: S101 - labels are numbered
@@ -203,7 +173,7 @@ class Evaluation:
         if labelled.all():
             self._score(truth, found)
         elif labelled.any():
-            self._score(truth[labelled], [_part(each, labelled) for each in found])
+            self._score(truth[labelled], [each.some(labelled) for each in found])
         for participant, predictions in zip(self.participants, found, strict=True):
             if participant.predictions is not None:
                 participant.predictions += self.labels.labels_of(predictions.numbers)
@@ -215,9 +185,8 @@ class Evaluation:
         M, n = len(self.labels), truth.shape[0]
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
-            details = predictions.details
-            more = () if details is None else details
-            rows = ScoredRows(truth, predictions.numbers, repeats, loss, *more)
+            numbers, details = predictions.numbers, predictions.details
+            rows = ScoredRows(truth, numbers, repeats, loss, details)
             participant.confusion.add(rows, M)
         self.class_history.add(truth, M)
 
@@ -240,18 +209,10 @@ class Evaluation:
     ) -> None:
         """Evaluate on a whole stream, with a checkpoint at the end.
 
-        Parameters
-        ----------
-        blocks
-            The rows; their labels are numbered here unless they are already.
-        checkpoints
-            Ascending: the numbers of rows after which there is a checkpoint.
-        times
-            When labels arrive; by default with their rows.
-        rows_per_call
-            Rows that learners get in one call, at most.
-        learn_leftover
-            Whether labels that have not arrived at the end are learnt then.
+        Labels are numbered here unless they are already. `checkpoints` are ascending
+        numbers of rows, and `times` when labels arrive, by default with their rows;
+        `learn_leftover` says whether those that have not arrived at the end are learnt
+        then.
         """
         late = not times.immediate
         places = iter(checkpoints)
@@ -306,16 +267,6 @@ class Evaluation:
         return [int(number) for number in frequent if totals[number] > 0]
 
 
-def _part(predictions: Predictions, rows: BoolArray) -> Predictions:
-    """Return the predictions of some rows."""
-    probability, details = predictions.probability, predictions.details
-    return Predictions(
-        predictions.numbers[rows],
-        None if probability is None else probability[rows],
-        None if details is None else details.some(rows),
-    )
-
-
 def _needed(kept: Sequence[Block], waiting: WaitingRows) -> list[Block]:
     """Return the blocks with rows whose labels are still to come."""
     if len(waiting.rows) == 0:
@@ -335,19 +286,9 @@ def native_evaluation(
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which are changed.
 
-    Parameters
-    ----------
-    models, references
-        Learners by name; references look at labels only.
-    labels
-        Labels that have numbers already.
-    classes
-        Classes that are known from the first row on; None for none.
-    window
-        Rows of the windowed error.
-    probabilities
-        Whose probabilities to compute, of learners that have them, which takes longer:
-        those of the predictions, or of the true labels with what metrics need.
+    References look at labels only. `classes` are known from the first row on, and
+    `window` is that of the windowed error. Probabilities, of learners that have them,
+    take longer: those of the predictions, or of the true labels with what metrics need.
     """
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)

@@ -231,6 +231,11 @@ def title_of(metric: Metric) -> str:
     return _TITLES.get(metric, metric.replace("_", " "))
 
 
+def figure_text(value: float) -> str:
+    """Return a metric with four decimals; a dash for NaN."""
+    return "—" if value != value else f"{value:.4f}"
+
+
 def _beyond(share: float, plain: float) -> float:
     """Return how far `share` is on the way from `plain` to 1."""
     return (share - plain) / (1.0 - plain) if plain < 1.0 else nan

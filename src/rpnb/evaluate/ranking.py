@@ -54,12 +54,8 @@ class BinnedScores(NamedTuple):
     truth: IntArray
     """(n,) the column of the true class"""
 
-    def last(self, n: int) -> "BinnedScores":
-        """Return the last n rows, or all if there are fewer."""
-        return BinnedScores(self.bins[-n:], self.truth[-n:])
-
     def some(self, rows: Any) -> "BinnedScores":
-        """Return the rows that a mask or an index chooses."""
+        """Return the rows that a mask, an index or a slice chooses."""
         return BinnedScores(self.bins[rows], self.truth[rows])
 
     def counts(self, weight: FloatArray | None = None) -> "BinCounts":

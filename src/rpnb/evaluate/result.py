@@ -17,6 +17,7 @@ from rpnb.evaluate.metrics import (
     CalibrationCurve,
     Metric,
     calibration_curve,
+    figure_text,
     title_of,
 )
 
@@ -148,8 +149,8 @@ class PrequentialResult:
         lines = [head]
         for course in self.courses.values():
             cells = [course.name]
-            cells += [_number(course.last(name)) for name in self.metrics]
-            cells += [_number(course.last(first, span)) for span in SPANS[1:]]
+            cells += [figure_text(course.last(name)) for name in self.metrics]
+            cells += [figure_text(course.last(first, span)) for span in SPANS[1:]]
             size = "—" if course.size is None else f"{course.size:,}"
             seconds = f"{course.seconds[-1]:.3f}"
             lines.append([*cells, f"{course.updates[-1]:,}", seconds, size])
@@ -368,10 +369,6 @@ class RunFacts:
     """columns left out, and why"""
     notes: tuple[str, ...] = ()
     """what a user should know of how the rows were read"""
-
-
-def _number(value: float) -> str:
-    return "—" if value != value else f"{value:.4f}"
 
 
 def _aligned(lines: list[list[str]]) -> str:

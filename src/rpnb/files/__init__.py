@@ -6,8 +6,7 @@ in first-seen order or as one-hot columns, missing values refused or imputed by 
 seen before. Needs `pip install 'rpnb[files]'`, but for SVMlight.
 """
 
-from rpnb.files.labelled_arrays import LabelledArrays
-from rpnb.files.labelled_file import FORMATS, LabelledFile
+from rpnb.files.labelled_file import FORMATS, LabelledArrays, LabelledFile
 from rpnb.files.prefetch import ReadAhead
 from rpnb.files.records import FileError, LabelledChunk, ReadOptions
 

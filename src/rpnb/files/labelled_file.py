@@ -1,6 +1,6 @@
-"""A file of labelled rows as chunks of arrays, whatever its format."""
+"""A file of labelled rows as chunks of arrays, whatever its format; or arrays."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.chunking import rechunk, shuffled
 from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
+from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.feather import Feather
@@ -25,7 +27,10 @@ from rpnb.labels import LabelIndex
 
 
 class TableReader(Protocol):
-    """Reads a file of one format in batches of columns."""
+    """Reads a file of one format in batches of columns.
+
+    It is made from the path, "-" for the standard input, and the options.
+    """
 
     name: str
     plan: ColumnPlan
@@ -199,6 +204,51 @@ class LabelledFile:
             yield self.encoder.encode(batch, numbers)
         if empty:
             raise FileError(f"{self.name}: there are no rows")
+
+
+class LabelledArrays:
+    """Rows with their labels, in chunks, as `LabelledFile` gives them.
+
+    Parameters
+    ----------
+    name
+        For messages.
+    X, y
+        Features (n, p) and labels (n,).
+    """
+
+    format = "arrays"
+    encoder = None
+
+    def __init__(self, name: str, X: FloatArray, y: NDArray[Any]) -> None:
+        self.name, self._X, self._y = name, X, y
+        self._done = 0
+
+    @property
+    def declared(self) -> Sequence[Any]:
+        """All labels."""
+        labels: list[Any] = np.unique(self._y).tolist()
+        return labels
+
+    def share(self) -> float:
+        """Return which share of the rows has been read."""
+        return self._done / self._y.shape[0]
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
+
+    def chunks(self, rows: int, shuffle: int | None = None) -> Iterator[LabelledChunk]:
+        """Yield all rows, `rows` at a time, the last chunk with what is left."""
+        n = self._y.shape[0]
+        order = np.arange(n)
+        if shuffle is not None:
+            order = np.random.default_rng(shuffle).permutation(n)
+        targets = Targets(self.name, "label", max_classes=n)
+        for start in range(0, n, rows):
+            chosen = order[start : start + rows]
+            y, codes = targets.encode_array(self._y[chosen], chosen + 1)
+            self._done = start + chosen.shape[0]
+            yield LabelledChunk(self._X[chosen], y, codes, chosen + 1, None)
 
 
 def _with_row_numbers(batches: Iterator[Any]) -> Iterator[tuple[Any, IntArray]]:

@@ -106,24 +106,16 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPlan:
-    """What becomes of the columns of a file.
-
-    Attributes
-    ----------
-    options
-        Those of the reader, with the names of columns as they are in the file.
-    kinds
-        The columns of features, in order.
-    dropped
-        Columns that are left out, and why.
-    notes
-        What a user should know of it.
-    """
+    """What becomes of the columns of a file."""
 
     options: ReadOptions
+    """those of the reader, with the names of columns as they are in the file"""
     kinds: dict[str, Kind]
+    """the columns of features, in order"""
     dropped: dict[str, str] = field(default_factory=dict)
+    """columns that are left out, and why"""
     notes: tuple[str, ...] = ()
+    """what a user should know of it"""
 
     @property
     def wanted(self) -> list[str]:

@@ -15,9 +15,10 @@ from rpnb.core.kernels.running_scale import (
     copy_scale,
     merge_scales,
 )
+from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.checks.weights import ANY_WEIGHT, one_weight, weight_of
+from rpnb.estimators.checks.weights import ANY_WEIGHT, one_weight
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.schema import StateSchema, ValueSchema
 from rpnb.estimators.scaling import (
@@ -257,7 +258,7 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         size = n if batch is None else int(batch)
         # Mini-batches are not cut.
         for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
-            w = weight_of(weight, rows)
+            w = weights_of(weight, rows)
             Z = scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size)
             some = None if labels is None else labels[rows]
             state.learner._learn(state.inner, Z, y[rows], w, some)

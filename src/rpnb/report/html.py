@@ -49,6 +49,16 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-") or "unnamed"
 
 
+def capital(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as in a sentence: with commas, and "and" before the last."""
+    return " and ".join((", ".join(names[:-1]), names[-1]) if names[1:] else names)
+
+
 def section(anchor: str, title: str, *inner: str) -> Html:
     """Return a section of the page, with an anchor and a heading."""
     heading = tag("h2", title, id=f"{anchor}-title")
@@ -81,8 +91,9 @@ def table(
 
 
 def row(name: str, cells: Iterable[str]) -> Html:
-    """Return a table row: its name, then its cells, which are elements already."""
-    return tag("tr", tag("th", name, scope="row"), *cells)
+    """Return a table row: its name, then its cells, elements or their texts."""
+    elements = (c if isinstance(c, Html) else tag("td", c) for c in cells)
+    return tag("tr", tag("th", name, scope="row"), *elements)
 
 
 def figure(chart: Html, caption: str, *more: str) -> Html:

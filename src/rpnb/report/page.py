@@ -11,17 +11,10 @@ from rpnb.report.html import Html, join, tag
 def frame(
     title: str, lead: Html, contents: Mapping[str, str], sections: Iterable[Html]
 ) -> str:
-    """Return a self-contained HTML page.
+    """Return a self-contained HTML page, with title and lead at the top.
 
-    Parameters
-    ----------
-    title, lead
-        At the top of the page.
-    contents
-        The table of contents: anchors of the sections, the first being "summary", and
-        their names.
-    sections
-        Of the page, in order.
+    `contents` are the anchors of the sections, the first being "summary", and their
+    names.
     """
     links = (tag("a", text, href=f"#{anchor}") for anchor, text in contents.items())
     return Template(_read("page.html")).substitute(

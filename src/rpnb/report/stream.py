@@ -1,6 +1,6 @@
 """The report of `rpnb run` as one HTML page: curves, classes, scores, confusion."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,18 +8,24 @@ import numpy as np
 from rpnb._version import __version__
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.evaluate.evaluation import Evaluation, Participant
-from rpnb.evaluate.metrics import class_scores, title_of, true_class_macro_f1
+from rpnb.evaluate.metrics import (
+    class_scores,
+    figure_text,
+    title_of,
+    true_class_macro_f1,
+)
 from rpnb.evaluate.result import RunFacts
 from rpnb.report.charts.balance import MAX_BANDS, balance_panel
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.members import member_panels
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, figure, join, row, section, table, tag
+from rpnb.report.html import Html, capital, figure, join, row, section, table, tag
 from rpnb.report.page import frame
-from rpnb.report.sections.calibration import calibration_section, capital
+from rpnb.report.sections.calibration import calibration_section
 from rpnb.report.sections.confusion import MOST_CLASSES, confusion_section
 from rpnb.report.sections.reasons import LastRows, reasons_section
+from rpnb.report.tables import DASH
 
 #: Parts of the stream in charts, at most.
 _PARTS = 40
@@ -53,16 +59,7 @@ def stream_page(
 ) -> str:
     """Return the report as one self-contained HTML page.
 
-    Parameters
-    ----------
-    evaluation
-        What was counted.
-    facts
-        What else is known of the run.
-    command
-        As it was given.
-    rows
-        The last rows of the stream, of which reasons are given; None to give none.
+    `rows` are the last of the stream, of which reasons are given; None to give none.
     """
     learners = [
         participant
@@ -136,11 +133,11 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
             f"{confusion.error:.4f}",
             f"{confusion.window_error:.4f}",
             f"{true_class_macro_f1(confusion.counts):.4f}",
-            *(_figure(figures[name]) for name in facts.metrics),
+            *(figure_text(figures[name]) for name in facts.metrics),
             f"{participant.model.n_updates_:,}",
             f"{participant.seconds:.2f}",
         )
-        lines.append(row(participant.name, (tag("td", cell) for cell in cells)))
+        lines.append(row(participant.name, cells))
     head = (
         *("Learner", "Error", f"Last {facts.window:,} rows"),
         *("Macro F1", *(capital(title_of(name)) for name in facts.metrics)),
@@ -153,10 +150,6 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
     )
     body = tag("tbody", *lines)
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
-
-
-def _figure(value: float) -> str:
-    return "\N{EM DASH}" if value != value else f"{value:.4f}"
 
 
 def _curves(evaluation: Evaluation) -> Html:
@@ -198,8 +191,8 @@ def _at_two_widths(wide: Drawing, narrow: Drawing) -> Html:
     """Show a chart as wide as the page, or one whose letters fit a narrow screen."""
     return join(
         (
-            tag("div", Html(inline(wide)), class_="wide"),
-            tag("div", Html(inline(narrow)), class_="narrow"),
+            tag("div", inline(wide), class_="wide"),
+            tag("div", inline(narrow), class_="narrow"),
         )
     )
 
@@ -211,10 +204,9 @@ def _members(pooled: Sequence[Participant]) -> Html:
         panels = member_panels(participant.model.member_history_)
         errors = participant.model.member_errors_
         weights = participant.model.weights_
+        shown = {name: f"{weight:.3f}" for name, weight in weights.items()}
         lines = [
-            row(
-                name, (tag("td", cell) for cell in _member_cells(name, errors, weights))
-            )
+            row(name, (f"{errors[name]:.4f}", shown.get(name, DASH)))
             for name in sorted(errors, key=lambda name: errors[name])
         ]
         caption = (
@@ -222,19 +214,12 @@ def _members(pooled: Sequence[Participant]) -> Html:
             "all rows, the best first; and its weight in the pool at the end."
         )
         body = tag("tbody", *lines)
-        drawn = [figure(Html(inline(each)), each.title + ".") for each in panels]
+        drawn = [figure(inline(each), each.title + ".") for each in panels]
         parts.append(tag("div", *drawn, class_="pair"))
         head = ("Member", "Error", "Weight")
         label = f"Members of {participant.name}"
         parts.append(table(caption, head, [body], label=label))
     return section("members", _CONTENTS["members"], *parts)
-
-
-def _member_cells(
-    name: str, errors: Mapping[str, float], weights: Mapping[str, float]
-) -> tuple[str, str]:
-    weight = f"{weights[name]:.3f}" if name in weights else "\N{EM DASH}"
-    return f"{errors[name]:.4f}", weight
 
 
 def _curve(participant: Participant, measure: Measure) -> Curve:
@@ -304,9 +289,9 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator
                 row(
                     str(labels[k]),
                     (
-                        tag("td", f"{int(counts[k].sum()):,}"),
+                        f"{int(counts[k].sum()):,}",
                         *(
-                            tag("td", tag("b", f"{v:.4f}") if best else f"{v:.4f}")
+                            tag("td", tag("b", f"{v:.4f}")) if best else f"{v:.4f}"
                             for v, best in zip(values, _best(values), strict=True)
                         ),
                     ),

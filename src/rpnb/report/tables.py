@@ -12,23 +12,16 @@ DASH = "—"
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of formatted cells.
-
-    Attributes
-    ----------
-    title, notes
-        Above and below the table.
-    header, rows
-        One text per column.
-    align
-        One letter per column, "l" or "r"; by default only the first is left.
-    """
+    """A table of formatted cells."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    """one text per column"""
     notes: tuple[str, ...] = ()
+    """lines below the table, as the title is above it"""
     align: str = ""
+    """one letter per column, "l" or "r"; by default only the first is left"""
 
     def alignment(self) -> str:
         """Return the alignment of all columns, one letter each."""

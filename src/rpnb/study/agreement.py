@@ -25,48 +25,36 @@ _ENOUGH = 5
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A printed value and ours.
-
-    Attributes
-    ----------
-    dataset, method, figure
-        What the value measures: "error" (Table 2), "f1" (Table 3) or "updates" (text).
-    paper, paper_variance
-        As printed; the updates have no variance.
-    ours, variance, runs
-        Mean, variance and number of our permutations; None without records.
-    difference
-        Ours minus the printed value.
-    standard_error
-        Of the difference: the square root of the sum of both variances, each divided
-        by its number of permutations. The printed variance replaces ours if that is of
-        fewer than 5 permutations; ours replaces a printed one that is missing. If our
-        rows are drawn anew for each permutation, the paper's ten permutations are of a
-        single draw and do not average over draws: the excess of our variance over the
-        printed one is the variance between draws, and is added undivided. Our variance
-        is then of few draws and may be too small by chance, so it is taken to be at
-        least that of a proportion of n independent rows.
-    z
-        The difference in standard errors.
-    verdict
-        By |z|: at most 2, at most 3, more. "not judged" without any variance.
-    reason
-        What is known about the difference, if anything.
-    """
+    """A printed value and ours."""
 
     dataset: str
     method: str
     figure: Figure
+    """what the value measures: "error" (Table 2), "f1" (Table 3) or "updates" (text)"""
     paper: float
     paper_variance: float | None
+    """as printed; the updates have no variance"""
     ours: float | None
     variance: float | None
     runs: int
+    """mean, variance and number of our permutations; None without records"""
     difference: float | None
+    """ours minus the printed value"""
     standard_error: float | None
+    """of the difference: the square root of the sum of both variances, each divided by
+    its number of permutations. The printed variance replaces ours if that is of fewer
+    than 5 permutations; ours replaces a printed one that is missing. If our rows are
+    drawn anew for each permutation, the paper's ten permutations are of a single draw
+    and do not average over draws: the excess of our variance over the printed one is
+    the variance between draws, and is added undivided. Our variance is then of few
+    draws and may be too small by chance, so it is taken to be at least that of a
+    proportion of n independent rows."""
     z: float | None
+    """the difference in standard errors"""
     verdict: Verdict
+    """by |z|: at most 2, at most 3, more. "not judged" without any variance."""
     reason: str | None
+    """what is known about the difference, if anything"""
 
 
 def agreement(

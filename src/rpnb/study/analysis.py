@@ -40,45 +40,30 @@ class DatasetCurves:
 
 @dataclass(frozen=True, slots=True)
 class StudyAnalysis:
-    """All results of a study; every table, chart and page is made from one.
-
-    Attributes
-    ----------
-    runs
-        The records by dataset and method.
-    datasets
-        In the order of Table 1, or as asked for.
-    methods
-        The paper's, with or without records, and all others that have records.
-    shapes
-        Table 1.
-    results
-        Tables 2 and 3, by measure.
-    counts
-        Figures 1 and 2, by measure.
-    updates
-        Figure 3.
-    rankings
-        Average ranks across datasets, by measure; None if there are too few.
-    agreements
-        Each printed value beside ours.
-    reasons
-        The known reasons for differences, those behind the verdict "differs" first.
-    curves
-        Learning curves by dataset; only datasets with records.
-    """
+    """All results of a study; every table, chart and page is made from one."""
 
     runs: Runs
+    """the records by dataset and method"""
     datasets: tuple[str, ...]
+    """in the order of Table 1, or as asked for"""
     methods: tuple[str, ...]
+    """the paper's, with or without records, and all others that have records"""
     shapes: tuple[DatasetRow, ...]
+    """Table 1"""
     results: Mapping[Measure, tuple[ResultRow, ...]]
+    """Tables 2 and 3, by measure"""
     counts: Mapping[Measure, tuple[OutcomeCount, ...]]
+    """Figures 1 and 2, by measure"""
     updates: tuple[UpdatesRow, ...]
+    """Figure 3"""
     rankings: Mapping[Measure, Ranking | None]
+    """average ranks across datasets, by measure; None if there are too few"""
     agreements: tuple[Agreement, ...]
+    """each printed value beside ours"""
     reasons: tuple[str, ...]
+    """the known reasons for differences, those behind the verdict "differs" first"""
     curves: Mapping[str, DatasetCurves]
+    """learning curves by dataset; only datasets with records"""
 
     def records(self) -> list[RunRecord]:
         """Return all records, by dataset, method and permutation."""
@@ -110,13 +95,8 @@ def analyse(
 ) -> StudyAnalysis:
     """Compute all tables, figures and comparisons of a study.
 
-    Parameters
-    ----------
-    records
-        Of one study, in any order.
-    datasets
-        The datasets of the study, with or without records; by default those with
-        records, in the order of Table 1.
+    The records are of one study, in any order. `datasets` may name some without
+    records; by default they are those with records, in the order of Table 1.
 
     Raises
     ------

@@ -6,6 +6,7 @@ Worker processes call `survey` and `run_task`.
 import warnings
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,12 @@ import rpnb
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.datasets import DatasetError
 from rpnb.estimators.checks.spread import SpreadWarning
+from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.evaluate import error_rate, macro_f1
 from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.evaluation import Participant, native_evaluation
 from rpnb.labels import LabelIndex
-from rpnb.study.methods import Method, StudyLearner, find, make, parameters_of
+from rpnb.study.methods import Method, find, make, parameters_of
 from rpnb.study.plan import content_of, learner_seed, permutation
 from rpnb.study.records import CurvePoint, RunKey, RunRecord
 from rpnb.study.sources import DatasetRequest, load
@@ -152,17 +154,13 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     )
 
 
-def stream(learner: StudyLearner, X: FloatArray, y: IntArray, M: int) -> Participant:
+def stream(
+    learner: StreamClassifier[Any], X: FloatArray, y: IntArray, M: int
+) -> Participant:
     """Predict and then learn each row; return the confusion counts and checkpoints.
 
-    Parameters
-    ----------
-    learner
-        One that has not learnt anything.
-    X, y
-        The rows, and the numbers 0 .. M-1 of their classes.
-    M
-        Number of classes, all of which are known from the first row on.
+    The learner has not learnt anything. All M classes, numbered in `y`, are known to it
+    from the first row on.
     """
     n = len(y)
     places = np.unique(np.linspace(0, n, CHECKPOINTS + 1).round().astype(int)).tolist()

@@ -5,16 +5,17 @@ A method is a learner of `rpnb.estimators.registry` with parameters.
 
 import difflib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from rpnb.core.projection.matrices import down_space_dimension
 from rpnb.datasets import paper
+from rpnb.datasets.catalogue import key_of
 from rpnb.estimators.registry import learners
+from rpnb.estimators.stream.classifier import StreamClassifier
 
 #: The methods of the paper's tables, in the order of their columns.
 PAPER = paper.METHODS
@@ -26,27 +27,6 @@ REFERENCES = tuple(
 
 class UnknownMethodError(ValueError):
     """No method has this name."""
-
-
-class MethodUnavailableError(ValueError):
-    """The learner of a method does not exist in this version."""
-
-
-class StudyLearner(Protocol):
-    """The methods of a learner that a study needs."""
-
-    @property
-    def n_updates_(self) -> int:
-        """Rows that changed the model."""
-
-    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """Predict each row before learning it, and return the predictions."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
-
-    def set_params(self, **parameters: Any) -> Any:
-        """Set parameters by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +99,9 @@ def notes_on(names: Iterable[str]) -> list[str]:
 
 def find(name: str) -> Method:
     """Return a method by name; case, blanks, hyphens and underscores are ignored."""
-    by_key = {_key(method.learner): method for method in methods().values()}
-    by_key |= {_key(method.name): method for method in methods().values()}
-    key = _key(name)
+    by_key = {key_of(method.learner): method for method in methods().values()}
+    by_key |= {key_of(method.name): method for method in methods().values()}
+    key = key_of(name)
     if key not in by_key:
         close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
         hint = "; close to it: " + ", ".join(by_key[match].name for match in close)
@@ -132,19 +112,10 @@ def find(name: str) -> Method:
     return by_key[key]
 
 
-def make(method: Method, seed: int | None = None) -> StudyLearner:
-    """Return a new learner; `seed` is its random_state, if it has one.
-
-    Raises
-    ------
-    MethodUnavailableError
-        If the learner is not part of this version.
-    """
-    if method.learner not in learners():
-        raise MethodUnavailableError("not available in this version")
+def make(method: Method, seed: int | None = None) -> StreamClassifier[Any]:
+    """Return a new learner; `seed` is its random_state, if it has one."""
     known = learners()[method.learner]
-    estimator: Any = known.estimator
-    learner: StudyLearner = estimator(**method.parameters)
+    learner = known.estimator(**method.parameters)
     if seed is not None and known.seeded:
         learner.set_params(random_state=seed)
     return learner
@@ -176,8 +147,7 @@ def order_of(name: str) -> tuple[int, str]:
 def cost(method: Method, n: int, p: int, M: int) -> float:
     """Return a rough estimate of the seconds of a run, to start long runs first."""
     K = int(method.parameters.get("n_estimators", 10))
-    known = learners().get(method.learner)
-    match known.family if known is not None else None:
+    match learners()[method.learner].family:
         case "rpnb":
             row = 1e-9 * K * down_space_dimension(p) * (4.0 + 0.1 * p + 0.25 * M)
         case "pooled":
@@ -190,7 +160,3 @@ def cost(method: Method, n: int, p: int, M: int) -> float:
         case _:
             row = 1e-9 * (2000 + 2 * p * M)
     return 0.005 + n * row
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[\s_-]+", "", name).casefold()

@@ -72,29 +72,10 @@ def make_plan(
 ) -> Plan:
     """Check the parts of a study and return its plan.
 
-    Parameters
-    ----------
-    names
-        Datasets; by default the paper's 33, or fewer if `quick` or `offline`.
-    methods
-        Methods; by default the paper's six. The majority class and no change are
-        always added.
-    permutations
-        Number of permutations of each dataset; by default 10, or 3 if `quick`.
-    seed
-        From which permutations, learners' seeds and drawn datasets are derived.
-    reading
-        Version of the data: "paper", as the paper must have used it, or "true", as
-        published.
-    data
-        Folder of data files; see `rpnb.datasets.load`.
-    quick
-        3 permutations, and without `names` only the datasets of at most 1500 rows and
-        50 features.
-    offline
-        Without `names`, only the datasets that need no network: those that the package
-        generates and, if `data` is given, those with a file there. Others are not
-        downloaded even if named.
+    They are what `rpnb paper` has as options. By default the datasets are the paper's
+    33, of which `quick` and `offline` leave some out, and the methods the paper's six;
+    the majority class and no change are always added. An offline study downloads no
+    dataset, even if it is named.
 
     Raises
     ------

@@ -8,14 +8,14 @@ those that have no record. Only this process writes to the file.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rpnb.datasets import describe
 from rpnb.study.cell import DatasetSummary, RunFailure, RunTask, run_task, survey
-from rpnb.study.methods import MethodUnavailableError, cost, find, make
+from rpnb.study.methods import cost, find
 from rpnb.study.plan import Plan, draw_seed
 from rpnb.study.records import RunKey, RunRecord, append, read
 from rpnb.study.sources import DatasetRequest, is_drawn
@@ -63,27 +63,16 @@ class StudyProgress:
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """The result of running a plan.
-
-    Attributes
-    ----------
-    records
-        All records of the plan, in its order, whenever they were computed.
-    failures
-        Datasets that are not available, and methods that failed on a dataset.
-    unavailable
-        Methods that cannot be constructed in this version, and why.
-    computed
-        Number of records computed in this session.
-    interrupted
-        Whether the user stopped the run.
-    """
+    """The result of running a plan."""
 
     records: tuple[RunRecord, ...]
+    """all records of the plan, in its order, whenever they were computed"""
     failures: tuple[RunFailure, ...]
-    unavailable: tuple[tuple[str, str], ...]
+    """datasets that are not available, and methods that failed on a dataset"""
     computed: int
+    """number of records computed in this session"""
     interrupted: bool
+    """whether the user stopped the run"""
 
 
 def run(
@@ -95,17 +84,9 @@ def run(
 ) -> StudyOutcome:
     """Compute the runs of a plan that have no record, and return all its records.
 
-    Parameters
-    ----------
-    plan
-        What to run.
-    path
-        The results file. Records in it are not computed again; new ones are appended.
-    jobs
-        Number of worker processes; by default one per core, 0 to compute in this
-        process.
-    watch
-        Called with the progress several times a second.
+    New records are appended to the results file. There are `jobs` worker processes, by
+    default one per core; with 0 this process computes. `watch` is called with the
+    progress several times a second.
 
     Raises
     ------
@@ -116,8 +97,7 @@ def run(
     """
     if jobs is None:
         jobs = os.cpu_count() or 1
-    methods, unavailable = _split_by_availability(plan.methods)
-    study = _Study(plan, path, methods, watch)
+    study = _Study(plan, path, watch)
     interrupted = False
     with _locked(path):
         try:
@@ -127,26 +107,9 @@ def run(
     return StudyOutcome(
         records=study.records(),
         failures=tuple(dict.fromkeys(study.failures)),
-        unavailable=unavailable,
         computed=study.computed,
         interrupted=interrupted,
     )
-
-
-def _split_by_availability(
-    names: Sequence[str],
-) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    there, missing = [], []
-    for name in names:
-        try:
-            make(find(name))
-        except MethodUnavailableError as error:
-            missing.append((name, str(error)))
-        except (TypeError, ValueError) as error:
-            missing.append((name, f"{type(error).__name__}: {error}"))
-        else:
-            there.append(name)
-    return tuple(there), tuple(missing)
 
 
 class _Study:
@@ -156,10 +119,9 @@ class _Study:
         self,
         plan: Plan,
         path: Path,
-        methods: Sequence[str],
         watch: Callable[[StudyProgress], None],
     ) -> None:
-        self.plan, self.path, self.methods, self.watch = plan, path, methods, watch
+        self.plan, self.path, self.watch = plan, path, watch
         self.surveys: dict[str, DatasetSummary] = {}
         self.contents: dict[DatasetRequest, str] = {}
         self.drawn = {
@@ -239,7 +201,7 @@ class _Study:
     def _tasks(self) -> Iterator[RunTask]:
         plan = self.plan
         for name in plan.datasets:
-            for method in self.methods:
+            for method in plan.methods:
                 for r in range(plan.permutations):
                     request = self._request(name, r)
                     if request in self.contents:
@@ -273,7 +235,7 @@ class _Study:
         left: float | None,
         latest: str,
     ) -> None:
-        cells = len(self.surveys) * len(self.methods)
+        cells = len(self.surveys) * len(self.plan.methods)
         self.watch(
             StudyProgress(
                 phase=phase,

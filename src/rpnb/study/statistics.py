@@ -76,15 +76,8 @@ def compare(
 ) -> Comparison:
     """Return how a method compares with a reference on one dataset, as in the paper.
 
-    Parameters
-    ----------
-    values, reference
-        The measure on the same permutations.
-    better
-        Whether a small or a large measure is good.
-    level
-        At which the signed-rank test rejects that the two are equal. The means then
-        decide which one is better.
+    Both are measured on the same permutations. If the signed-rank test rejects at the
+    level that they are equal, the means decide which one is better.
     """
     x, y = np.asarray(values, dtype=float), np.asarray(reference, dtype=float)
     if signed_rank(x - y) >= level or x.mean() == y.mean():
@@ -99,32 +92,22 @@ def can_reject(permutations: int, level: float = LEVEL) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Friedman:
-    """The Friedman test of k methods on N datasets.
-
-    Attributes
-    ----------
-    ranks
-        Average rank of each method; 1 is best.
-    N
-        Number of datasets.
-    chi2, p_chi2
-        Friedman's statistic without a correction for ties, and its p-value.
-    F, p_F
-        Iman and Davenport's statistic, which is less conservative, and its p-value.
-    critical_difference
-        Nemenyi's: two methods differ at `level` if their average ranks differ by it.
-    level
-        Of the critical difference.
-    """
+    """The Friedman test of k methods on N datasets."""
 
     ranks: Mapping[str, float]
+    """average rank of each method; 1 is best"""
     N: int
+    """number of datasets"""
     chi2: float
     p_chi2: float
+    """Friedman's statistic without a correction for ties, and its p-value"""
     F: float
     p_F: float
+    """Iman and Davenport's statistic, which is less conservative, and its p-value"""
     critical_difference: float
+    """Nemenyi's: two methods differ at `level` if their average ranks differ by it"""
     level: float
+    """of the critical difference"""
 
 
 def friedman(
@@ -138,14 +121,8 @@ def friedman(
     with $R_j$ the average rank of method j; $\chi_F^2$ has k − 1 degrees of freedom,
     $F_F$ has k − 1 and (k − 1)(N − 1), and $q_\alpha$ is the studentised range over √2.
 
-    Parameters
-    ----------
-    means
-        By method, the measure on each dataset, datasets in the same order.
-    better
-        Whether a small or a large measure is good.
-    level
-        Of the critical difference.
+    `means` are the measure on each dataset by method, datasets in the same order;
+    `level` is that of the critical difference.
     """
     table = _as_table(means)
     N, k = table.shape

@@ -28,6 +28,10 @@ def _number(value: float | None, spec: str) -> str:
     return DASH if value is None else format(value, spec)
 
 
+def _counts(*values: int | None) -> list[str]:
+    return [_number(value, "d") for value in values]
+
+
 def shapes_table(analysis: StudyAnalysis) -> TextTable:
     """Return Table 1."""
     return TextTable(
@@ -36,10 +40,8 @@ def shapes_table(analysis: StudyAnalysis) -> TextTable:
         tuple(
             (
                 row.dataset,
-                *(_number(value, "d") for value in (row.p, row.n, row.M)),
-                _number(row.paper_p, "d"),
-                _number(row.paper_n, "d"),
-                _number(row.paper_M, "d"),
+                *_counts(row.p, row.n, row.M),
+                *_counts(row.paper_p, row.paper_n, row.paper_M),
                 row.source or DASH,
             )
             for row in analysis.shapes
@@ -57,16 +59,8 @@ def results_table(
 ) -> TextTable:
     """Return Table 2 (error) or 3 (F1), a line of ours above a line of the paper's.
 
-    Parameters
-    ----------
-    analysis
-        Of the study.
-    measure
-        Which of the two tables.
-    methods
-        The columns; by default all methods of the analysis.
-    variances
-        Whether variances follow the means.
+    The columns are the given methods, by default all. With `variances`, these follow
+    the means.
     """
     methods = [m for m in analysis.methods if methods is None or m in methods]
     cells = [cell for cell in analysis.results[measure] if cell.method in methods]
@@ -132,10 +126,8 @@ def outcomes_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
         tuple(
             (
                 row.method,
-                *(_number(value, "d") for value in (row.wins, row.ties, row.losses)),
-                _number(row.paper_wins, "d"),
-                _number(row.paper_ties, "d"),
-                _number(row.paper_losses, "d"),
+                *_counts(row.wins, row.ties, row.losses),
+                *_counts(row.paper_wins, row.paper_ties, row.paper_losses),
             )
             for row in analysis.counts[measure]
         ),
@@ -177,7 +169,7 @@ def ranking_table(analysis: StudyAnalysis, measure: Measure) -> TextTable:
         (
             row.method,
             f"{row.rank:.3f}",
-            *(_number(value, "d") for value in (row.wins, row.ties, row.losses)),
+            *_counts(row.wins, row.ties, row.losses),
             *(_number(value, ".2g") for value in (row.p, row.p_holm)),
         )
         for row in ranking.ranks()

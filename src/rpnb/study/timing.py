@@ -31,14 +31,10 @@ class RemainingTime:
 
     The mean over runs of the same method on the same dataset; without any, the rough
     cost scaled by the method's runs on other datasets; without these, by all runs.
-
-    Parameters
-    ----------
-    cost
-        Rough estimate of the seconds of a run, from its dataset and method.
     """
 
     cost: Callable[[Cell], float]
+    """rough estimate of the seconds of a run, from its dataset and method"""
     _means: defaultdict[Hashable, _Mean] = field(
         default_factory=lambda: defaultdict(_Mean)
     )

@@ -35,12 +35,7 @@ class Workers:
     """Worker processes, each with one thread for linear algebra; a context manager.
 
     Workers watch one end of a pipe. When this process closes the other end, or dies,
-    they exit at once, so that none is left running.
-
-    Parameters
-    ----------
-    jobs
-        Number of processes; 0 to compute in this process.
+    they exit at once, so that none is left running. With 0 jobs this process computes.
     """
 
     def __init__(self, jobs: int) -> None:

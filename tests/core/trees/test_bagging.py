@@ -20,7 +20,6 @@ from rpnb.core.trees.bagging import (
     fill_row_words,
     pass_bagging,
 )
-from rpnb.core.trees.learning import pass_tree
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -30,6 +29,7 @@ from rpnb.core.trees.records import (
     insert_forest_class,
     new_forest,
 )
+from single_tree import pass_tree
 from strategies import mixtures
 
 SEED = 0x0123456789ABCDEF

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles.tree_ensembles import add_normalised
 from oracles.trees import Leaf, Node, Tree
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.trees.learning import pass_tree
 from rpnb.core.trees.leaves import refresh_leaf_densities, score_by_factors
 from rpnb.core.trees.records import (
     DENSITY_LOG,
@@ -28,6 +27,7 @@ from rpnb.core.trees.records import (
     places,
 )
 from rpnb.core.trees.splits import weight_below
+from single_tree import pass_tree
 from strategies import Stream, streams
 
 both_densities = pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from estimators.streams import blobs, small
 from rpnb import baselines
+from rpnb.evaluate.blocks import Block
 from rpnb.evaluate.drivers.driver import Probabilities
-from rpnb.evaluate.drivers.native import predict_proba_then_learn
+from rpnb.evaluate.drivers.native import NativeDriver
+from rpnb.labels import LabelIndex
 
 
 def row_by_row(
@@ -46,12 +48,14 @@ CASES += [(name, None) for name in MODELS if name != "given prior"]
 def test_probabilities_are_those_of_a_loop_over_single_rows(
     name: str, classes: Any, of: Probabilities
 ) -> None:
-    # Few mistakes: many rows are predicted at once if the model is taken to change with
-    # mistakes alone.
     X, y = blobs(0, n=120)
     X = X + 3.0 * np.eye(4)[y]
-    make = MODELS[name]
-    found = predict_proba_then_learn(make(), X, y, classes, of)
+    make, index = MODELS[name], LabelIndex()
+    driver = NativeDriver(make(), index, of, classes=classes and np.array(classes))
+    found = driver.predict_then_learn(Block(0, X, y, numbers=index.of(y)))
     labels, probabilities = row_by_row(make(), X, y, classes, of)
-    assert_array_equal(found[0], np.array(labels, dtype=found[0].dtype))
-    assert_allclose(found[1], probabilities, rtol=1e-12)
+    late = of == "truth" and classes is None  # there is no prediction for the first row
+    assert index.labels_of(found.numbers[late:]) == labels[late:]
+    assert found.probability is not None
+    assert_allclose(found.probability[1:], probabilities[1:], rtol=1e-12)
+    assert np.isnan(found.probability[0]) == (of == "prediction")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpnb.report.charts.drawing import (
+    CORNERS,
     Area,
     Dot,
     Drawing,
@@ -23,7 +24,7 @@ from rpnb.report.charts.drawing import (
     ticks,
 )
 from rpnb.report.charts.palette import COLOURS, style
-from rpnb.report.charts.svg import CORNERS, inline, standalone
+from rpnb.report.charts.svg import inline, standalone
 
 places = st.lists(st.floats(0, 200), max_size=9)
 

@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from rpnb.cli.learners import add_options
 from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
@@ -27,16 +26,12 @@ examples:
 """
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "run",
-        help="learn from a file, predicting each row before learning it",
-        usage="rpnb run FILE --target COLUMN [options]",
-        description=_ABOUT,
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "rpnb run FILE --target COLUMN [options]"
+    parser.description = _ABOUT
+    parser.epilog = _EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "--model",
         metavar="NAME",

@@ -1,21 +1,18 @@
 """`rpnb compare`: `rpnb run` with several learners by default."""
 
 import argparse
-from typing import Any
 
 from rpnb.cli.run.command import add_arguments, run
 from rpnb.estimators.registry import COMPARED
 
 
-def add_parser(commands: "argparse._SubParsersAction[Any]") -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "compare",
-        help="compare learners on a file or dataset, in one pass",
-        usage="rpnb compare FILE --target COLUMN [options]",
-        description="Compare learners on a file, or on one of the paper's datasets, in "
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.usage = "rpnb compare FILE --target COLUMN [options]"
+    parser.description = (
+        "Compare learners on a file, or on one of the paper's datasets, in "
         "one pass: each predicts every row before it learns it. The table has "
-        "majority class and same as last besides.",
+        "majority class and same as last besides."
     )
     parser.add_argument(
         "--learners",

@@ -32,8 +32,9 @@ from rpnb.evaluate.drivers.driver import (
     Predictions,
     Probabilities,
     no_predictions,
+    predictions_with,
 )
-from rpnb.evaluate.drivers.native import COVERAGE, predictions_with
+from rpnb.evaluate.drivers.native import COVERAGE
 from rpnb.evaluate.drivers.selection import REFERENCES
 from rpnb.evaluate.evaluation import Evaluation, Participant, native_evaluation
 from rpnb.evaluate.result import RunFacts

@@ -29,12 +29,7 @@ class Outputs:
     """Files under temporary names, which get their names when all are written.
 
     Leaving the context before `commit` removes them. Pipes and devices are written to
-    directly.
-
-    Parameters
-    ----------
-    inputs
-        Files that are read meanwhile, and must not be written to.
+    directly. `inputs` are read meanwhile, and must not be written to.
     """
 
     def __init__(self, inputs: Sequence[str | Path] = ()) -> None:
@@ -119,14 +114,7 @@ class Outputs:
 class PredictionsFile:
     """A CSV file with one line per row: its number, true label and predictions.
 
-    Parameters
-    ----------
-    file
-        The open file.
-    names
-        Of the learners; each has a column.
-    probabilities
-        For each learner, whether it has a column of probabilities.
+    Each learner has a column and, where `probabilities` says so, one of probabilities.
     """
 
     def __init__(

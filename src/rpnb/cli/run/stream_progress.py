@@ -9,24 +9,17 @@ from rpnb.cli.progress import gauge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamProgress:
-    """The progress of a run: rows so far, and the errors of each learner.
-
-    Attributes
-    ----------
-    share
-        Of the file that has been read; None if not known.
-    errors
-        By learner, the error over all rows and over the last `window`.
-    updates
-        Rows that changed the first learner's model.
-    """
+    """The progress of a run: rows so far, and the errors of each learner."""
 
     rows: int
     share: float | None
+    """of the file that has been read; None if not known"""
     seconds: float
     errors: Mapping[str, tuple[float, float]]
+    """by learner, the error over all rows and over the last `window`"""
     window: int
     updates: int
+    """rows that changed the first learner's model"""
     phase: str = "running"
 
 

@@ -1,18 +1,20 @@
 """`rpnb run` and `rpnb compare`: evaluate learners in one pass, write the results."""
 
 import argparse
+import signal
 import sys
+import threading
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.progress import Display
 from rpnb.cli.run.inputs import ENCODER, learners_of, open_rows
-from rpnb.cli.run.interrupt import Interrupt
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
 from rpnb.cli.run.probabilities import (
     needed_probabilities,
@@ -39,6 +41,46 @@ from rpnb.preprocessing import StreamPipeline
 
 if TYPE_CHECKING:
     from rpnb.report.sections.reasons import LastRows
+
+
+class Interrupt:
+    """Context in which, from `record` on, the first Ctrl-C is only recorded.
+
+    Before, and from the second on, it does what it did outside.
+
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.record()
+    ...     interrupt.came()
+    False
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._before: Any = None
+        self._recording = False
+
+    def came(self) -> bool:
+        """Return whether Ctrl-C was pressed."""
+        return self._came
+
+    def record(self) -> None:
+        """Record the next Ctrl-C from now on."""
+        if threading.current_thread() is threading.main_thread():
+            # Elsewhere signals do not come.
+            self._before = signal.signal(signal.SIGINT, self._note)
+            self._recording = True
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        """Record the first Ctrl-C; let the next one interrupt."""
+        self._came = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._recording:
+            signal.signal(signal.SIGINT, self._before)
 
 
 def stream(arguments: argparse.Namespace) -> int:

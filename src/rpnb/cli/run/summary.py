@@ -14,6 +14,7 @@ from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
     Metric,
     class_scores,
+    figure_text,
     title_of,
     true_class_macro_f1,
 )
@@ -48,7 +49,7 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
                 f"{confusion.error:.4f}",
                 f"{confusion.window_error:.4f}",
                 f"{true_class_macro_f1(confusion.counts):.4f}",
-                *(_figure(figures[name]) for name in facts.metrics),
+                *(figure_text(figures[name]) for name in facts.metrics),
                 f"{participant.model.n_updates_:,}",
                 f"{confusion.rows / max(participant.seconds, 1e-9):,.0f}",
             )
@@ -145,10 +146,6 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
         )
         + "\n"
     )
-
-
-def _figure(value: float) -> str:
-    return "\N{EM DASH}" if value != value else f"{value:.4f}"
 
 
 def _inner(model: Any) -> Any:

@@ -43,11 +43,6 @@ def check_weight(
     return weight
 
 
-def weight_of(weight: FloatArray, rows: slice) -> FloatArray:
-    """Return the weights of some rows, where there is one per row or one for all."""
-    return weight if weight.shape[0] == 1 else weight[rows]
-
-
 def one_weight(
     sample_weight: Any, limits: tuple[float, float] = ANY_WEIGHT
 ) -> FloatArray:

@@ -188,6 +188,8 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         arrays = self._state._asdict()
         if self._weights is not None:
             arrays["expert_weights"] = self._weights
+        if self._scale is not None:
+            arrays |= scale_to_arrays(self._scale)
         saved = SavedEstimator(
             type(self).__name__,
             {},
@@ -199,13 +201,10 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
                 "mixture": self._weights is not None,
                 **({} if self._scale is None else {"scaled": True}),
             },
-            {**arrays, **self._scale_arrays()},
+            arrays,
             self._state_version,
         )
         write_estimator(path, saved, key=key)
-
-    def _scale_arrays(self) -> dict[str, Any]:
-        return {} if self._scale is None else scale_to_arrays(self._scale)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:

@@ -1,18 +1,10 @@
 """The confidence-weighted learners: each margin with a required confidence."""
 
-from typing import Any, final
+from typing import final
 
-from rpnb.estimators.checks.parameters import check_real
-from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier, check_C
+from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier
 
 __all__ = ["CW", "SCW1", "SCW2"]
-
-
-def _check_eta(eta: Any) -> float | None:
-    """Return the confidence, which must be None or between 0.5 and 1."""
-    if eta is None:
-        return None
-    return check_real("eta", eta, 0.5, above=True, high=1.0 - 1e-9)
 
 
 @final
@@ -82,9 +74,6 @@ class CW(LinearClassifier):
         self.covariance = covariance
         self.form = form
         self.libol = libol
-
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"eta": _check_eta(self.eta)}
 
 
 @final
@@ -156,9 +145,6 @@ class SCW1(LinearClassifier):
         self.covariance = covariance
         self.form = form
         self.libol = libol
-
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C), "eta": _check_eta(self.eta)}
 
 
 @final
@@ -235,6 +221,3 @@ class SCW2(LinearClassifier):
         self.covariance = covariance
         self.form = form
         self.libol = libol
-
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C), "eta": _check_eta(self.eta)}

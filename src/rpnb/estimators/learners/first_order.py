@@ -1,9 +1,9 @@
 """The linear learners of first order: weights, and nothing else."""
 
-from typing import Any, Literal, final
+from typing import Literal, final
 
-from rpnb.estimators.checks.parameters import check_choice, check_real
-from rpnb.estimators.learners.linear import Form, LinearClassifier, check_C
+from rpnb.estimators.checks.parameters import check_choice
+from rpnb.estimators.learners.linear import Form, LinearClassifier
 
 __all__ = ["ALMA", "OGD", "PA", "PA1", "PA2", "ROMMA", "AggressiveROMMA", "Perceptron"]
 
@@ -144,9 +144,6 @@ class OGD(LinearClassifier):
         }
         return names[check_choice("loss", self.loss, names)]
 
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C)}
-
 
 @final
 class PA(LinearClassifier):
@@ -195,10 +192,6 @@ class PA(LinearClassifier):
     >>> bool((predicted == y).mean() > 0.8)
     True
     """
-
-    def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
-        self.form = form
-        self.libol = libol
 
 
 @final
@@ -253,9 +246,6 @@ class PA1(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C)}
-
 
 @final
 class PA2(LinearClassifier):
@@ -309,9 +299,6 @@ class PA2(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C)}
-
 
 @final
 class ROMMA(LinearClassifier):
@@ -356,10 +343,6 @@ class ROMMA(LinearClassifier):
     True
     """
 
-    def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
-        self.form = form
-        self.libol = libol
-
 
 @final
 class AggressiveROMMA(LinearClassifier):
@@ -403,10 +386,6 @@ class AggressiveROMMA(LinearClassifier):
     >>> bool((predicted == y).mean() > 0.8)
     True
     """
-
-    def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
-        self.form = form
-        self.libol = libol
 
 
 @final
@@ -472,10 +451,3 @@ class ALMA(LinearClassifier):
         self.power = power
         self.form = form
         self.libol = libol
-
-    def _step_parameters(self) -> dict[str, Any]:
-        return {
-            "C": check_C(self.C),
-            "alpha": check_real("alpha", self.alpha, 0.0, above=True, high=1.0),
-            "power": check_real("power", self.power, 2.0, high=1e6),
-        }

@@ -20,9 +20,9 @@ from rpnb.core.bayes.naive_bayes import (
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_real
-from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.schema import COUNT, StateSchema, flags, reals
 from rpnb.estimators.stream.class_weights import ClassWeight
@@ -176,7 +176,7 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         if labels is None:
             labels = np.empty(y.shape[0], np.int64)
         for rows in row_blocks(y.shape[0]):
-            part = weight_of(weight, rows)
+            part = weights_of(weight, rows)
             block = as_block(X[rows])
             naive_bayes_pass(state.state, block, y[rows], part, True, labels[rows])
             state.seen += int(np.count_nonzero(y[rows] >= 0))

@@ -46,6 +46,14 @@ Form = Literal["auto", "two_class", "multiclass"]
 Covariance = Literal["full", "diagonal"]
 
 _NO_LABELS = np.zeros(0, np.int64)
+# The parameters of steps: the least value, whether it is excluded, and the largest.
+_RANGES: Mapping[str, tuple[float, bool, float]] = {
+    "C": (0.0, True, 1e100),
+    "alpha": (0.0, True, 1.0),
+    "power": (2.0, False, 1e6),
+    "b": (0.0, True, 1.0),
+    "eta": (0.5, True, 1.0 - 1e-9),
+}
 
 
 class LinearLearner(NamedTuple):
@@ -67,10 +75,12 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     _accepts_unlabelled = True
     _sensitive_to_scale = True
 
-    form: Form
-    libol: bool
     a: float
     covariance: Covariance
+
+    def __init__(self, *, form: Form = "auto", libol: bool = False) -> None:
+        self.form = form
+        self.libol = libol
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override]
@@ -87,7 +97,16 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
 
     def _step_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the learner's steps."""
-        return {}
+        given = self.get_params(deep=False)
+        checked: dict[str, Any] = {}
+        for name, (low, above, high) in _RANGES.items():
+            if name == "eta" and given.get(name, 0.0) is None:
+                checked[name] = None
+            elif name in given:
+                checked[name] = check_real(
+                    name, given[name], low, above=above, high=high
+                )
+        return checked
 
     def _state_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the state: how Σ starts, if it is kept."""
@@ -278,8 +297,3 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
             return -out[:, 0]
         out[:, ~learner.state.eligible] = -np.inf
         return decisions(out)
-
-
-def check_C(C: Any) -> float:
-    """Return C, which must be positive."""
-    return check_real("C", C, 0.0, above=True, high=1e100)

@@ -17,9 +17,9 @@ from rpnb.core.bayes.online_bayes import (
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice
-from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.posteriors import log_posteriors
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import COUNT, StateSchema, reals
@@ -156,7 +156,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
                 state.classes,
                 as_block(X[rows]),
                 y[rows],
-                weight_of(weight, rows),
+                weights_of(weight, rows),
                 learn,
                 scores[rows],
                 labels[rows],

@@ -21,6 +21,42 @@ from rpnb.estimators.stream.learner import (
 __all__ = ["MajorityClass", "NoChange"]
 
 
+# Nanoseconds of a row in Python.
+_PLAIN_ROW = 1e3
+
+
+@compiled
+def _count_majority(state: IntArray, y: IntArray, labels: IntArray) -> None:
+    """Label each row by the class counted most before it, then count its own."""
+    best = np.argmax(state)
+    for i in range(y.shape[0]):
+        labels[i] = best if state[best] >= 0 else -1
+        m = y[i]
+        if m < 0:
+            continue
+        state[m] = max(state[m], 0) + 1
+        if state[m] > state[best] or (state[m] == state[best] and m < best):
+            best = m
+
+
+@compiled
+def _repeat_last(state: IntArray, y: IntArray, labels: IntArray) -> None:
+    """Label each row by the class before it."""
+    last = np.argmax(state)
+    seen = max(state[last], 0)
+    known = state[last] >= 0
+    for i in range(y.shape[0]):
+        labels[i] = last if known else -1
+        m = y[i]
+        if m < 0:
+            continue
+        state[last] = 0 if known else -1
+        known = True
+        seen += 1
+        last = m
+        state[m] = seen
+
+
 class LabelOnlyClassifier(StreamClassifier[IntArray]):
     """Abstract: a learner that ignores features. Its state has one number per class.
 
@@ -29,6 +65,8 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
 
     _accepts_sparse = True
     _accepts_unlabelled = True
+    _budget: CompilingBudget
+    """of the function that predicts and learns rows"""
 
     def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> IntArray:
         state = np.full(classes.shape[0], -1)
@@ -45,6 +83,17 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
         arranged = np.where(source >= 0, state[source], -1)
         arranged[declared] = np.maximum(arranged[declared], 0)
         return arranged
+
+    def _learn(
+        self,
+        state: IntArray,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+    ) -> None:
+        learn = self._budget.function(_PLAIN_ROW * y.shape[0])
+        learn(state, y, np.empty_like(y) if labels is None else labels)
 
     def _classify(self, state: IntArray, X: NDArray[Any]) -> IntArray:
         return np.full(X.shape[0], np.argmax(state))
@@ -96,16 +145,7 @@ class MajorityClass(LabelOnlyClassifier):
     ['a', 'a', 'a', 'b', 'b']
     """
 
-    def _learn(
-        self,
-        state: IntArray,
-        X: NDArray[Any],
-        y: IntArray,
-        weight: FloatArray,
-        labels: IntArray | None,
-    ) -> None:
-        count = _majority_budget.function(_PLAIN_ROW * y.shape[0])
-        count(state, y, np.empty_like(y) if labels is None else labels)
+    _budget = CompilingBudget(_count_majority, compiling=3e8)
 
     def _check_learns_blocks(self) -> None:
         """Accept it: counts add up."""
@@ -167,6 +207,8 @@ class NoChange(LabelOnlyClassifier):
     ['a', 'a', 'b', 'b', 'b']
     """
 
+    _budget = CompilingBudget(_repeat_last, compiling=1.5e8)
+
     def fit(self, X: Any, y: Any, *, shuffle: bool = False) -> Self:
         """Forget everything and learn from the rows of X, once.
 
@@ -186,17 +228,6 @@ class NoChange(LabelOnlyClassifier):
         """
         return super().fit(X, y, shuffle=shuffle)
 
-    def _learn(
-        self,
-        state: IntArray,
-        X: NDArray[Any],
-        y: IntArray,
-        weight: FloatArray,
-        labels: IntArray | None,
-    ) -> None:
-        repeat = _last_budget.function(_PLAIN_ROW * y.shape[0])
-        repeat(state, y, np.empty_like(y) if labels is None else labels)
-
     def _check_learns_blocks(self) -> None:
         raise TypeError(
             "NoChange predicts the class of the row before, which is learnt only with "
@@ -207,41 +238,3 @@ class NoChange(LabelOnlyClassifier):
     def _row_counts(self, state: IntArray) -> tuple[int, int]:
         seen = max(int(state.max()), 0)
         return seen, seen
-
-
-@compiled
-def _count_majority(state: IntArray, y: IntArray, labels: IntArray) -> None:
-    """Label each row by the class counted most before it, then count its own."""
-    best = np.argmax(state)
-    for i in range(y.shape[0]):
-        labels[i] = best if state[best] >= 0 else -1
-        m = y[i]
-        if m < 0:
-            continue
-        state[m] = max(state[m], 0) + 1
-        if state[m] > state[best] or (state[m] == state[best] and m < best):
-            best = m
-
-
-@compiled
-def _repeat_last(state: IntArray, y: IntArray, labels: IntArray) -> None:
-    """Label each row by the class before it."""
-    last = np.argmax(state)
-    seen = max(state[last], 0)
-    known = state[last] >= 0
-    for i in range(y.shape[0]):
-        labels[i] = last if known else -1
-        m = y[i]
-        if m < 0:
-            continue
-        state[last] = 0 if known else -1
-        known = True
-        seen += 1
-        last = m
-        state[m] = seen
-
-
-# Nanoseconds of a row in Python, and of compiling either.
-_PLAIN_ROW = 1e3
-_majority_budget = CompilingBudget(_count_majority, compiling=3e8)
-_last_budget = CompilingBudget(_repeat_last, compiling=1.5e8)

@@ -1,9 +1,8 @@
 """The other linear learners of second order: weights and a covariance Σ."""
 
-from typing import Any, final
+from typing import final
 
-from rpnb.estimators.checks.parameters import check_real
-from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier, check_C
+from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier
 
 __all__ = ["AROW", "IELLIP", "NAROW", "NHERD", "SOP"]
 
@@ -74,9 +73,6 @@ class AROW(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C)}
-
 
 @final
 class NAROW(LinearClassifier):
@@ -144,9 +140,6 @@ class NAROW(LinearClassifier):
         self.form = form
         self.libol = libol
 
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C)}
-
 
 @final
 class NHERD(LinearClassifier):
@@ -212,9 +205,6 @@ class NHERD(LinearClassifier):
         self.covariance = covariance
         self.form = form
         self.libol = libol
-
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"C": check_C(self.C)}
 
 
 @final
@@ -345,6 +335,3 @@ class IELLIP(LinearClassifier):
         self.covariance = covariance
         self.form = form
         self.libol = libol
-
-    def _step_parameters(self) -> dict[str, Any]:
-        return {"b": check_real("b", self.b, 0.0, above=True, high=1.0)}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
 from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.passes.blocks import weights_of
 from rpnb.core.trees.bagging import fill_labels
 from rpnb.core.trees.boosting import MemberAccuracy, new_member_accuracy
 from rpnb.core.trees.records import (
@@ -35,7 +36,6 @@ from rpnb.estimators.checks.parameters import (
     check_real,
     draw_seed,
 )
-from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import (
     COUNT,
@@ -89,17 +89,30 @@ class EnsembleState:
 class TreeEnsemble(StreamClassifier[EnsembleState]):
     """Abstract: K trees, or naive Bayes classifiers, that vote."""
 
-    n_estimators: int
-    base: Base
-    density: Density
-    leaf: Leaf
-    grace_period: float
-    split_confidence: float
-    tie_threshold: float
-    n_split_points: int
-    random_state: Any
-
     _requires_seen_classes = True
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        base: Base = "hoeffding_tree",
+        density: Density = "log",
+        leaf: Leaf = "adaptive",
+        grace_period: float = 200.0,
+        split_confidence: float = 1e-7,
+        tie_threshold: float = 0.05,
+        n_split_points: int = 10,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.base = base
+        self.density = density
+        self.leaf = leaf
+        self.grace_period = grace_period
+        self.split_confidence = split_confidence
+        self.tie_threshold = tie_threshold
+        self.n_split_points = n_split_points
+        self.random_state = random_state
 
     @abstractmethod
     def _run_block(
@@ -191,7 +204,7 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         M = state.forest.leaves.counts.class_weight.shape[1]
         for rows in row_blocks(y.shape[0]):
             block = as_block(X[rows])
-            part = weight_of(weight, rows)
+            part = weights_of(weight, rows)
             votes = np.zeros((block.shape[0], M))
             self._run_block(state, block, y[rows], part, True, votes)
             state.seen += block.shape[0]

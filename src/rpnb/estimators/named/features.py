@@ -27,14 +27,8 @@ _ANY_NUMBER = 0  # of the feature that stands in where an observation has none
 class NamedFeatures:
     """The features of a classifier by name: all known ones, and those in use now.
 
-    Parameters
-    ----------
-    classifier : RPNBClassifier
-        A classifier that has seen nothing. It begins here, for as many features as
-        there are in `first`, and then takes rows of whatever features `row` or `table`
-        made last.
-    first : iterable of names
-        The features of the first observation.
+    The classifier has seen nothing. It begins here, for the features of the first
+    observation, and then takes rows of whatever features `row` or `table` made last.
     """
 
     def __init__(self, classifier: RPNBClassifier, first: Iterable[Hashable]) -> None:

@@ -206,21 +206,13 @@ def read_attached(
 class ModelReader:
     """An open model file: its metadata at once, the rest by `read`.
 
-    Parameters
-    ----------
-    path : str or path
-        A file of any content: whatever is wrong with it is a ModelFileError.
-
-    Attributes
-    ----------
-    metadata : dict
-        What `metadata.json` holds.
-    array_names : list of str
-        The arrays that the file has.
+    The file may have any content: whatever is wrong with it is a ModelFileError.
     """
 
     metadata: dict[str, Any]
+    """what `metadata.json` holds"""
     array_names: list[str]
+    """the arrays that the file has"""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)

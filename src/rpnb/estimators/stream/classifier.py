@@ -43,7 +43,6 @@ from rpnb.labels import LabelIndex
 Learn: TypeAlias = Callable[[Any, Any, IntArray, FloatArray, IntArray | None], None]
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
-_NONE_DECLARED = np.zeros(0, np.int64)
 
 
 class StreamClassifier(
@@ -173,7 +172,7 @@ class StreamClassifier(
                 f"return_proba must be False for {type(self).__name__}, which has no "
                 "probabilities"
             )
-        labelled = check_labelled_rows(self, X, y, None, sparse=self._accepts_sparse)
+        labelled = self._check_labelled(X, y, None)
         labels: list[LabelArray] = []
         found: list[tuple[LabelArray, FloatArray]] = []
         for i in range(labelled.labels.shape[0]):
@@ -209,20 +208,26 @@ class StreamClassifier(
         Without `predict`, the numbers returned mean nothing. `learn` is called instead
         of `_learn`, if given. `whole` says that there are no other rows.
         """
-        if sample_weight is not None:
-            self._check_uses_weights()
         if not first:
             self._check_unchanged()
-        labelled = check_labelled_rows(
+        labelled = self._check_labelled(X, y, sample_weight)
+        return self._learn_labelled(
+            X, labelled, classes, first=first, predict=predict, learn=learn, whole=whole
+        )
+
+    def _check_labelled(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> LabelledRows:
+        """Return the rows of positive weight, or say what is wrong with them."""
+        if sample_weight is not None:
+            self._check_uses_weights()
+        return check_labelled_rows(
             self,
             X,
             y,
             sample_weight,
             sparse=self._accepts_sparse,
             limits=self._weight_limits,
-        )
-        return self._learn_labelled(
-            X, labelled, classes, first=first, predict=predict, learn=learn, whole=whole
         )
 
     def _learn_all(
@@ -234,16 +239,7 @@ class StreamClassifier(
         if not shuffle:
             self._learn_batch(X, y, y, sample_weight, first=True, whole=True)
             return
-        if sample_weight is not None:
-            self._check_uses_weights()
-        labelled = check_labelled_rows(
-            self,
-            X,
-            y,
-            sample_weight,
-            sparse=self._accepts_sparse,
-            limits=self._weight_limits,
-        )
+        labelled = self._check_labelled(X, y, sample_weight)
         order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
         self._learn_labelled(X, reorder(labelled, order), y, first=True, whole=True)
 
@@ -316,7 +312,7 @@ class StreamClassifier(
         """Return the state to learn with: a first one, one of more classes, or this."""
         if not first and classes is self.classes_:
             return self._state
-        active = _NONE_DECLARED
+        active = np.zeros(0, np.int64)
         if declared is not None:
             index = LabelIndex(classes.tolist())
             active = np.unique(encode(declared, classes, index))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray, encode, join_classes
-from rpnb.estimators.checks.weights import weight_of
 from rpnb.estimators.stream.labelled_rows import LabelledRows
 from rpnb.estimators.stream.learner import StreamLearner
 
@@ -48,14 +48,14 @@ def learn_adding_classes(
         if done < stop:
             part = slice(done, stop)
             some = numbers[: stop - done]
-            w = learner._row_weights(some, weight_of(weight, part), whole=whole)
+            w = learner._row_weights(some, weights_of(weight, part), whole=whole)
             learner._learn(learner._state, rows[part], some, w, predicted[part])
         if stop < n:
             row = slice(stop, stop + 1)
             predicted[row] = learner._classify(learner._state, rows[row])
             _add_class(learner, labels[row], predicted)
             number = encode(labels[row], learner.classes_, learner._index)
-            w = learner._row_weights(number, weight_of(weight, row))
+            w = learner._row_weights(number, weights_of(weight, row))
             learner._learn(learner._state, rows[row], number, w, None)
         done = stop + 1
     return predicted

@@ -23,16 +23,8 @@ class ValidatedRows:
 
     Predictions and state are those of `predict`, `partial_fit` and `predict_then_learn`
     with the same rows. The learner's parameters must not change meanwhile, and it must
-    know the classes of all rows that it is to learn.
-
-    Parameters
-    ----------
-    model
-        The learner.
-    X : array-like of shape (n, p)
-        Observations.
-    checked
-        Whether X is known to be an array of numbers that `check_rows` accepts.
+    know the classes of all rows that it is to learn. `checked` says that X is known to
+    be an array of numbers that `check_rows` accepts.
     """
 
     def __init__(
@@ -57,17 +49,8 @@ class ValidatedRows:
     def predict_and_learn(self, rows: IntArray, numbers: IntArray) -> IntArray:
         """Predict rows in the given order, and learn those whose class is given.
 
-        Parameters
-        ----------
-        rows : (e,)
-            Indices of the rows, in the order in which they come; one may come again.
-        numbers : (e,)
-            Numbers of their classes, −1 for a row that is only predicted.
-
-        Returns
-        -------
-        (e,)
-            Numbers of the predicted classes.
+        A row (e,) may come again; the number (e,) of its class is −1 if it is only
+        predicted. Returns the numbers (e,) of the predicted classes.
         """
         model, n = self._model, numbers.shape[0]
         labels = np.empty(n, np.int64)

@@ -15,35 +15,16 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.evaluate.blocks import Block, Table, join, join_labels
+from rpnb.evaluate.blocks import Block, join, join_labels
+from rpnb.evaluate.confusion import ProbabilityDetails, join_details
 from rpnb.evaluate.delays import Event, Events
-from rpnb.evaluate.ranking import BinnedScores, bin_scores, join_scores
+from rpnb.evaluate.ranking import BinnedScores, bin_scores
 from rpnb.labels import NO_LABEL, LabelIndex
 
 _NOTHING = np.zeros(0, np.int64)
 
 #: The probabilities that are asked for: none, of the true label, of the prediction.
 Probabilities: TypeAlias = Literal["none", "truth", "prediction"]
-
-
-class ProbabilityDetails(NamedTuple):
-    """More about the probabilities of rows than one number each."""
-
-    brier: FloatArray
-    """(n,) Brier scores"""
-    confidence: FloatArray
-    """(n,) probabilities of the predicted classes"""
-    covered: FloatArray
-    """(n,) 1 where the true class was in the prediction set, NaN without sets"""
-    scores: BinnedScores
-    """bins of the probabilities of all classes"""
-
-    def some(self, rows: BoolArray) -> "ProbabilityDetails":
-        """Return the details of some rows."""
-        brier, confidence, covered, scores = self
-        return ProbabilityDetails(
-            brier[rows], confidence[rows], covered[rows], scores.some(rows)
-        )
 
 
 class Predictions(NamedTuple):
@@ -56,18 +37,20 @@ class Predictions(NamedTuple):
     details: ProbabilityDetails | None = None
     """more about them, where those of the true labels are asked for"""
 
+    def some(self, rows: BoolArray) -> "Predictions":
+        """Return the predictions of some rows."""
+        numbers, probability, details = self
+        return Predictions(
+            numbers[rows],
+            None if probability is None else probability[rows],
+            None if details is None else details.some(rows),
+        )
+
 
 class Driver(ABC):
-    """Abstract: one learner, and how to make it predict and learn.
+    """Abstract: one learner, which is changed, and how it predicts and learns.
 
-    Parameters
-    ----------
-    model
-        The learner. It is changed.
-    labels
-        The numbers of all labels.
-    probabilities
-        Which probabilities are asked for.
+    `labels` are the numbers of all labels.
     """
 
     def __init__(
@@ -126,15 +109,8 @@ class Driver(ABC):
 class BatchDriver(Driver):
     """Drives what has `predict` and `partial_fit`: scikit-learn's, and mini-batches.
 
-    Labelled rows are held until there are `batch_size` of them, and learnt at once.
-
-    Parameters
-    ----------
-    classes
-        All classes, for the first call of `partial_fit`; None for learners that do not
-        need them.
-    batch_size
-        Rows learnt in one call.
+    Labelled rows are held until there are `batch_size` of them, and learnt at once. The
+    first call of `partial_fit` gets `classes`, if there are any.
     """
 
     def __init__(
@@ -284,27 +260,30 @@ def no_predictions(driver: Driver, block: Block) -> Predictions:
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
     """Predict rows by the methods `predict` and `predict_proba` of a fitted model."""
-    model, probability = driver.model, None
-    labels = np.asarray(model.predict(block.X))
-    if driver.probabilities != "none":
-        asked = block.y if driver.probabilities == "truth" else labels
-        P = model.predict_proba(block.X)
-        place = places_of(model, asked)
-        probability = np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
-        if driver.probabilities == "truth":
-            return Predictions(
-                driver.labels.of(labels),
-                probability,
-                details_of(driver, P, block, place, places_of(model, labels)),
-            )
-    return Predictions(driver.labels.of(labels), probability)
+    labels = np.asarray(driver.model.predict(block.X))
+    if driver.probabilities == "none":
+        return Predictions(driver.labels.of(labels), None)
+    return predictions_with(driver, block, labels, driver.model.predict_proba(block.X))
 
 
-def probabilities_of(model: Any, X: Table, labels: LabelArray) -> FloatArray:
-    """Return the probability of one label for each row; 0 of a class not known yet."""
-    P = model.predict_proba(X)
-    place = places_of(model, labels)
-    return np.where(place >= 0, P[np.arange(len(place)), place], 0.0)
+def predictions_with(
+    driver: Driver,
+    block: Block,
+    labels: LabelArray,
+    P: FloatArray,
+    sets: BoolArray | None = None,
+) -> Predictions:
+    """Return predictions of a block's rows with the probabilities that are asked for.
+
+    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets.
+    """
+    rows, numbers = np.arange(len(block)), driver.labels.of(labels)
+    truth, best = places_of(driver.model, block.y), places_of(driver.model, labels)
+    if driver.probabilities == "prediction":
+        return Predictions(numbers, np.where(best >= 0, P[rows, best], np.nan))
+    probability = np.where(truth >= 0, P[rows, truth], 0.0)
+    details = details_of(driver, P, block, truth, best, sets)
+    return Predictions(numbers, probability, details)
 
 
 def places_of(model: Any, labels: LabelArray) -> IntArray:
@@ -348,10 +327,4 @@ def join_predictions(parts: Sequence[Predictions]) -> Predictions:
     details = [part.details for part in parts if part.details is not None]
     if len(details) < len(parts):
         return Predictions(numbers, probability)
-    joined = ProbabilityDetails(
-        np.concatenate([each.brier for each in details]),
-        np.concatenate([each.confidence for each in details]),
-        np.concatenate([each.covered for each in details]),
-        join_scores([each.scores for each in details]),
-    )
-    return Predictions(numbers, probability, joined)
+    return Predictions(numbers, probability, join_details(details))

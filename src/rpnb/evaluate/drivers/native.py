@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -23,12 +22,10 @@ from rpnb.evaluate.drivers.driver import (
     Driver,
     Predictions,
     Probabilities,
-    details_of,
     join_predictions,
     no_predictions,
-    places_of,
     predict_labels,
-    probabilities_of,
+    predictions_with,
 )
 from rpnb.labels import NO_LABEL, LabelIndex
 
@@ -36,8 +33,6 @@ from rpnb.labels import NO_LABEL, LabelIndex
 _MANY_RUNS = 4
 # The number of a class that is neither true nor predicted in any row so far.
 _NOT_MET = -2
-# Rows whose probabilities are computed at once at most, while no mistake is met.
-_MOST_ROWS = 4096
 #: Coverage of the prediction sets that the metric "coverage" looks at.
 COVERAGE = 0.9
 
@@ -46,16 +41,10 @@ COVERAGE = 0.9
 class NativeDriver(Driver):
     """Drives the learners of this package, whose predictions depend on no chunking.
 
-    Parameters
-    ----------
-    classes
-        Classes to declare with the first rows learnt.
-    late
-        Whether labels may come late. Then there is no prediction before the first label
-        is learnt, although classes are declared: whether a row and an earlier label
-        happen to come in one call must not make a difference.
-    labels_only
-        Whether the learner looks at labels only, and gets no features.
+    `classes` are declared with the first rows learnt. Where labels may come `late`,
+    there is no prediction before the first is learnt, although classes are declared:
+    whether a row and an earlier label happen to come in one call must not make a
+    difference. With `labels_only` the learner gets no features.
     """
 
     def __init__(
@@ -114,13 +103,7 @@ class NativeDriver(Driver):
             rest = block.part(stop, block.stop)
             return join_predictions([none, self.predict_then_learn(rest)])
         if self.probabilities != "none":
-            asked = self.probabilities
-            if asked == "truth" or isinstance(self.model, RPNBClassifier):
-                return self._predict_proba_then_learn(block)
-            labels, probability = predict_proba_then_learn(
-                self.model, block.X, block.y, self._declared(), self.probabilities
-            )
-            return Predictions(self.labels.of(labels), probability)
+            return self._predict_proba_then_learn(block)
         numbers = None
         if self._fitted and self._classes is None:
             numbers = self._model_numbers(block)
@@ -219,89 +202,3 @@ class NativeDriver(Driver):
     def updates(self) -> int:
         """Return how many rows have changed the model."""
         return int(self.model.n_updates_) - self._before if self._fitted else 0
-
-
-def predictions_with(
-    driver: Driver,
-    block: Block,
-    labels: LabelArray,
-    P: FloatArray,
-    sets: BoolArray | None,
-) -> Predictions:
-    """Return predictions of a block's rows with the probabilities that are asked for.
-
-    P (n, M) are those of the model's classes, and `sets` (n, M) the prediction sets.
-    """
-    model = driver.model
-    truth, best = places_of(model, block.y), places_of(model, labels)
-    asked = truth if driver.probabilities == "truth" else best
-    probability = np.where(asked >= 0, P[np.arange(len(block)), asked], np.nan)
-    details = None
-    if driver.probabilities == "truth":
-        details = details_of(driver, P, block, truth, best, sets)
-    return Predictions(driver.labels.of(labels), probability, details)
-
-
-def predict_proba_then_learn(
-    model: Any, X: Any, y: NDArray[Any], classes: Any, of: Probabilities
-) -> tuple[NDArray[Any], FloatArray]:
-    """Predict each row, then learn it; return labels and their probabilities.
-
-    The labels are those of `predict_then_learn`, which gives no probabilities. A model
-    that changes with mistakes alone stays the same up to the next mistake, so the
-    probabilities of those rows are computed at once; for any other, row by row.
-
-    Parameters
-    ----------
-    model
-        The learner.
-    X, y
-        Rows and their labels.
-    classes
-        Classes to declare with the first row; None for none.
-    of
-        Whose probability: "prediction", or "truth" for the true labels.
-
-    Returns
-    -------
-    tuple
-        The labels (n,) and the probabilities (n,), NaN where no class was known yet.
-    """
-    n = y.shape[0]
-    parts: list[NDArray[Any]] = []
-    probability = np.full(n, np.nan)
-    constant = _changes_with_mistakes_alone(model)
-    done, ahead = 0, 1
-    while done < n:
-        stop = min(done + (ahead if constant else 1), n)
-        if not hasattr(model, "classes_"):
-            stop = done + 1
-        else:
-            best = model.predict(X[done:stop])
-            wrong = np.flatnonzero(best != y[done:stop])
-            if wrong.shape[0]:
-                stop = done + int(wrong[0]) + 1
-            ahead = max(ahead // 2, 1) if wrong.shape[0] else min(2 * ahead, _MOST_ROWS)
-            asked = y[done:stop] if of == "truth" else best[: stop - done]
-            probability[done:stop] = probabilities_of(model, X[done:stop], asked)
-        parts.append(model.predict_then_learn(X[done:stop], y[done:stop], classes))
-        classes = None
-        done = stop
-    if any(part.dtype == object for part in parts):
-        parts = [part.astype(object) for part in parts]
-    return np.concatenate(parts), probability
-
-
-def _changes_with_mistakes_alone(model: Any) -> bool:
-    """Whether rows that are predicted correctly leave the probabilities as they are.
-
-    Class frequencies, as a prior, change with every row.
-    """
-    parameters = model.get_params(deep=False)
-    return (
-        parameters.get("update") == "mistakes"
-        and parameters.get("temperature") != "auto"
-        and parameters.get("batch_size") == 1
-        and isinstance(parameters.get("class_prior"), str)
-        and parameters["class_prior"] == "uniform"
-    )

@@ -119,22 +119,10 @@ def drive(
 ) -> Driver:
     """Return a driver of a copy of a learner.
 
-    Parameters
-    ----------
-    model
-        The learner, which is not changed.
-    labels
-        The numbers of all labels.
-    probabilities
-        Whether probabilities of the true labels are asked for.
-    declared
-        The classes that were declared, or None.
-    classes
-        All classes, for learners that must know them beforehand; or None.
-    batch_size
-        Rows that scikit-learn's estimators learn at once.
-    late
-        Whether labels may come late.
+    `probabilities` says whether those of the true labels are asked for, and `late`
+    whether labels may come late. `declared` are the classes that were declared, and
+    `classes` all, for learners that must know them beforehand. scikit-learn's
+    estimators learn `batch_size` rows at once.
     """
     copy = deepcopy(model)
     asked: Probabilities = "none"

@@ -42,16 +42,8 @@ class EncoderPosition(NamedTuple):
 class ColumnEncoder:
     """Turns batches of columns into chunks for a learner.
 
-    Parameters
-    ----------
-    name
-        Of the file, for messages.
-    kinds
-        The feature columns and their kinds.
-    options
-        How to treat them.
-    categories
-        Of columns whose values are all known beforehand: what "one-hot" needs.
+    `kinds` are the columns of features, `categories` the values of those of which all
+    are known beforehand: what "one-hot" needs.
     """
 
     def __init__(

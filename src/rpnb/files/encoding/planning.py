@@ -29,20 +29,10 @@ def plan_columns(
     sample: "pa.Table | None" = None,
     declared: Mapping[str, Any] | None = None,
 ) -> ColumnPlan:
-    """Return what becomes of the columns of a table.
+    """Return what becomes of the columns of a table, whose file has this name.
 
-    Parameters
-    ----------
-    name
-        Of the file, for messages.
-    schema
-        Names and types of all columns.
-    options
-        What the user says of them.
-    sample
-        The first rows, of all columns or at least of those of text.
-    declared
-        Columns whose values are categories by the format itself.
+    `sample` are the first rows, of all columns or at least of those of text; `declared`
+    are columns whose values are categories by the format itself.
 
     Raises
     ------

@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 class Targets:
     """Numbers labels in the order of first appearance; refuses what is no label.
 
-    Parameters
-    ----------
-    name, column
-        Of the file and the column, for messages.
-    max_classes
-        More different labels than this are refused.
-    unlabelled
-        "refuse" rows without a label, or "predict" them: their number is −1.
+    With unlabelled="predict" rows without a label have the number −1.
     """
 
     def __init__(

@@ -30,21 +30,13 @@ _NUMERIC = ("numeric", "real", "integer")
 
 
 class Arff(TextFile):
-    """Batches of an ARFF file with dense rows.
-
-    Parameters
-    ----------
-    path
-        The file, or "-".
-    options
-        How to read it.
-    """
+    """Batches of an ARFF file with dense rows."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("ARFF")
         import pyarrow as pa
 
-        super().__init__(path, options.encoding, _has_data)
+        super().__init__(path, options, _has_data)
         with closed_on_error(self._source):
             attributes, self._first = _header(self.name, self._first)
             types = {name: kind for name, kind, _ in attributes}
@@ -70,7 +62,7 @@ class Arff(TextFile):
             self.categories = {
                 k: v for k, v in self._values.items() if k in self.plan.kinds
             }
-            self.declared: list[Any] | None = self._values.get(str(target))
+            self.declared = self._values.get(str(target))
             text = pa.dictionary(pa.int32(), pa.string())
             self._reading.declare(
                 {

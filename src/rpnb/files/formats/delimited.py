@@ -5,6 +5,7 @@ A block that pyarrow refuses gets a slow second look that finds row and column.
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from rpnb.files.encoding.number_text import Notation, is_plain_number
@@ -31,28 +32,18 @@ _END = "\x00"
 
 
 class Delimited(TextFile):
-    """Batches of a file of delimited text.
-
-    Parameters
-    ----------
-    path
-        The file, or "-".
-    options
-        How to read it.
-    """
+    """Batches of a file of delimited text."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("CSV")
-        super().__init__(path, options.encoding)
-        self.categories: dict[str, list[str]] = {}
-        self.declared: list[Any] | None = None
+        super().__init__(path, options)
         with closed_on_error(self._source):
             head, declared = skip_to_header(self._first)
             delimiter = options.delimiter or declared or self._sniff(head, options)
             names, self._first = read_header(self.name, head, delimiter, options.header)
             notation = Notation(options.decimal, options.thousands)
             self._reading = BlockReader(self.name, names, delimiter, '"', notation)
-            sample = next(whole_lines(_Text(self._first), quote=b'"'), b"")
+            sample = next(whole_lines(BytesIO(), self._first, quote=b'"'), b"")
             if not sample.strip():
                 raise FileError(f"{self.name}: there are no rows")
             table = self._reading.sample(sample)
@@ -75,31 +66,8 @@ class Delimited(TextFile):
         yield from self._read(self._reading.read, quote=b'"')
 
 
-class _Text:
-    """Bytes at hand, read as a source is."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def read(self, _size: int = 0) -> bytes:
-        data, self._data = self._data, b""
-        return data
-
-
 class BlockReader:
-    """How blocks of delimited text become batches.
-
-    Parameters
-    ----------
-    name
-        Of the file, for messages.
-    names
-        Of the columns.
-    delimiter, quote
-        Signs of the format.
-    notation
-        Of the numbers.
-    """
+    """How blocks of delimited text become batches: `names` are those of the columns."""
 
     def __init__(
         self,

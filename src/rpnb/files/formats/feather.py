@@ -17,15 +17,7 @@ if TYPE_CHECKING:
 
 
 class Feather:
-    """Batches of a Feather file, version 2: Arrow IPC.
-
-    Parameters
-    ----------
-    path
-        The file; it cannot come from the standard input.
-    options
-        How to read it.
-    """
+    """Batches of a Feather file, version 2: Arrow IPC; not from the standard input."""
 
     again = True
     declared: list[Any] | None = None

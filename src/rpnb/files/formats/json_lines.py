@@ -22,30 +22,19 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonLines(TextFile):
-    """Batches of a file with a JSON object on each line.
-
-    Parameters
-    ----------
-    path
-        The file, or "-".
-    options
-        How to read it.
-    """
-
-    declared: list[Any] | None = None
+    """Batches of a file with a JSON object on each line."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         require_pyarrow("JSON lines")
         import pyarrow as pa
 
-        super().__init__(path, options.encoding, lambda head: b"\n" in head)
+        super().__init__(path, options, lambda head: b"\n" in head)
         with closed_on_error(self._source):
             sample = self._first[: self._first.rfind(b"\n") + 1] or self._first
             self._schema: Any = None
             table = self._parse(sample, 1)
             found = table.schema
             self.plan = plan_columns(self.name, found, options, table)
-            self.categories: dict[str, list[str]] = {}
             fields = []
             for column in self.plan.wanted:
                 field = found.field(column)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import IO, Any
 
 from rpnb.files.formats.encodings import encoding_of, to_utf8
 from rpnb.files.formats.sources import BLOCK, ByteSource
@@ -24,28 +24,16 @@ def closed_on_error(source: Any) -> Iterator[None]:
         raise
 
 
-class Readable(Protocol):
-    """A source of bytes."""
-
-    def read(self, size: int = ..., /) -> bytes:
-        """Return up to `size` bytes."""
-
-
 def whole_lines(
-    source: Readable, first: bytes = b"", *, quote: bytes = b"", size: int = BLOCK
+    source: ByteSource | IO[bytes],
+    first: bytes = b"",
+    *,
+    quote: bytes = b"",
+    size: int = BLOCK,
 ) -> Iterator[bytes]:
     """Yield all bytes in blocks that end with a line, the last perhaps without.
 
-    Parameters
-    ----------
-    source
-        The bytes.
-    first
-        Bytes that were read from it before.
-    quote
-        A line does not end between two of these.
-    size
-        Bytes to read at a time.
+    The bytes `first` were read before. A line does not end between two of `quote`.
     """
     rest = first
     while True:
@@ -85,22 +73,12 @@ def _last_end(block: bytes, quote: bytes) -> int:
 
 
 def head_of(
-    source: ByteSource,
-    encoding: str | None = None,
-    complete: Callable[[bytes], bool] = lambda head: b"\n" in head,
+    source: ByteSource, encoding: str | None, complete: Callable[[bytes], bool]
 ) -> tuple[bytes, list[str]]:
     """Return the first bytes of a text file as UTF-8, and notes on how it is read.
 
-    The source gives UTF-8 from then on.
-
-    Parameters
-    ----------
-    source
-        The file, of which nothing has been read.
-    encoding
-        Its encoding; None to recognise it.
-    complete
-        Whether bytes have all that is needed at once, such as a header.
+    Nothing has been read of the source, which gives UTF-8 from then on. `complete` says
+    whether bytes have all that is needed at once, such as a header.
     """
     notes: list[str] = []
     head = b""

@@ -24,15 +24,7 @@ _SAMPLE = 1 << 13
 
 
 class Parquet:
-    """Batches of a Parquet file.
-
-    Parameters
-    ----------
-    path
-        The file; Parquet cannot come from the standard input.
-    options
-        How to read it.
-    """
+    """Batches of a Parquet file, which cannot come from the standard input."""
 
     again = True
     declared: list[Any] | None = None

@@ -25,10 +25,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 class ByteSource:
     """Bytes of a file, decompressed where they begin as compressed files do.
 
-    Parameters
-    ----------
-    path
-        The file, or "-" for the standard input.
+    The path "-" stands for the standard input.
     """
 
     def __init__(self, path: str) -> None:

@@ -40,20 +40,10 @@ class SparseBatch(NamedTuple):
 
 
 class SvmLight(TextFile):
-    """Batches of a file in SVMlight's format.
-
-    Parameters
-    ----------
-    path
-        The file, or "-", which needs the number of features.
-    options
-        How to read it.
-    """
-
-    declared: list[Any] | None = None
+    """Batches of a file in SVMlight's format; "-" needs the number of features."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
-        super().__init__(path, options.encoding, lambda head: b"\n" in head)
+        super().__init__(path, options, lambda head: b"\n" in head)
         with closed_on_error(self._source):
             if options.target is not None:
                 raise FileError(
@@ -71,7 +61,7 @@ class SvmLight(TextFile):
                     low == 0 if options.zero_based is None else self.zero_based
                 )
                 self.p = high + 1 if self.zero_based else high
-                super().__init__(path, options.encoding, lambda head: b"\n" in head)
+                super().__init__(path, options, lambda head: b"\n" in head)
             if self.p < 1:
                 raise FileError(f"{self.name}: there are no features")
 
@@ -84,7 +74,7 @@ class SvmLight(TextFile):
                 high = max(high, int(batch.X.indices.max()))
             if high > MOST_FEATURES:
                 beyond = np.flatnonzero(batch.X.indices > MOST_FEATURES)[0]
-                at = int(np.searchsorted(batch.X.indptr, beyond, side="right")) - 1
+                at = _row_of(batch.X, beyond)
                 raise FileError(
                     f"{self.name}, row {row + at}: feature {batch.X.indices[beyond]}, "
                     f"where {MOST_FEATURES:,} are the most that are taken without "
@@ -113,18 +103,18 @@ class SvmLight(TextFile):
         if not self.zero_based:
             below = np.flatnonzero(X.indices == 0)
             if below.shape[0]:
-                at = int(np.searchsorted(X.indptr, below[0], side="right")) - 1
+                at = row + _row_of(X, below[0])
                 raise FileError(
-                    f"{self.name}, row {row + at}: feature 0, but the first feature "
+                    f"{self.name}, row {at}: feature 0, but the first feature "
                     "is 1; --zero-based makes it 0"
                 )
             X.indices -= 1
         beyond = np.flatnonzero(X.indices >= p)
         if beyond.shape[0]:
-            at = int(np.searchsorted(X.indptr, beyond[0], side="right")) - 1
+            at = row + _row_of(X, beyond[0])
             index = int(X.indices[beyond[0]]) + (not self.zero_based)
             raise FileError(
-                f"{self.name}, row {row + at}: feature {index}, but there are {p}"
+                f"{self.name}, row {at}: feature {index}, but there are {p}"
             )
         X.resize((X.shape[0], p))
         return SparseBatch(X, y)
@@ -150,6 +140,11 @@ class SvmLight(TextFile):
                 )
             row += 1
         return f"{self.name}, row {row} or before: {reason}"
+
+
+def _row_of(X: Any, entry: int) -> int:
+    """Return the row of a CSR matrix that has this one of its entries."""
+    return int(np.searchsorted(X.indptr, entry, side="right")) - 1
 
 
 def _are_numbers(line: bytes) -> bool:
@@ -182,9 +177,9 @@ class SparseEncoder:
         values: NDArray[Any] = batch.X.data
         bad = np.flatnonzero(~(np.abs(values) <= _LARGEST))
         if bad.shape[0]:
-            at = int(np.searchsorted(batch.X.indptr, bad[0], side="right")) - 1
+            row = rows[_row_of(batch.X, bad[0])]
             raise FileError(
-                f"{self.name}, row {rows[at]}: a feature is {values[bad[0]]!r}; it "
+                f"{self.name}, row {row}: a feature is {values[bad[0]]!r}; it "
                 f"must be a finite number within ±{_LARGEST:.0e}"
             )
         if self._labelled:

@@ -1,11 +1,11 @@
 """Formats of text: bytes in blocks of whole lines, a block becoming a batch of rows."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rpnb.files.formats.lines import closed_on_error, head_of, whole_lines
 from rpnb.files.formats.sources import BLOCK, ByteSource
-from rpnb.files.records import FileError
+from rpnb.files.records import FileError, ReadOptions
 
 
 class CountedRows(Protocol):
@@ -30,26 +30,22 @@ def two_lines(head: bytes) -> bool:
 class TextFile:
     """Abstract: a file of text, or the standard input, that is read once.
 
-    Parameters
-    ----------
-    path
-        The file, or "-".
-    encoding
-        Of the text; None to recognise it.
-    complete
-        Whether the first bytes have all that a reader needs at once.
+    `complete` says whether the first bytes have all that a reader needs at once.
     """
+
+    declared: list[Any] | None = None
 
     def __init__(
         self,
         path: str,
-        encoding: str | None = None,
+        options: ReadOptions,
         complete: Callable[[bytes], bool] = two_lines,
     ) -> None:
         self._source = ByteSource(path)
         self.name, self.again = self._source.name, self._source.seekable
+        self.categories: dict[str, list[str]] = {}
         with closed_on_error(self._source):
-            self._first, self.notes = head_of(self._source, encoding, complete)
+            self._first, self.notes = head_of(self._source, options.encoding, complete)
         # `_first` are bytes that were read already and are still to be parsed.
         wide = _ROWS_OF_A_BLOCK * (self._first.find(b"\n") + 1)
         self._block = {"size": min(wide, _LARGEST)} if wide > BLOCK else {}

@@ -29,20 +29,10 @@ def balance_panel(
     shares: FloatArray,
     width: float = _WIDTH,
 ) -> Drawing:
-    """Draw one band per class.
+    """Draw one band for each of k classes, named from bottom to top.
 
-    Parameters
-    ----------
-    title
-        What the panel shows, in words.
-    names
-        (k,) of the classes, from bottom to top.
-    rows : (t + 1,)
-        Where the parts of the stream begin and end.
-    shares : (t, k)
-        Of each class in each part; each line sums to 1.
-    width
-        Of the panel.
+    `rows` (t + 1,) are where t parts of the stream begin and end, and `shares` (t, k)
+    those of each class in each part; each line sums to 1.
     """
     x = Scale(float(rows[0]), float(rows[-1]), _LEFT, width - _RIGHT)
     y = Scale(0.0, 1.0, _HEIGHT - _BOTTOM, _TOP)

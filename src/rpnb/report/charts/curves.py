@@ -65,27 +65,10 @@ def curve_panel(
 ) -> Drawing:
     """Draw one panel: one line per method, with a band of ± one standard deviation.
 
-    Parameters
-    ----------
-    title
-        What the panel shows, in words.
-    curves
-        One per method.
-    measure
-        What is drawn.
-    methods
-        All methods of the report, which decide the style of each.
-    styles
-        The style of each method, where it is not that of the report.
-    alarms
-        Rows at which a drift detector gave an alarm, by method.
-    right
-        Space for the methods' names.
-    width
-        Of the panel.
+    `methods` are all of the report, which decide the style of each unless `styles` has
+    it. `alarms` are the rows at which a drift detector gave an alarm, by method;
+    `right` is the space for the methods' names.
 
-    Notes
-    -----
     The scale is that of the methods: a reference that makes many more mistakes does not
     squeeze them, but runs along the upper edge, its value beside its name.
     """

@@ -19,6 +19,19 @@ XY: TypeAlias = tuple[float, float]
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 Shape: TypeAlias = Literal["circle", "square", "triangle", "diamond", "cross", "nabla"]
 
+#: Corners of each marker, around (0, 0), for a size of 1.
+CORNERS: dict[Shape, tuple[XY, ...]] = {
+    "square": ((-0.89, -0.89), (0.89, -0.89), (0.89, 0.89), (-0.89, 0.89)),
+    "triangle": ((0.0, -1.15), (1.05, 0.75), (-1.05, 0.75)),
+    "nabla": ((0.0, 1.15), (1.05, -0.75), (-1.05, -0.75)),
+    "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
+    "cross": (
+        *((-1.15, -0.65), (-0.65, -1.15), (0.0, -0.5), (0.65, -1.15)),
+        *((1.15, -0.65), (0.5, 0.0), (1.15, 0.65), (0.65, 1.15)),
+        *((0.0, 0.5), (-0.65, 1.15), (-1.15, 0.65), (-0.5, 0.0)),
+    ),
+}
+
 #: Width of an average letter of a sans-serif font, in units of its size.
 LETTER = 0.56
 
@@ -53,6 +66,11 @@ class Dot:
     role: str
     size: float = 3.5
     tip: str | None = None
+
+    def corners(self) -> tuple[XY, ...]:
+        """Return the corners of a marker that is no circle."""
+        x, y, size = self.x, self.y, self.size
+        return tuple((x + size * a, y + size * b) for a, b in CORNERS[self.shape])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
 from rpnb.report.charts.palette import COLOURS
-from rpnb.report.charts.svg import CORNERS, MARGIN
+from rpnb.report.charts.svg import MARGIN
 
 MISSING = "PNG files need matplotlib: pip install 'rpnb[report]'"
 
@@ -79,10 +79,7 @@ def _dot(axes: Any, dot: Dot, order: int) -> None:
         patch.set(facecolor=_colour(dot.role), edgecolor="none", zorder=order)
         axes.add_artist(patch)
         return
-    corners = tuple(
-        (dot.x + dot.size * x, dot.y + dot.size * y) for x, y in CORNERS[dot.shape]
-    )
-    _polygon(axes, corners, dot.role, order)
+    _polygon(axes, dot.corners(), dot.role, order)
 
 
 def _polygon(

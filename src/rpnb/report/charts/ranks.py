@@ -29,16 +29,8 @@ def critical_difference_diagram(
 ) -> Drawing:
     """Draw average ranks, and join those that do not differ significantly.
 
-    Parameters
-    ----------
-    title
-        What the diagram shows, for screen readers.
-    ranks
-        The average rank of each method.
-    critical_difference
-        Of the Nemenyi test: ranks that differ by less are not significantly different.
-    methods
-        All methods of the report, from which the markers follow.
+    The critical difference is that of the Nemenyi test. The markers follow from all
+    methods of the report.
     """
     ordered = sorted(ranks.items(), key=lambda pair: (pair[1], pair[0]))
     last = max(len(ordered), 2)
@@ -65,12 +57,7 @@ def groups(
 ) -> list[tuple[float, float]]:
     """Return the first and last rank of each maximal group within the difference.
 
-    Parameters
-    ----------
-    ranks
-        Average ranks, the best first.
-    critical_difference
-        Ranks in a group differ by less.
+    `ranks` are average ranks, the best first.
     """
     spans: list[tuple[int, int]] = []
     for first, low in enumerate(ranks):

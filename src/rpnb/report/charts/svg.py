@@ -4,29 +4,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
 
-from rpnb.report.charts.drawing import XY, Area, Dot, Drawing, Label, Line, Mark, Shape
+from rpnb.report.charts.drawing import XY, Area, Dot, Drawing, Label, Line, Mark
 from rpnb.report.charts.palette import chart_css
+from rpnb.report.html import Html
 
 #: Margin around a drawing in a file of its own.
 MARGIN = 12.0
 
-#: Corners of each marker, around (0, 0), for a size of 1.
-CORNERS: dict[Shape, tuple[XY, ...]] = {
-    "square": ((-0.89, -0.89), (0.89, -0.89), (0.89, 0.89), (-0.89, 0.89)),
-    "triangle": ((0.0, -1.15), (1.05, 0.75), (-1.05, 0.75)),
-    "nabla": ((0.0, 1.15), (1.05, -0.75), (-1.05, -0.75)),
-    "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
-    "cross": (
-        *((-1.15, -0.65), (-0.65, -1.15), (0.0, -0.5), (0.65, -1.15)),
-        *((1.15, -0.65), (0.5, 0.0), (1.15, 0.65), (0.65, 1.15)),
-        *((0.0, 0.5), (-0.65, 1.15), (-1.15, 0.65), (-0.5, 0.0)),
-    ),
-}
 
-
-def inline(drawing: Drawing) -> str:
+def inline(drawing: Drawing) -> Html:
     """Return SVG for a page whose style sheet contains `chart_css`."""
-    return (
+    return Html(
         f'<svg class="chart" viewBox="0 0 {_short(drawing.width)} '
         f'{_short(drawing.height)}" role="img" aria-label="{escape(drawing.title)}">'
         f"{_marks(drawing.marks)}</svg>"
@@ -82,10 +70,8 @@ def _dot(dot: Dot) -> str:
             f'r="{_short(dot.size)}"'
         )
         return _closed(head, "circle", dot.tip)
-    corners = [
-        (dot.x + dot.size * x, dot.y + dot.size * y) for x, y in CORNERS[dot.shape]
-    ]
-    return _closed(f'<path class="a {dot.role}" d="{_path(corners)}z"', "path", dot.tip)
+    path = _path(dot.corners())
+    return _closed(f'<path class="a {dot.role}" d="{path}z"', "path", dot.tip)
 
 
 def _label(label: Label) -> str:

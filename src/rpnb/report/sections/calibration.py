@@ -8,6 +8,7 @@ from rpnb.evaluate.metrics import (
     CalibrationCurve,
     Metric,
     calibration_curve,
+    figure_text,
     title_of,
 )
 from rpnb.report.charts.drawing import (
@@ -24,7 +25,7 @@ from rpnb.report.charts.drawing import (
 )
 from rpnb.report.charts.palette import Style, label, style
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, row, section, table, tag
+from rpnb.report.html import Html, capital, listed, row, section, table, tag
 
 _WIDTH, _LEFT, _RIGHT = 330.0, 44.0, 14.0
 # Above the diagram the name, below it the bars of how many rows have a probability.
@@ -57,10 +58,7 @@ def calibration_section(
         if each.name in given
     }
     panels = [
-        tag(
-            "figure",
-            Html(inline(reliability_panel(name, curve, errors[name], methods))),
-        )
+        tag("figure", inline(reliability_panel(name, curve, errors[name], methods)))
         for name, curve in given.items()
     ]
     silent = [name for name, curve in curves.items() if curve is None]
@@ -72,7 +70,7 @@ def calibration_section(
     )
     if silent:
         verb = "gives" if len(silent) == 1 else "give"
-        said += f" {_listed(silent)} {verb} no probabilities."
+        said += f" {listed(silent)} {verb} no probabilities."
     return section(
         "calibration",
         "Calibration",
@@ -92,11 +90,7 @@ def _table(participants: Sequence[Participant]) -> Html:
     lines = []
     for each in participants:
         figures = figures_of(each)
-        cells = (
-            "\N{EM DASH}" if figures[name] != figures[name] else f"{figures[name]:.4f}"
-            for name in _METRICS
-        )
-        lines.append(row(each.name, (tag("td", cell) for cell in cells)))
+        lines.append(row(each.name, (figure_text(figures[m]) for m in _METRICS)))
     head = ("Learner", *(capital(title_of(name)) for name in _METRICS))
     caption = (
         "Of the probabilities given before each row was learnt. Log-loss, Brier score "
@@ -194,12 +188,3 @@ def _bars(curve: CalibrationCurve, x: Scale, look: Style) -> Iterator[Mark]:
         corners = box(place + 1.5, bottom - height, width - 3.0, height)
         yield Area(corners, look.role, 0.45, f"{share:.1%} of the rows")
     yield Line(((x.start, bottom), (x.end, bottom)), "muted")
-
-
-def capital(text: str) -> str:
-    """Return a text with a capital first letter."""
-    return text[:1].upper() + text[1:]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join((", ".join(names[:-1]), names[-1]) if names[1:] else names)

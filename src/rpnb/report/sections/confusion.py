@@ -49,7 +49,7 @@ def confusion_section(
     """Return the matrices side by side, with their counts as tables to unfold."""
     shown = {each.name: matrix_of(evaluation, each) for each in participants}
     panels = [
-        tag("figure", Html(inline(matrix_panel(name, matrix))))
+        tag("figure", inline(matrix_panel(name, matrix)))
         for name, matrix in shown.items()
     ]
     hidden = len(evaluation.frequent_labels()) - MOST_CLASSES
@@ -89,7 +89,7 @@ def matrix_of(evaluation: Evaluation, participant: Participant) -> Matrix:
 
 def _counts(name: str, matrix: Matrix) -> Html:
     lines = [
-        row(line, (tag("td", f"{int(cell):,}") for cell in cells))
+        row(line, (f"{int(cell):,}" for cell in cells))
         for line, cells in zip(matrix.classes, matrix.counts, strict=True)
     ]
     caption = f"{name}: one line per true class, one column per predicted class."

@@ -127,14 +127,14 @@ def _charts(name: str, explanation: Explanation, rows: LastRows, number: int) ->
     over = f"the last {k} rows" if k > 1 else "the last row"
     importance = importance_panel(f"Importance of the features for {name}", shares)
     bars = figure(
-        Html(inline(importance)),
+        inline(importance),
         f"{name}: importance of each feature, its share of the absolute contributions "
         f"over {over}.",
     )
     background = "row of zeros" if issparse(rows.X) else "mean row"
     row = waterfall_panel(f"A row explained by {name}", steps, background)
     falls = figure(
-        Html(inline(row)),
+        inline(row),
         f"{name}: row {number:,}, the last, is {right} taken for {label} rather than "
         f"{against}. Blue bars speak for {label}, hatched ones for {against}.",
     )

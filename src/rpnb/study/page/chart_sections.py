@@ -49,9 +49,7 @@ def updates(analysis: StudyAnalysis, charts: Charts) -> Html:
     panels = []
     for dataset in UPDATES_ON:
         drawing = charts.get(name("figure_3", dataset))
-        chart = (
-            tag("p", f"{DASH} not run") if drawing is None else Html(inline(drawing))
-        )
+        chart = tag("p", f"{DASH} not run") if drawing is None else inline(drawing)
         panels.append(tag("div", tag("h3", dataset), chart))
     caption = (
         "How many rows changed the model, mean over the permutations; the whisker is "
@@ -121,7 +119,7 @@ def _curves(analysis: StudyAnalysis, charts: Charts, dataset: str) -> Html:
         shape = next(s for s in analysis.shapes if s.dataset == dataset)
         about = f"n = {shape.n}, p = {shape.p}, M = {shape.M}"
     heading = tag("h3", dataset, " ", tag("span", about, class_="muted"))
-    pair = tag("div", *(Html(inline(chart)) for chart in panels), class_="pair")
+    pair = tag("div", *(inline(chart) for chart in panels), class_="pair")
     return tag("figure", heading, pair, id=f"curves-{slug(dataset)}")
 
 
@@ -131,7 +129,7 @@ def agreement(analysis: StudyAnalysis, charts: Charts) -> Html:
     for measure, words in MEASURES.items():
         drawing = charts.get(f"deviations_{measure}")
         if drawing is not None:
-            panels.append(tag("div", tag("h3", f"By {words}"), Html(inline(drawing))))
+            panels.append(tag("div", tag("h3", f"By {words}"), inline(drawing)))
     judged = sum(each.z is not None for each in analysis.agreements)
     text = (
         "Each printed value beside our mean. By chance alone, about 95 of 100 "
@@ -154,7 +152,7 @@ def agreement(analysis: StudyAnalysis, charts: Charts) -> Html:
 def _shown(drawing: Drawing | None, caption: str, numbers: TextTable) -> Html:
     if drawing is None:
         return tag("p", f"{DASH} {caption}")
-    return figure(Html(inline(drawing)), caption, _numbers(numbers))
+    return figure(inline(drawing), caption, _numbers(numbers))
 
 
 def _numbers(shown: TextTable) -> Html:

@@ -21,14 +21,8 @@ def write_report(
     as SVG; also as PNG if matplotlib is installed (`pip install 'rpnb[report]'`). The
     same records give the same bytes, in whatever order they come.
 
-    Parameters
-    ----------
-    analysis
-        Of the study.
-    directory
-        Made if missing; files of an earlier report are replaced.
-    command
-        The command line that ran the study, shown on the page.
+    The directory is made if missing, and files of an earlier report are replaced.
+    `command`, the command line that ran the study, is shown on the page.
     """
     charts = draw(analysis)
     files = table_files(analysis)

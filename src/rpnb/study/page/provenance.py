@@ -85,8 +85,8 @@ def _methods(analysis: StudyAnalysis) -> Html:
                 row(
                     label(method),
                     (
-                        tag("td", str(sum(map(len, cells)))),
-                        tag("td", _duration(seconds)),
+                        str(sum(map(len, cells))),
+                        _duration(seconds),
                         tag("td", tag("code", "; ".join(found)), class_="text wide"),
                     ),
                 )

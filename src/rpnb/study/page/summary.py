@@ -5,15 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rpnb.datasets import paper
 from rpnb.report.charts.palette import label
-from rpnb.report.html import Html, join, section, slug, tag
+from rpnb.report.html import Html, capital, join, listed, section, slug, tag
 from rpnb.study.agreement import Agreement
 from rpnb.study.analysis import MEASURES, StudyAnalysis
-from rpnb.study.page.verdicts import LOOKS, kind, note_letters, sign
+from rpnb.study.page.verdicts import FIGURES, LOOKS, badge, kind, note_letters, sign
 from rpnb.study.tables import Measure
 
 _TABLES: Mapping[Measure, str] = {"error": "Table 2", "f1": "Table 3"}
 _JUDGED = ("close", "near", "explained", "differs")
-_SHORT = {"error": "error", "f1": "F1", "updates": "updates"}
 
 
 def summary(analysis: StudyAnalysis) -> Html:
@@ -86,7 +85,7 @@ def _verdict_on_wins(analysis: StudyAnalysis) -> str:
         )
     return (
         "In the paper RPNB wins on more datasets than it loses against every other "
-        f"method by error rate; here it does not against {_listed(behind)}."
+        f"method by error rate; here it does not against {listed(behind)}."
     )
 
 
@@ -127,7 +126,7 @@ def _cell(each: Agreement, letters: Mapping[str, str]) -> Html:
 
 def in_words(each: Agreement) -> str:
     """Return an agreement as one line: what, ours, the paper's, how far apart."""
-    what = f"{each.dataset}, {label(each.method)}, {_SHORT[each.figure]}"
+    what = f"{each.dataset}, {label(each.method)}, {FIGURES[each.figure]}"
     if each.ours is None:
         return f"{what}: not run; paper {each.paper:.4g}"
     z = "" if each.z is None else f"{each.z:+.2f}".replace("-", "\N{MINUS SIGN}")
@@ -140,15 +139,15 @@ def _differences(agreements: Sequence[Agreement], letters: Mapping[str, str]) ->
     if not far:
         return tag("p", "Nothing that was judged lies beyond three standard errors.")
     items = [
-        tag("li", _badge("differs"), in_words(each))
+        tag("li", badge(each, letters), in_words(each))
         for each in far
         if each.reason is None
     ]
-    for reason, letter in letters.items():
+    for reason in letters:
         cells = [each for each in far if each.reason == reason]
         if cells:
-            text = f"{_upper(reason)}: {'; '.join(_places(cells))}."
-            items.append(tag("li", _badge("explained", letter), text))
+            text = f"{capital(reason)}: {'; '.join(_places(cells))}."
+            items.append(tag("li", badge(cells[0], letters), text))
     return tag("ul", *items, class_="reasons")
 
 
@@ -157,21 +156,6 @@ def _places(cells: Sequence[Agreement]) -> Iterator[str]:
     columns = dict.fromkeys((each.method, each.figure) for each in cells)
     for method, figure in columns:
         names = [e.dataset for e in cells if (e.method, e.figure) == (method, figure)]
-        what = f"{label(method)}, {_SHORT[figure]}"
+        what = f"{label(method)}, {FIGURES[figure]}"
         many = f"{len(names)} datasets"
-        yield f"{what} on {many if len(names) > 6 else _listed(names)}"
-
-
-def _badge(name: str, text: str | None = None) -> Html:
-    look = LOOKS[name]
-    return tag("span", text or look.sign, class_=f"sign {look.style}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        yield f"{what} on {many if len(names) > 6 else listed(names)}"

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 
 from rpnb.report.charts.drawing import number
 from rpnb.report.charts.palette import label
-from rpnb.report.html import Html, join, row, section, slug, table, tag
+from rpnb.report.html import Html, capital, join, row, section, slug, table, tag
 from rpnb.report.tables import DASH
 from rpnb.study.agreement import Agreement
 from rpnb.study.analysis import MEASURES, StudyAnalysis
 from rpnb.study.methods import notes_on
-from rpnb.study.page.verdicts import LOOKS, badge, kind, note_letters
+from rpnb.study.page.verdicts import FIGURES, LOOKS, badge, kind, note_letters
 from rpnb.study.tables import BETTER, DatasetRow, Measure, ResultRow
 
 ARROWS: Mapping[str | None, str] = {"worse": "↑", "better": "↓", "equal": "", None: ""}
@@ -37,7 +37,7 @@ def _shape(shape: DatasetRow) -> Html:
         (shape.n, shape.paper_n),
         (shape.M, shape.paper_M),
     )
-    cells = [tag("td", _beside(ours, printed)) for ours, printed in pairs]
+    cells = [_beside(ours, printed) for ours, printed in pairs]
     source = tag("td", shape.source or DASH, class_="text")
     return row(shape.dataset, [*cells, source])
 
@@ -127,14 +127,13 @@ def _agreement(each: Agreement, letters: Mapping[str, str]) -> Html:
     letter = letters.get(each.reason or "")
     note = join((", ", tag("a", f"note {letter}", href=f"#note-{letter}")))
     parts = badge(each, letters), words, note if letter else ""
-    figure = {"error": "error", "f1": "F1", "updates": "updates"}[each.figure]
     digits = 1 if each.figure == "updates" else 4
     cells = (
-        tag("td", figure, class_="text"),
-        tag("td", _number(each.ours, digits)),
-        tag("td", _number(each.paper, digits)),
-        tag("td", _number(each.difference, digits, signed=True)),
-        tag("td", _number(each.z, 1, signed=True)),
+        tag("td", FIGURES[each.figure], class_="text"),
+        _number(each.ours, digits),
+        _number(each.paper, digits),
+        _number(each.difference, digits, signed=True),
+        _number(each.z, 1, signed=True),
         tag("td", *parts, class_="text"),
     )
     return row(label(each.method), cells)
@@ -154,7 +153,7 @@ def note_list(analysis: StudyAnalysis) -> Html:
         tag(
             "li",
             tag("span", letter, class_="sign explained"),
-            f"{reason[:1].upper()}{reason[1:]}.",
+            f"{capital(reason)}.",
             id=f"note-{letter}",
         )
         for reason, letter in note_letters(analysis).items()

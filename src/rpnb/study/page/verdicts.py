@@ -29,6 +29,9 @@ LOOKS: Mapping[str, VerdictStyle] = {
     "missing": VerdictStyle("missing", "–", "missing: not run"),
 }
 
+#: What a value measures, in short.
+FIGURES = {"error": "error", "f1": "F1", "updates": "updates"}
+
 _KINDS = {
     "agrees within 2": "close",
     "agrees within 3": "near",
