@@ -11,10 +11,11 @@ A mutant of the core runs its tests uncompiled first, since a change there makes
 compiled kernels stale; if it survives that, a few of the nearest tests run compiled.
 Time is counted in processor seconds. Tests that need many times as long as without the
 mistake have noticed it; where kernels must be compiled again, they have not: such a
-mutant is "undecided". Tests of the service and of Spark run in their environments,
-where these are; without them a mutant that only they reach is "not run". Neither counts
-as caught. At the end, the tests that failed run once more without any mistake: a mutant
-that was caught by a test that fails anyway is "undecided" too.
+mutant is "undecided". Tests of the service, of Spark and of CapyMOA run in their
+environments, where these are (make test-serve, test-spark, test-capymoa); without them
+a mutant that only they reach is "not run" or "not reached". None counts as caught. At
+the end, the tests that failed run once more without any mistake: a mutant that was
+caught by a test that fails anyway is "undecided" too.
 
 Why not an existing tool: mutmut 3 puts all mutants of a function beside it in one file
 and chooses among them when it is called, which Numba cannot compile, and leaves code
@@ -54,6 +55,7 @@ from reached_lines import (
     RecordedTest,
     Suite,
     bring_up_to_date,
+    copy_kernels,
     copy_tree,
     suites,
 )
@@ -388,6 +390,9 @@ def main(words: Sequence[str] | None = None) -> int:
             try:
                 return judge(numbered[1], tree, chooser.runs(numbered[1]))
             finally:
+                # The next mutant needs kernels that were compiled without a mistake.
+                if numbered[1].path.parts[2] == "core":
+                    copy_kernels(ROOT, tree)
                 free.put(tree)
 
         with ThreadPoolExecutor(options.jobs) as pool:

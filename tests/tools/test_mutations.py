@@ -16,6 +16,7 @@ from reached_lines import (
     RecordedTest,
     Suite,
     changed_tests,
+    copy_kernels,
     record,
 )
 from where_used import Sources
@@ -108,6 +109,19 @@ def test_the_nearest_tests_come_first(tmp_path: Path) -> None:
     found = [path.name for path in NearestTests(tmp_path).nearest(inner, 9)]
     assert found == ["test_inner.py", "test_outer.py", "test_all.py", "test_helped.py"]
     assert len(NearestTests(tmp_path).nearest(inner, 2)) == 2
+
+
+def test_kernels_of_one_tree_take_the_place_of_those_of_another(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for tree, name in ((one, "f.nbi"), (one, "f.1.nbc"), (other, "f.2.nbc")):
+        path = tree / "src" / "rpnb" / "__pycache__" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    bytecode = other / "src" / "rpnb" / "__pycache__" / "f.pyc"
+    bytecode.touch()
+    copy_kernels(one, other)
+    found = {path.name for path in bytecode.parent.iterdir()}
+    assert found == {"f.nbi", "f.1.nbc", "f.pyc"}
 
 
 def test_a_mutant_is_caught_or_survives_and_is_taken_out_again(tmp_path: Path) -> None:
