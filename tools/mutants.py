@@ -378,6 +378,7 @@ def main(words: Sequence[str] | None = None) -> int:
     chooser = Chooser(chosen, KEPT, ROOT, options.budget, options.compiled_limit)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a test acts as another user
         free: Queue[Path] = Queue()
         first = copy_tree(ROOT, Path(folder, "0"))
         keep_bytecode(first)

@@ -220,6 +220,7 @@ def bring_up_to_date(chosen: Sequence[Suite], kept: Path = KEPT) -> None:
     """Record what has not been recorded, and again the test files that changed."""
     changed = changed_tests(kept, ROOT)
     with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)  # a test acts as another user
         tree = copy_tree(ROOT, Path(scratch))
         for suite in chosen:
             words: Sequence[str] = suite.words
