@@ -9,6 +9,7 @@ from core.pooled.members.test_members import COMPILED, D, N, part, stream
 from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.features import columns_of, low_columns, raw_columns
 from rpnb.core.pooled.member import Shape
+from rpnb.core.pooled.members import binned_bayes, selected_neighbours
 from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS
 from rpnb.estimators.saving.schema import StateSchema, check_arrays
 
@@ -43,3 +44,20 @@ def test_states_are_as_the_schema_says(name: str, p: int, M: int, delay: int) ->
     check(name, shape, member.grow_classes(state, more, more >= 0))
     if N >= 256:  # pools that have learnt fewer rows are not merged
         check(name, shape, member.merge([state, state]))
+
+
+def test_states_of_too_many_features_and_classes_are_as_the_schema_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    p, M = 40, 9
+    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 64)
+    for member in (binned_bayes, selected_neighbours):
+        monkeypatch.setattr(member, "MOST_PAIRS", p * M - 1)
+        name = member.OUTPUTS[0]
+        state = member.begin(shape, np.ones(M, np.bool_), 5)
+        assert min(array.size for array in state) == 0  # less is kept
+        check(name, shape, state)
+        monkeypatch.setattr(member, "MOST_PAIRS", p * M)
+        state = member.begin(shape, np.ones(M, np.bool_), 5)
+        assert min(array.size for array in state) > 0
+        check(name, shape, state)
