@@ -73,6 +73,7 @@ MOST_SPARK_FILES = 3
 EXAMPLES = "25"
 PASSED = 0
 NOTHING_RAN = 5
+OUT_OF_TIME = -1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class Verdict:
 def run_tests(tree: Path, run: Run) -> tuple[int, str]:
     """Run tests in a copy of the tree; return pytest's exit code and what it printed.
 
-    Waiting counts a tenth of processor time. The code is negative if the limit was
-    reached.
+    Waiting counts a tenth of processor time. The code is `OUT_OF_TIME` if the limit was
+    reached; that of a process that crashed is another negative number.
     """
     assert run.suite is not None
     flags = ["-q", "-x", "-p", "no:cacheprovider", "-p", "choosing_plugin"]
@@ -127,8 +128,10 @@ def run_tests(tree: Path, run: Run) -> tuple[int, str]:
         )
         try:
             code = process.wait(10.0 * limit)
+            if code in (-signal.SIGXCPU, -signal.SIGKILL):
+                code = OUT_OF_TIME
         except subprocess.TimeoutExpired:
-            code = -1
+            code = OUT_OF_TIME
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # servers that are left
@@ -158,7 +161,7 @@ def judge(mutation: Mutation, tree: Path, runs: Sequence[Run]) -> Verdict:
                 missing = True
                 continue
             code, output = run_tests(tree, run)
-            if code < 0:
+            if code == OUT_OF_TIME:
                 return verdict("undecided" if run.compiles else "caught by time", run)
             if code not in (PASSED, NOTHING_RAN):
                 failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.M)
@@ -214,7 +217,7 @@ class Chooser:
         """Return runs in other environments, of modules that only these can run.
 
         Most servers of the tests end by being killed, so what they reached is not
-        known: those tests come first that are known to reach the line, then the others.
+        known: those tests come first that are known to reach the line, then all others.
         """
         folder = mutation.path.parts[2]
         name = {"client": "serve"}.get(folder, folder)
@@ -230,7 +233,8 @@ class Chooser:
         tests = self.recorded[name].tests
         first = [test for run in self._of(name, mutation, ranks) for test in run.tests]
         places = {file: rank for rank, file in enumerate(sorted(ranks))}
-        rest = choose(set(tests) - set(first), tests, places, self.budget, len(tests))
+        others = set(tests) - set(first)
+        rest = choose(others, tests, places, float("inf"), len(tests))
         return [Run(self.suites[name], (*first, *rest), 480.0)]
 
     def _of(
