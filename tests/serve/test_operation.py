@@ -73,6 +73,36 @@ def test_the_description_has_examples_that_work(shared: ServerProcess) -> None:
     httpx.delete(f"{shared.address}/v1/models/leaves")
 
 
+def test_the_description_has_the_kinds_of_the_answers(
+    shared: ServerProcess, client: Client
+) -> None:
+    client.create("described", "GaussianNB", features=4)
+    client.learn("described", *clusters(20))
+    described = httpx.get(f"{shared.address}/openapi.json").json()["paths"]
+    one = "/v1/models/{name}"
+    body = b""
+    for method, path, status in (
+        ("get", f"{one}/file", 200),
+        ("delete", one, 200),
+        ("put", f"{one}/file", 201),
+        ("get", one, 200),
+        ("get", "/v1/models", 200),
+        ("get", "/metrics", 200),
+    ):
+        answer = httpx.request(
+            method,
+            shared.address + path.format(name="described"),
+            content=body if method == "put" else None,
+            headers={"content-type": "application/octet-stream"},
+        )
+        assert answer.status_code == status, answer.text
+        body = body or answer.content
+        said = described[path][method]["responses"][str(status)]
+        kind = answer.headers["content-type"].partition(";")[0]
+        assert list(said["content"]) == [kind], (method, path)
+    client.delete("described")
+
+
 def test_the_async_client_has_the_same_methods(shared: ServerProcess) -> None:
     public = {name for name in vars(Client) if not name.startswith("_")}
     assert public == {name for name in vars(AsyncClient) if not name.startswith("_")}
