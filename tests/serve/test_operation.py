@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from rpnb.client import AsyncClient, Client, ServeError
+from rpnb.serve.limits import Limits
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
 
@@ -101,6 +102,21 @@ def test_the_description_has_the_kinds_of_the_answers(
         kind = answer.headers["content-type"].partition(";")[0]
         assert list(said["content"]) == [kind], (method, path)
     client.delete("described")
+
+
+def test_the_help_has_the_limits_that_hold_without_options() -> None:
+    usage, _, options = run_command("serve", "--help").stdout.partition("options:")
+    text, limits = " ".join(options.split()), Limits()
+    for name, expected in (
+        ("bytes", limits.max_bytes),
+        ("waiting", limits.max_waiting),
+        ("age", limits.max_age / 86_400.0),
+        ("in-flight", limits.max_in_flight),
+    ):
+        assert f"--max-{name}" in usage
+        found = re.search(rf"--max-{name} \S+ .*?\(default: (\d+)\)", text)
+        assert found is not None, name
+        assert float(found[1]) == expected
 
 
 def test_the_async_client_has_the_same_methods(shared: ServerProcess) -> None:
