@@ -11,10 +11,11 @@ A mutant of the core runs its tests uncompiled first, since a change there makes
 compiled kernels stale; if it survives that, a few of the nearest tests run compiled.
 Time is counted in processor seconds. Tests that need many times as long as without the
 mistake have noticed it; where kernels must be compiled again, they have not: such a
-mutant is "undecided". Tests of the service and of Spark run in their environments,
-where these are; without them a mutant that only they reach is "not run". Neither counts
-as caught. At the end, the tests that failed run once more without any mistake: a mutant
-that was caught by a test that fails anyway is "undecided" too.
+mutant is "undecided". Tests of the service, of Spark and of CapyMOA run in their
+environments, where these are (make test-serve, test-spark, test-capymoa); without them
+a mutant that only they reach is "not run" or "not reached". None counts as caught. At
+the end, the tests that failed run once more without any mistake: a mutant that was
+caught by a test that fails anyway is "undecided" too.
 
 Why not an existing tool: mutmut 3 puts all mutants of a function beside it in one file
 and chooses among them when it is called, which Numba cannot compile, and leaves code
@@ -54,6 +55,7 @@ from reached_lines import (
     RecordedTest,
     Suite,
     bring_up_to_date,
+    copy_kernels,
     copy_tree,
     suites,
 )
@@ -71,6 +73,7 @@ MOST_SPARK_FILES = 3
 EXAMPLES = "25"
 PASSED = 0
 NOTHING_RAN = 5
+OUT_OF_TIME = -1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,8 @@ class Verdict:
 def run_tests(tree: Path, run: Run) -> tuple[int, str]:
     """Run tests in a copy of the tree; return pytest's exit code and what it printed.
 
-    Waiting counts a tenth of processor time. The code is negative if the limit was
-    reached.
+    Waiting counts a tenth of processor time. The code is `OUT_OF_TIME` if the limit was
+    reached; that of a process that crashed is another negative number.
     """
     assert run.suite is not None
     flags = ["-q", "-x", "-p", "no:cacheprovider", "-p", "choosing_plugin"]
@@ -125,8 +128,10 @@ def run_tests(tree: Path, run: Run) -> tuple[int, str]:
         )
         try:
             code = process.wait(10.0 * limit)
+            if code in (-signal.SIGXCPU, -signal.SIGKILL):
+                code = OUT_OF_TIME
         except subprocess.TimeoutExpired:
-            code = -1
+            code = OUT_OF_TIME
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # servers that are left
@@ -156,7 +161,7 @@ def judge(mutation: Mutation, tree: Path, runs: Sequence[Run]) -> Verdict:
                 missing = True
                 continue
             code, output = run_tests(tree, run)
-            if code < 0:
+            if code == OUT_OF_TIME:
                 return verdict("undecided" if run.compiles else "caught by time", run)
             if code not in (PASSED, NOTHING_RAN):
                 failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.M)
@@ -212,7 +217,7 @@ class Chooser:
         """Return runs in other environments, of modules that only these can run.
 
         Most servers of the tests end by being killed, so what they reached is not
-        known: those tests come first that are known to reach the line, then the others.
+        known: those tests come first that are known to reach the line, then all others.
         """
         folder = mutation.path.parts[2]
         name = {"client": "serve"}.get(folder, folder)
@@ -228,7 +233,8 @@ class Chooser:
         tests = self.recorded[name].tests
         first = [test for run in self._of(name, mutation, ranks) for test in run.tests]
         places = {file: rank for rank, file in enumerate(sorted(ranks))}
-        rest = choose(set(tests) - set(first), tests, places, self.budget, len(tests))
+        others = set(tests) - set(first)
+        rest = choose(others, tests, places, float("inf"), len(tests))
         return [Run(self.suites[name], (*first, *rest), 480.0)]
 
     def _of(
@@ -376,6 +382,7 @@ def main(words: Sequence[str] | None = None) -> int:
     chooser = Chooser(chosen, KEPT, ROOT, options.budget, options.compiled_limit)
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a test acts as another user
         free: Queue[Path] = Queue()
         first = copy_tree(ROOT, Path(folder, "0"))
         keep_bytecode(first)
@@ -388,6 +395,9 @@ def main(words: Sequence[str] | None = None) -> int:
             try:
                 return judge(numbered[1], tree, chooser.runs(numbered[1]))
             finally:
+                # The next mutant needs kernels that were compiled without a mistake.
+                if numbered[1].path.parts[2] == "core":
+                    copy_kernels(ROOT, tree)
                 free.put(tree)
 
         with ThreadPoolExecutor(options.jobs) as pool:

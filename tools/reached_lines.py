@@ -3,9 +3,10 @@
 The tests run in a copy of the tree with coverage.py, which notes for each test the
 lines of the package that it reaches, in its own process and in those it starts: once
 compiled, and those of the core once more uncompiled, where the lines of kernels are
-seen. Tests of the service and of Spark run in their own environments, where these are.
-What is recorded is kept beside a copy of the sources, so lines are found again after
-edits, and only tests whose file is new or has changed are recorded again.
+seen. Tests of the service and of Spark run in their own environments, where these are,
+and those of CapyMOA start it in its own. What is recorded is kept beside a copy of the
+sources, so lines are found again after edits, and only tests whose file is new or has
+changed are recorded again. Kernels that they compile are kept beside the sources.
 """
 
 import json
@@ -24,6 +25,7 @@ from coverage import Coverage, CoverageData
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "reached"
 PLUGIN = Path(__file__).parent / "recording"
+CAPYMOA = Path(sys.prefix) / "capymoa"
 #: Examples of a property while lines are recorded.
 EXAMPLES = "3"
 
@@ -51,6 +53,7 @@ class Suite:
             "PYTHONPATH": os.pathsep.join([str(tree / "src"), str(PLUGIN)]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYSPARK_PYTHON": self.python,
+            "RPNB_CAPYMOA_ENV": str(CAPYMOA) if CAPYMOA.exists() else "",
             "NUMBA_DISABLE_JIT": "0" if self.jit else "1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
@@ -79,12 +82,25 @@ def copy_tree(root: Path, folder: Path) -> Path:
         check=True,
     )
     names = [Path(os.fsdecode(name)) for name in listed.stdout.split(b"\0") if name]
-    kernels = [path.relative_to(root) for path in (root / "src").rglob("*.nb?")]
-    for name in names + kernels:
-        if (root / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, folder / name)
+    _copy([name for name in names if (root / name).is_file()], root, folder)
+    copy_kernels(root, folder)
     return folder
+
+
+def copy_kernels(root: Path, folder: Path) -> None:
+    """Make the compiled kernels of a tree those of another, where they are valid too.
+
+    Code that was compiled of other sources takes the place of what was there.
+    """
+    for path in (folder / "src").rglob("*.nb?"):
+        path.unlink()
+    _copy([p.relative_to(root) for p in (root / "src").rglob("*.nb?")], root, folder)
+
+
+def _copy(names: Iterable[Path], root: Path, folder: Path) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, folder / name)
 
 
 def record(
@@ -204,6 +220,7 @@ def bring_up_to_date(chosen: Sequence[Suite], kept: Path = KEPT) -> None:
     """Record what has not been recorded, and again the test files that changed."""
     changed = changed_tests(kept, ROOT)
     with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)  # a test acts as another user
         tree = copy_tree(ROOT, Path(scratch))
         for suite in chosen:
             words: Sequence[str] = suite.words
@@ -213,6 +230,7 @@ def bring_up_to_date(chosen: Sequence[Suite], kept: Path = KEPT) -> None:
                     continue
             print(f"recording {suite.name}: {' '.join(words) or 'all'}", flush=True)
             record(suite, words, tree, kept / suite.name)
+            copy_kernels(tree, ROOT)
         for name in [*changed] if (kept / "sources").exists() else ["src", "tests"]:
             keep = shutil.copytree if (tree / name).is_dir() else shutil.copy
             (kept / "sources" / name).parent.mkdir(parents=True, exist_ok=True)

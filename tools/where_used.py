@@ -20,16 +20,19 @@ class Sources:
     def lines(self, path: Path, line: int) -> list[Lines]:
         """Return where to look for tests of a line: the best first, then substitutes.
 
-        A line of a function is run with it. A default of a function is run with the
-        function's body. What a module or class defines is run by the functions that
+        A line of a function is run with it, and what a module has made of it when it is
+        imported by the functions that name that. A default of a function is run with
+        the function's body. What a module or class defines is run by the functions that
         name it, or else by any function of its module.
         """
         tree = self.trees[path]
         function = _innermost(tree, line)
         if function is not None and line >= function.body[0].lineno:
             statement = _statement(function, line)
+            here = self._users(_made_at_import(tree, function.name))
+            here.setdefault(path, set()).add(line)
             return [
-                {path: {line}},
+                here,
                 {path: _span(statement)},
                 {path: _body(function)},
             ]
@@ -100,6 +103,18 @@ def _statement(function: FUNCTION, line: int) -> ast.stmt:
         if isinstance(node, ast.stmt) and _contains(node, line)
     ]
     return max(inside, key=lambda node: (node.lineno, -(node.end_lineno or 0)))
+
+
+def _made_at_import(tree: ast.Module, function: str) -> set[str]:
+    """Return the names that statements of a module define by means of a function."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            leaves = ast.walk(node.value)
+            used = {leaf.id for leaf in leaves if isinstance(leaf, ast.Name)}
+            if function in used:
+                names |= _defined(tree, node.lineno)
+    return names
 
 
 def _defined(tree: ast.Module, line: int) -> set[str]:

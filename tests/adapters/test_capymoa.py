@@ -37,12 +37,13 @@ in_its_environment = pytest.mark.skipif(
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command that sees this very copy of the package."""
     source = str(Path(rpnb.__file__).parents[1])
+    others = filter(None, [os.environ.get("PYTHONPATH")])
     return subprocess.run(  # noqa: S603 - commands of our own
         command,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": source},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([source, *others])},
     )
 
 

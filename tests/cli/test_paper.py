@@ -78,6 +78,7 @@ def test_a_wrong_data_file_is_named_and_the_other_datasets_go_on(
     names = ["--datasets", "Tae", "Iris", "--methods", "OGD", "--permutations", "1"]
     assert main(["paper", *names, "--data", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
+    assert "2 datasets × 3 methods × 1 permutation = 6 runs" in err
     assert f"failed: Tae: {tmp_path / 'tae.csv.gz'}, row 42, column x5" in err
     lines = {tuple(text.split()[:3]) for text in out.splitlines()}
     assert ("Tae", "ours", "—") in lines

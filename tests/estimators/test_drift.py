@@ -304,6 +304,20 @@ def test_the_learner_is_a_copy_that_can_be_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "model").exists()
 
 
+def test_a_copy_of_a_balanced_learner_knows_how_many_rows_each_class_had() -> None:
+    X, y = blobs(3, 150, M=3)
+    rare = np.flatnonzero((y != 2) | (np.arange(150) % 5 == 0))
+    X, y = X[rare], y[rare]
+    alone = baselines.GaussianNB(class_weight="balanced")
+    alone.partial_fit(X[:60], y[:60])
+    model = DriftAware(baselines.GaussianNB(class_weight="balanced"))
+    learner = model.partial_fit(X[:60], y[:60]).learner_
+    assert model.drifts_ == []
+    for each in (alone, learner):
+        each.partial_fit(X[60:], y[60:])
+    assert state_of(learner) == state_of(alone)
+
+
 def test_probabilities_and_scores_are_the_learners() -> None:
     X, y = shifting(0)
     pandas = pytest.importorskip("pandas")

@@ -15,7 +15,9 @@ def test_a_pool_is_given_streams_that_are_long_enough_and_others_are_not(
 ) -> None:
     shapes: dict[str, list[Any]] = {"PooledClassifier": [], "GaussianNB": []}
 
-    def record(model: Any, X: Any, _y: Any) -> Any:
+    def record(model: Any, X: Any, y: Any) -> Any:
+        assert len(X) == len(y)
+        assert set(y) == {"a", "b"}
         shapes[type(model).__name__].append(X.shape)
         return model
 

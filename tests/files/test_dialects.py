@@ -15,6 +15,7 @@ from numpy.testing import assert_array_equal
 
 from rpnb.files import FileError, LabelledFile, ReadOptions
 from rpnb.files.formats.dialect import sniff_delimiter
+from rpnb.files.formats.sources import ByteSource
 
 ROWS = [(1.5, "a", 1), (2.5, "é", 2), (-3.0, "a", 1)] * 20
 HEAD = ("x", "word", "y")
@@ -129,6 +130,20 @@ def test_the_delimiter_parts_all_lines_alike(
 
 
 # Index columns
+
+
+def test_converted_bytes_end_as_others_do(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    path.write_bytes(b"abcdef")
+    for conversion in (None, bytes.upper, lambda data: b"" if data else b"end"):
+        source = ByteSource(str(path))
+        if conversion is not None:
+            source.convert(conversion)
+        found = [source.read(4) for _ in range(5)]
+        source.close()
+        expected = (conversion or bytes)(b"abcdef") or b"end"
+        assert b"".join(found) == expected
+        assert found[-2:] == [b"", b""]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])

@@ -535,7 +535,7 @@ def test_damaged_text_is_noticed_after_the_rows_that_are_examined_first(
     tmp_path: Path,
 ) -> None:
     import pyarrow as pa
-    from pyarrow import parquet
+    from pyarrow import feather, parquet
 
     good = [b"u"] * 9000
     texts = pa.array([*good, b"\xff"]).view(pa.string())
@@ -543,6 +543,9 @@ def test_damaged_text_is_noticed_after_the_rows_that_are_examined_first(
     parquet.write_table(table, tmp_path / "r.parquet", use_dictionary=False)
     with pytest.raises(FileError, match=r"r.parquet, after row 0: .*UTF8"):
         read(tmp_path / "r.parquet", ReadOptions(target="y"))
+    feather.write_feather(table, tmp_path / "r.feather", chunksize=3000)
+    with pytest.raises(FileError, match=r"r.feather, after row 9000: .*UTF8"):
+        read(tmp_path / "r.feather", ReadOptions(target="y"))
 
 
 def test_a_dictionary_holds_categories_if_its_values_are_texts_or_codes() -> None:

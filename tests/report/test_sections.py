@@ -93,6 +93,15 @@ def test_a_matrix_of_many_classes_fits(M: int) -> None:
         if isinstance(mark, Area):
             assert all(0.0 <= x <= drawing.width for x, _ in mark.points)
             assert all(0.0 <= y <= drawing.height for _, y in mark.points)
+    names = [mark for mark in drawing.marks if isinstance(mark, Label)][2:]
+    upright = [mark for mark in names if mark.turn and mark.text]
+    lines = [mark for mark in names if mark.anchor == "end"]
+    assert len(lines) == len(matrix.classes)
+    assert len(upright) in (0, len(matrix.predicted))
+    for one, other in pairwise(lines):  # no name is written over the next
+        assert other.y - one.y > one.size
+    for one, other in pairwise(upright):
+        assert other.x - one.x > one.size
     left = "5 more classes are left out."
     assert (left in confusion_section(evaluation, evaluation.participants)) == (M > 25)
 

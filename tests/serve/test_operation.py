@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from rpnb.client import AsyncClient, Client, ServeError
+from rpnb.serve.limits import Limits
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
 
@@ -71,6 +72,51 @@ def test_the_description_has_examples_that_work(shared: ServerProcess) -> None:
         answer = send(f"{one}/{action}", name="leaves")
         assert answer.status_code == 200, answer.text
     httpx.delete(f"{shared.address}/v1/models/leaves")
+
+
+def test_the_description_has_the_kinds_of_the_answers(
+    shared: ServerProcess, client: Client
+) -> None:
+    client.create("described", "GaussianNB", features=4)
+    client.learn("described", *clusters(20))
+    described = httpx.get(f"{shared.address}/openapi.json").json()["paths"]
+    one = "/v1/models/{name}"
+    body = b""
+    for method, path, status in (
+        ("get", f"{one}/file", 200),
+        ("delete", one, 200),
+        ("put", f"{one}/file", 201),
+        ("get", one, 200),
+        ("get", "/v1/models", 200),
+        ("get", "/metrics", 200),
+    ):
+        answer = httpx.request(
+            method,
+            shared.address + path.format(name="described"),
+            content=body if method == "put" else None,
+            headers={"content-type": "application/octet-stream"},
+        )
+        assert answer.status_code == status, answer.text
+        body = body or answer.content
+        said = described[path][method]["responses"][str(status)]
+        kind = answer.headers["content-type"].partition(";")[0]
+        assert list(said["content"]) == [kind], (method, path)
+    client.delete("described")
+
+
+def test_the_help_has_the_limits_that_hold_without_options() -> None:
+    usage, _, options = run_command("serve", "--help").stdout.partition("options:")
+    text, limits = " ".join(options.split()), Limits()
+    for name, expected in (
+        ("bytes", limits.max_bytes),
+        ("waiting", limits.max_waiting),
+        ("age", limits.max_age / 86_400.0),
+        ("in-flight", limits.max_in_flight),
+    ):
+        assert f"--max-{name}" in usage
+        found = re.search(rf"--max-{name} \S+ .*?\(default: (\d+)\)", text)
+        assert found is not None, name
+        assert float(found[1]) == expected
 
 
 def test_the_async_client_has_the_same_methods(shared: ServerProcess) -> None:

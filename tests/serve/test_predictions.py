@@ -33,6 +33,21 @@ def test_labels_beside_probabilities_are_those_of_predict(combiner: str) -> None
         model.apply([event])
 
 
+@pytest.mark.parametrize("name", ["RPNB", "GaussianNB"])
+def test_only_labels_that_do_not_follow_from_probabilities_are_predicted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = ModelSpec(name, {}, 4, None, ("ash", "elm", "oak"))
+    model = ServedModel(1, "m", spec, new_learner(spec), 0.0)
+    X, y = clusters(60)
+    model.apply([LabelledEvent(1, "learn", 0.0, X, y, None, None)])
+    expected = model.learner.predict(X).tolist()
+    monkeypatch.setattr(type(model.learner), "predict", lambda _, X: np.array(y))
+    assert expected != y
+    found = model.predict(X, confidence=True, probabilities=False)
+    assert found.labels == (expected if name == "RPNB" else y)
+
+
 @pytest.mark.parametrize("name", ["AROW", "GaussianNB", "NoChange"])
 def test_learners_with_and_without_probabilities(name: str) -> None:
     assert name in learners()

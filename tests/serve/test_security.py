@@ -11,10 +11,18 @@ import pytest
 
 from rpnb.client import Client, ServeError
 from rpnb.serve.http.guard import scope_needed
+from rpnb.serve.server import is_loopback
 from rpnb.serve.tokens import TokenFileError, add_token, read_tokens
 from serve.process import ServerProcess, run_command
 
 Start = Callable[..., ServerProcess]
+
+
+def test_what_can_be_reached_from_this_machine_only() -> None:
+    for host in ("localhost", "127.0.0.1", "127.8.9.1", "::1"):
+        assert is_loopback(host) is True
+    for host in ("0.0.0.0", "::", "192.168.0.1", "example.org", "localhost.org", ""):  # noqa: S104
+        assert is_loopback(host) is False
 
 
 def test_other_machines_are_served_only_with_tokens(tmp_path: Path) -> None:

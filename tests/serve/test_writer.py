@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from rpnb.serve.app import make_app
 from rpnb.serve.commands import Command, Create, Delete, LabelRows, Learn, Remember
 from rpnb.serve.limits import ApiError, Limits
 from rpnb.serve.log import LogError
+from rpnb.serve.metrics import Metrics
 from rpnb.serve.snapshots import backup, check, same_state, state_of
 from rpnb.serve.specs import ModelSpec, new_learner
 from rpnb.serve.writer import Schedule, Writer
@@ -331,3 +333,17 @@ def test_a_state_is_written_after_some_time_if_it_has_changed(
 
     with stopped_in_the_end(writer):
         run(writer, work)
+
+
+def test_the_application_starts_the_writer_and_says_that_it_stops(
+    writer: Writer,
+) -> None:
+    async def live() -> None:
+        app, stopping = make_app(writer, Metrics(writer))
+        async with app.router.lifespan_context(app):
+            assert writer._thread.is_alive()
+            assert not stopping.is_set()
+        assert stopping.is_set()  # pages that are watched live end
+        assert not writer._thread.is_alive()
+
+    asyncio.run(live())

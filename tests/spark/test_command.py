@@ -15,8 +15,10 @@ from spark.workloads import labelled, named
 ASIDE = {"seconds", "peak_megabytes", "source", "written"}
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> Any:
-    code = main(["run", *map(str, words), "--target", "label", "--json", "--quiet"])
+def run(
+    capsys: pytest.CaptureFixture[str], *words: str | Path, target: str = "label"
+) -> Any:
+    code = main(["run", *map(str, words), "--target", target, "--json", "--quiet"])
     out, err = capsys.readouterr()
     assert code == 0, err
     return json.loads(out)
@@ -74,6 +76,28 @@ def test_a_folder_is_learnt_as_one_file(
     assert code == 0, err
     assert "5,000 rows, 5 features, 4 classes, in the order of the file" in out
     assert "majority class" in out
+
+
+@pytest.mark.parametrize("labels", [["ant", "bee", "cat", "dog"], ["0", "1", "2", "3"]])
+def test_columns_without_names_and_declared_classes(
+    spark: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    labels: list[str],
+) -> None:
+    monkeypatch.setattr("rpnb.cli.run.on_spark._session", lambda _: spark)
+    monkeypatch.setattr(type(spark), "stop", lambda _: None)
+    X, y = labelled(400)
+    path = tmp_path / "rows.tsv"
+    frame = named(X).assign(label=np.array(labels)[y])
+    frame.to_csv(path, index=False, header=False, sep="\t")
+    options = ["--no-header", "--classes", *labels, "--batch-size", "150"]
+    options += ["--n-estimators", "5", "--drop", "2"]
+    target = str(len(frame.columns))
+    one = run(capsys, path, *options, target=target)
+    many = run(capsys, path, *options, "--engine", "spark", target=target)
+    assert stripped(many) == stripped(one)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from reached_lines import (
     RecordedTest,
     Suite,
     changed_tests,
+    copy_kernels,
     record,
 )
 from where_used import Sources
@@ -110,6 +111,19 @@ def test_the_nearest_tests_come_first(tmp_path: Path) -> None:
     assert len(NearestTests(tmp_path).nearest(inner, 2)) == 2
 
 
+def test_kernels_of_one_tree_take_the_place_of_those_of_another(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for tree, name in ((one, "f.nbi"), (one, "f.1.nbc"), (other, "f.2.nbc")):
+        path = tree / "src" / "rpnb" / "__pycache__" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    bytecode = other / "src" / "rpnb" / "__pycache__" / "f.pyc"
+    bytecode.touch()
+    copy_kernels(one, other)
+    found = {path.name for path in bytecode.parent.iterdir()}
+    assert found == {"f.nbi", "f.1.nbc", "f.pyc"}
+
+
 def test_a_mutant_is_caught_or_survives_and_is_taken_out_again(tmp_path: Path) -> None:
     contents = {
         "src/rpnb/__init__.py": "",
@@ -144,6 +158,37 @@ def test_a_mutant_is_caught_or_survives_and_is_taken_out_again(tmp_path: Path) -
     assert failing == {bad}
     assert mutants.summarise([caught, fooled], failing, 0.5) == 0
     assert mutants.summarise([caught, fooled], failing, 0.9) == 1
+
+
+def test_a_crash_notices_a_mutant_and_so_does_a_lack_of_time(tmp_path: Path) -> None:
+    contents = {
+        "src/rpnb/__init__.py": "",
+        "src/rpnb/sums.py": "def f(x):\n    return x + 1, 7\n",
+        "tests/test_sums.py": (
+            "import os\nfrom rpnb.sums import f\n"
+            "def test_f():\n    assert f(1)[0] == 2 or os.kill(os.getpid(), 11)\n"
+            "def test_g():\n    while f(1)[1] != 7:\n        pass\n"
+        ),
+    }
+    for name, text in contents.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = Path("src/rpnb/sums.py")
+    found = mutations(path, contents[path.as_posix()].encode())
+    tests = ("tests/test_sums.py::test_f", "tests/test_sums.py::test_g")
+    outcomes = {
+        each.text: [
+            mutants.judge(each, tmp_path, [run]).outcome
+            for compiles in (False, True)
+            for run in [mutants.Run(Suite("compiled", ()), tests, 4.0, compiles)]
+        ]
+        for each in found
+        if each.text in ("-", "8")
+    }
+    assert outcomes == {
+        "-": ["caught", "caught"],
+        "8": ["caught by time", "undecided"],
+    }
 
 
 def test_files_take_turns_and_the_tests_beside_come_last() -> None:
@@ -221,3 +266,16 @@ def test_a_constant_is_run_by_what_names_it(tmp_path: Path) -> None:
     assert sources.lines(a, 1)[0] == {a: {6}, b: {4}}
     assert sources.lines(a, 3)[0] == {a: {4, 5, 6, 7, 8}}
     assert sources.lines(a, 5)[:2] == [{a: {5}}, {a: {4, 5, 6, 7}}]
+
+
+def test_what_is_made_at_import_is_tested_by_those_who_use_it(tmp_path: Path) -> None:
+    source = (
+        "def _table():\n    return [1]\n\n"
+        "_TABLE = _table()\n\n"
+        "def f(i):\n    return _TABLE[i]\n"
+    )
+    path = Path("src/rpnb/a.py")
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(source)
+    assert Sources(tmp_path).lines(path, 2)[0] == {path: {2, 7}}
+    assert Sources(tmp_path).lines(path, 7)[0] == {path: {7}}

@@ -177,14 +177,16 @@ def test_every_pass_leaves_the_same_calibration(
 
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
-@pytest.mark.parametrize(("away", "apart"), [(1e6, 0.0), (30.0, 3.0)])
+@pytest.mark.parametrize(
+    ("away", "apart"), [(1e6, 0.0), (30.0, 3.0), (30.0, 0.5), (1e3, 10.0)]
+)
 def test_scores_that_bounds_cannot_tell_apart_are_computed_again(
     learn: int, away: float, apart: float
 ) -> None:
     # Far from the origin the bounds of the fast passes are wide: for the label, or for
     # the cells alone where classes are far apart.
-    stream = well_behaved(7, 60, M=4)
-    centres = apart * np.random.default_rng(1).normal(size=(4, 6))
+    stream = well_behaved(7, 60, M=8)
+    centres = apart * np.random.default_rng(1).normal(size=(8, 6))
     X = stream.X + centres[stream.y]
     models = [calibrated(stream) for _ in range(3)]
     labels = np.empty((3, 60), np.int64)

@@ -103,6 +103,10 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     ),
     "complex numbers": (X + 1j, "Complex data not supported"),
     "NaN in sparse rows": (scipy.sparse.csr_array(spoilt(np.nan)), f"NaN {PLACE}"),
+    "NaN first of all in sparse rows": (
+        scipy.sparse.csr_array(np.vstack([np.full(4, np.nan), X[1:]])),
+        r"NaN \(row 0, column 0\)",
+    ),
     "too large in sparse columns": (
         scipy.sparse.csc_matrix(spoilt(-2e150)),
         rf"-2e\+150, too large.*{PLACE}",

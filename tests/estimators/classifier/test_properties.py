@@ -96,14 +96,15 @@ def test_learning_without_predicting_leaves_the_same_state(update: Any) -> None:
 
 
 @pytest.mark.parametrize("update", ["mistakes", "all"])
-@pytest.mark.parametrize("batch_size", [7, None])
+@pytest.mark.parametrize("batch_size", [2, 7, None])
+@pytest.mark.parametrize("temperature", ["auto", None])
 def test_mini_batches_are_the_same_whether_predictions_are_asked_for_or_not(
-    update: Any, batch_size: int | None
+    update: Any, batch_size: int | None, temperature: Any
 ) -> None:
     X, y = blobs(1, 100)
     # Rows of a batch fade together, so a batch is not the loop over its rows.
     models = [
-        small(update=update, batch_size=size, forgetting=20.0)
+        small(update=update, batch_size=size, forgetting=20.0, temperature=temperature)
         for size in (batch_size, batch_size, 1)
     ]
     asked, silent, by_rows = models

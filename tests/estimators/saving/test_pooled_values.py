@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from estimators.saving.crafting import (
@@ -99,6 +100,31 @@ def test_a_wrong_number_is_refused_or_harmless(delay: int, tmp_path: Path) -> No
             if held.dtype.kind == "i" or loaded % 8 == 0:  # for time
                 use(model, path)
     assert refused > loaded > 0
+
+
+#: Arrays in single precision of what is kept in double precision too, or is added up.
+MAY_OVERFLOW = [
+    f"{member}.{field}"
+    for member in ("shared_covariance", "fading_covariance")
+    for field in ("V", "offset")
+] + ["binned_bayes.bins", "binned_bayes.logs"]
+
+
+@pytest.mark.parametrize("array", MAY_OVERFLOW)
+def test_what_overflowed_single_precision_is_kept_and_does_no_harm(
+    array: str, tmp_path: Path
+) -> None:
+    parts = taken_apart(whole(0))
+    path = tmp_path / "crafted.rpnb"
+    held = array_in(parts, array)
+    for place in (0, held.size - 1):
+        changed = held.copy()
+        changed.reshape(-1)[place] = np.inf
+        path.write_bytes(put_together(parts | {f"{array}.npy": npy(changed)}))
+        model = PooledClassifier.load(path)
+        assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+        model.save(path)
+        assert_array_equal(array_in(taken_apart(path.read_bytes()), array), changed)
 
 
 # Features that were selected

@@ -76,6 +76,15 @@ def test_bars_of_updates_show_the_mean_the_spread_and_the_printed_value() -> Non
     assert mark.x - start == pytest.approx(29.6 * unit)
 
 
+def test_the_spread_of_the_longest_bar_is_not_cut_off() -> None:
+    for deviation, printed in ((90.0, None), (1.0, 170.0)):
+        amounts = [MeanBar("RPNB", 100.0, deviation, printed)]
+        drawing = mean_bars("updates", amounts, "updates", ["RPNB"])
+        lines = [m for m in drawing.marks if isinstance(m, Line)]
+        axis = max(x for m in lines if m.role != "ink" for x, _ in m.points)
+        assert max(x for m in lines if m.role == "ink" for x, _ in m.points) <= axis
+
+
 def test_a_bar_of_nothing_is_drawn() -> None:
     drawing = mean_bars("updates", [MeanBar("PA", 0.0, 0.0, None)], "updates", ["PA"])
     assert "0.0" in _texts(drawing)

@@ -117,6 +117,17 @@ def test_a_straight_line_needs_two_points_and_a_corner_three() -> None:
     assert simplify(bent) == [bent[0], bent[20], bent[-1]]
 
 
+def test_a_line_that_ends_where_it_began_keeps_its_corners() -> None:
+    square = [(0.0, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]
+    round_it = [
+        (a[0] + (b[0] - a[0]) * t / 8, a[1] + (b[1] - a[1]) * t / 8)
+        for a, b in pairwise([*square, square[0]])
+        for t in range(8)
+    ]
+    assert simplify([*round_it, square[0]]) == [*square, square[0]]
+    assert simplify([(1.0, 1.0)] * 3) == [(1.0, 1.0)] * 2
+
+
 def test_hatching_stays_inside_its_box() -> None:
     lines = list(hatch(10.0, 20.0, 30.0, 8.0, "ink"))
     assert len(lines) >= 5

@@ -189,9 +189,11 @@ def _evaluate(
             if name not in (*_ORDER, arguments.target, *arguments.drop)
         ]
         columns = choose_columns(frame, used, arguments.target, _ORDER)
+        classes = _classes(arguments, frame)
         evaluation = native_evaluation(
             {},
             {name: learner() for name, learner in REFERENCES.items()},
+            classes=classes,
             window=arguments.window,
         )
         gives = hasattr(model, "predict_proba")
@@ -211,7 +213,7 @@ def _evaluate(
             model,
             frame,
             columns,
-            classes=_classes(arguments, frame),
+            classes=classes,
             batch_size=size,
             probabilities=asked != "none",
         ):

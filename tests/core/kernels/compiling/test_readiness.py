@@ -1,6 +1,7 @@
 """Whether kernels are compiled, and what is said while they are."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,23 @@ def test_a_line_is_written_once_while_compiling_takes_long(
     # Without a wish it depends on the terminal, and here is none.
     assert capsys.readouterr().err == (MESSAGE if wanted else "")
     assert 0.3 < listener.seconds < 30.0
+
+
+def test_seconds_are_those_from_the_first_start_to_the_last_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([10.0, 13.0, 20.0, 21.0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    listener = CompilingListener()
+    listener.on_start(None)
+    listener.on_start(None)  # a kernel that the first one calls
+    listener.on_end(None)
+    assert listener.seconds == 0.0
+    listener.on_end(None)
+    assert listener.seconds == 3.0
+    listener.on_start(None)
+    listener.on_end(None)
+    assert listener.seconds == 4.0
 
 
 def test_short_compiling_is_not_mentioned(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,24 @@ def test_selected_neighbours_are_their_twin() -> None:
     assert np.all(state.chosen[len(twin.chosen) :] == -1)
 
 
+def test_equal_features_are_selected_in_their_order() -> None:
+    rows, y, weight = stream(60)
+    z = rows.z.copy()
+    z[:, 7] = z[:, 1] + 4.0 * y  # says most, and stands between
+    for copy in (2, 20, 39):
+        z[:, copy] = z[:, 4]
+    state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
+    member.learn_rows(
+        state, MemberRows(z.astype(float), z, LOW, PHI), y, weight, np.zeros((60, 1, 3))
+    )
+    twin = SelectedNeighbours(3)
+    for row, label, w in zip(z, y, weight, strict=True):
+        twin.learn(row, label, w)
+    assert_array_equal(state.chosen[: len(twin.chosen)], twin.chosen)
+    equal = [j for j in state.chosen if j in (2, 4, 20, 39)]
+    assert equal == [2, 4, 20, 39]
+
+
 @pytest.mark.slow_uncompiled
 def test_the_oldest_rows_are_replaced() -> None:
     rows, y, weight = stream(1400, 5)

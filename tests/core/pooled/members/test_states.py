@@ -1,0 +1,63 @@
+"""The state of every member is what a model file may hold of it, at any time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.pooled.members.test_members import COMPILED, D, N, part, stream
+from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.features import columns_of, low_columns, raw_columns
+from rpnb.core.pooled.member import Shape
+from rpnb.core.pooled.members import binned_bayes, selected_neighbours
+from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS
+from rpnb.estimators.saving.schema import StateSchema, check_arrays
+
+
+def check(name: str, shape: Shape, state: Any) -> None:
+    """Refuse a state of other arrays, sizes, types or ranges than the schema's."""
+    schema, M = MEMBER_SCHEMAS[name], len(state.active)
+    fields = schema.fields(shape, M, {k: v.shape for k, v in state._asdict().items()})
+    check_arrays(state._asdict(), StateSchema(fields))
+    assert type(state) is schema.record
+    schema.check(state)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize(("p", "M"), [(4, 3), (40, 9)])
+@pytest.mark.parametrize("delay", [0, 5])
+def test_states_are_as_the_schema_says(name: str, p: int, M: int, delay: int) -> None:
+    member = MEMBERS[name]
+    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 64, delay)
+    state = member.begin(shape, np.ones(M, np.bool_), 5)
+    check(name, shape, state)
+    more = np.append(np.arange(M), -1)
+    check(name, shape, member.grow_classes(state, more, more >= 0))
+    if p == 40 and not COMPILED:
+        return
+    rows, y, weight = stream(N, p, M)
+    for where in (slice(0, N // 2), slice(N // 2, N)):
+        n = where.stop - where.start
+        scores = np.zeros((n, len(member.OUTPUTS), M))
+        member.learn_rows(state, part(rows, where), y[where], weight[where], scores)
+        check(name, shape, state)
+    check(name, shape, member.grow_classes(state, more, more >= 0))
+    if N >= 256:  # pools that have learnt fewer rows are not merged
+        check(name, shape, member.merge([state, state]))
+
+
+def test_states_of_too_many_features_and_classes_are_as_the_schema_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    p, M = 40, 9
+    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 64)
+    for member in (binned_bayes, selected_neighbours):
+        monkeypatch.setattr(member, "MOST_PAIRS", p * M - 1)
+        name = member.OUTPUTS[0]
+        state = member.begin(shape, np.ones(M, np.bool_), 5)
+        assert min(array.size for array in state) == 0  # less is kept
+        check(name, shape, state)
+        monkeypatch.setattr(member, "MOST_PAIRS", p * M)
+        state = member.begin(shape, np.ones(M, np.bool_), 5)
+        assert min(array.size for array in state) > 0
+        check(name, shape, state)
