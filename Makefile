@@ -36,7 +36,7 @@ test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
 check: $(STAMP) ## style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/python tools/check_types.py
 	$(BIN)/lint-imports
 
 .PHONY: unit
