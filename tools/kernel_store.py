@@ -6,14 +6,14 @@ So tests begin with a copy of what was compiled for the same stamps before, in w
 clone, and leave a copy of what they had to compile. No kernel of another stamp is used:
 an index begins with its stamp, which is compared before anything else is read.
 
-Kernels of each stamp have a folder. It is removed when it was not asked for in a month.
+Kernels of each stamp have a folder. All together have a gigabyte at most; those that
+were not asked for the longest are removed.
 """
 
 import hashlib
 import os
 import pickle
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +24,7 @@ from shared_folder import copy_whole, shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("src", "tests", "benchmarks")
-MONTH = 30 * 24 * 3600.0
+LIMIT = 10**9  # bytes
 
 
 class Kernels(NamedTuple):
@@ -42,8 +42,10 @@ def store() -> Path | None:
     Who compiles them with other settings keeps them elsewhere, by ``NUMBA_CACHE_DIR``.
     """
     shared = shared_folder()
-    unusual = os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("NUMBA_DISABLE_JIT")
-    return shared / "kernels" if shared is not None and not any(unusual) else None
+    plain = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    if shared is None or plain or os.environ.get("NUMBA_CACHE_DIR"):
+        return None
+    return shared / "kernels"
 
 
 def fetch(shared: Path, root: Path = ROOT) -> None:
@@ -56,13 +58,20 @@ def fetch(shared: Path, root: Path = ROOT) -> None:
 
 
 def keep(shared: Path, root: Path = ROOT) -> None:
-    """Copy from a clone what it has compiled; remove what is no longer asked for."""
+    """Copy from a clone what it has compiled; remove what is too much."""
     with suppress(OSError):  # the disk may be full, or read-only
         for kernels in _all_kernels(shared, root):
             _copy(kernels, kernels.here, kernels.shared)
-        for folder in shared.iterdir():
-            if folder.stat().st_mtime < time.time() - MONTH:
+        size = 0
+        for folder in sorted(shared.iterdir(), key=_asked_for, reverse=True):
+            size += sum(file.stat().st_size for file in folder.iterdir())
+            if size > LIMIT:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _asked_for(folder: Path) -> float:
+    """Return when a folder was asked for or written to last."""
+    return folder.stat().st_mtime
 
 
 def _all_kernels(shared: Path, root: Path) -> Iterator[Kernels]:

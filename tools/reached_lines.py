@@ -50,6 +50,7 @@ class Suite:
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(tree / "src"), str(PLUGIN)]),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "RPNB_SHARED": "",  # of mistakes nothing is of use to others
             "PYSPARK_PYTHON": self.python,
             "NUMBA_DISABLE_JIT": "0" if self.jit else "1",
             "OMP_NUM_THREADS": "1",

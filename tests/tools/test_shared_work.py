@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,21 +137,28 @@ def test_more_signatures_replace_fewer_and_fewer_never_more(
 
 
 @compiling
-def test_what_is_not_asked_for_in_a_month_is_removed(
-    clone: Callable[..., Path], tmp_path: Path
+def test_what_was_not_asked_for_the_longest_makes_room(
+    clone: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = tmp_path / "shared"
-    root = clone("one")
-    call(root)
-    (shared / "old").mkdir(parents=True)
-    kernel_store.keep(shared, root)
-    long_ago = time.time() - 31 * 24 * 3600
-    for folder in shared.iterdir():
-        os.utime(folder, (long_ago, long_ago))
-    kernel_store.fetch(shared, root)  # which asks for it
-    kernel_store.keep(shared, root)
-    (left,) = shared.iterdir()
-    assert left.name != "old"
+
+    def learn(number: float) -> Path:
+        root = clone("one", number)
+        call(root)
+        kernel_store.keep(shared, root)
+        (new,) = set(shared.iterdir()) - known
+        known.add(new)
+        os.utime(new, (1000 + number, 1000 + number))
+        return new
+
+    known: set[Path] = set()
+    first, second = learn(10.0), learn(20.0)
+    kernel_store.fetch(shared, clone("two", 10.0))  # asked for again
+    size = sum(path.stat().st_size for path in first.iterdir())
+    monkeypatch.setattr(kernel_store, "LIMIT", 2.5 * size)
+    third = learn(30.0)
+    assert known == {first, second, third}
+    assert set(shared.iterdir()) == {first, third}
 
 
 def test_where_nothing_can_be_written_nothing_is_shared(tmp_path: Path) -> None:
