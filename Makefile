@@ -5,6 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Tests start some hundred processes, each of which would read all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -33,7 +36,7 @@ test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
 check: $(STAMP) ## style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/python tools/check_types.py
 	$(BIN)/lint-imports
 
 .PHONY: unit

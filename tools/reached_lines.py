@@ -52,6 +52,7 @@ class Suite:
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(tree / "src"), str(PLUGIN)]),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "RPNB_SHARED": "",  # of mistakes nothing is of use to others
             "PYSPARK_PYTHON": self.python,
             "RPNB_CAPYMOA_ENV": str(CAPYMOA) if CAPYMOA.exists() else "",
             "NUMBA_DISABLE_JIT": "0" if self.jit else "1",

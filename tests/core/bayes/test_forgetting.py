@@ -134,6 +134,7 @@ def test_only_the_class_that_learns_forgets() -> None:
         assert (now[0] != then[0]).any()
 
 
+@pytest.mark.slow_uncompiled
 def test_old_rows_have_no_influence() -> None:
     old, new = well_behaved(1, 50, M=1), well_behaved(2, 400, M=1)
     fading, fresh, full = (make_model(6, 1, keep=k) for k in (0.9, 0.9, 1.0))

@@ -302,6 +302,7 @@ def wild_streams(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
     return pool[picks], np.array(y, np.int64)
 
 
+@pytest.mark.slow_uncompiled
 @every_form
 @given(stream=wild_streams())
 def test_finite_rows_leave_a_finite_state(

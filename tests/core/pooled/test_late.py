@@ -52,6 +52,7 @@ def assert_same(a: PooledModel, b: PooledModel) -> None:
         assert_same(a.late.behind, b.late.behind)
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("delay", [1, 9])
 def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -> None:
     X, y = stream(28)
@@ -70,6 +71,7 @@ def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -
     assert_array_equal(model.pool.mistakes[:-1], wrong.sum(axis=0))
 
 
+@pytest.mark.slow_uncompiled
 def test_members_learn_at_once_and_predictions_are_theirs() -> None:
     X, y = stream(40)
     late, fresh = model_of(6), model_of(0)
@@ -87,6 +89,7 @@ def test_members_learn_at_once_and_predictions_are_theirs() -> None:
     assert_array_equal(ours, its)
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("delay", [1, 9, 30])
 def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
     X, y = stream(60)

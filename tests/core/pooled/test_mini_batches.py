@@ -139,6 +139,7 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
             assert_allclose(found[:, 0], expected, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow_uncompiled
 @settings(max_examples=15 if COMPILED else 3)
 @given(
     st.lists(st.integers(1, 149), max_size=4, unique=True), st.randoms(), st.booleans()

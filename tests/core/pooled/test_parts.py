@@ -265,6 +265,7 @@ def test_features_are_rectified_projections(p: int) -> None:
         assert_array_equal(low, z)
 
 
+@pytest.mark.slow_uncompiled
 def test_entries_have_the_distributions_they_should_have() -> None:
     drawn = features.draw_features(100, 512, 256, 1)
     assert kstest(drawn.dense.ravel() * 10, "norm").pvalue > 0.01

@@ -259,6 +259,7 @@ def test_a_single_row_that_comes_twice_gives_the_same_result(
 # The bound
 
 
+@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), distributions, st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
     stream: Stream, distribution: Distribution, K: int

@@ -95,6 +95,7 @@ def test_a_column_is_the_same_whatever_their_number(p: int, few: int, F: int) ->
     assert_array_equal(dense(p, few, seed=9), dense(p, F, seed=9)[:, :few])
 
 
+@pytest.mark.slow_uncompiled
 def test_capacity_grows_if_more_entries_are_drawn_than_expected() -> None:
     # 25 features of 1000 columns: 5000 entries are expected, and one row more fits.
     for seed in range(6):

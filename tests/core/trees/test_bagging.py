@@ -90,6 +90,7 @@ def test_a_weight_depends_on_seed_member_and_row_alone(member: int, row: int) ->
     assert (poisson_weights(member, row, 30, seed=SEED + 1) != expected).any()
 
 
+@pytest.mark.slow_uncompiled
 def test_weights_have_a_poisson_distribution_of_mean_one() -> None:
     counts = np.concatenate([poisson_weights(member, 0, 2000) for member in range(50)])
     n = len(counts)
@@ -158,6 +159,7 @@ def test_the_compiled_ensemble_does_as_the_plain_one(density: int, base: str) ->
     assert_array_equal(labels, [first_largest(ballot) for ballot in expected.tolist()])
 
 
+@pytest.mark.slow_uncompiled
 @given(st.lists(st.integers(0, 300), max_size=4), st.integers(0, 2))
 def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], seed: int) -> None:
     X, y = a_stream(seed)

@@ -153,6 +153,7 @@ def test_the_compiled_ensemble_does_as_the_plain_one(
     assert_array_equal(labels, [first_largest(ballot) for ballot in expected.tolist()])
 
 
+@pytest.mark.slow_uncompiled
 @given(st.lists(st.integers(0, 300), max_size=4), st.integers(0, 2))
 def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], seed: int) -> None:
     X, y = a_stream(seed)

@@ -475,6 +475,7 @@ def test_predicting_changes_nothing() -> None:
         assert_array_equal(array, before)
 
 
+@pytest.mark.slow_uncompiled
 @both_densities
 @pytest.mark.parametrize(
     ("leaf", "m"), [(LEAF_BAYES, 0), (LEAF_ADAPTIVE, 1), (LEAF_ADAPTIVE, 3)]

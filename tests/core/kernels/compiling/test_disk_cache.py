@@ -33,6 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(disk_cache, "CORE", place)
     monkeypatch.setattr(config, "DISABLE_JIT", 0)
     monkeypatch.setattr(config, "CACHE_DIR", "")
+    # Python tells its own compiled files by second and size, which are the same here.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     return place
 

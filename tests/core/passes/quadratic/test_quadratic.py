@@ -88,6 +88,7 @@ def excess(model: Model, X: FloatArray, origin: FloatArray) -> FloatArray:
     return np.abs(found - scores(model, X)) / bound
 
 
+@pytest.mark.slow_uncompiled
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_a_form_has_the_factors_of_its_definition(p: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -111,6 +112,7 @@ def test_a_form_has_the_factors_of_its_definition(p: int, seed: int) -> None:
     assert_allclose(quadratic.mean_norm**2, (w * centred**2).sum(axis=1), rtol=1e-12)
 
 
+@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]), st.booleans())
 def test_a_form_is_within_its_bound(stream: Stream, K: int, centred: bool) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=K)
@@ -133,6 +135,7 @@ def one_column(precision: FloatArray, mean: FloatArray, q: int = 1) -> Model:
     return model
 
 
+@pytest.mark.slow_uncompiled
 def test_rounding_of_products_comes_near_its_bound() -> None:
     # Half of the bound would be too little: of the four roundings that it allows for,
     # three may happen, and for some class they do in the same direction.
@@ -142,6 +145,7 @@ def test_rounding_of_products_comes_near_its_bound() -> None:
     assert 0.5 < ratio.max() <= 1.0
 
 
+@pytest.mark.slow_uncompiled
 def test_rounding_of_linear_terms_comes_near_its_bound() -> None:
     # A row that is close to the origin, where the linear term is all but everything.
     rng = np.random.default_rng(1)
@@ -322,6 +326,7 @@ def test_a_tie_is_decided_by_the_double_precision_scores() -> None:
     assert_array_equal(labels, -1)
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
 def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     stream = well_behaved(8, 240)

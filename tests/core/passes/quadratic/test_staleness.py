@@ -111,6 +111,7 @@ def test_bounds_of_stale_forms_are_not_too_wide() -> None:
     assert ((high - low)[:, 1:] < 1e-2).all()
 
 
+@pytest.mark.slow_uncompiled
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1), priors)
 def test_shifting_the_means_gives_the_form_of_the_new_means(
     p: int, seed: int, prior: Prior

@@ -63,6 +63,7 @@ def test_moments_and_single_densities_are_those_of_the_two_steps(
             assert true <= found <= 1.01 * true
 
 
+@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=K)

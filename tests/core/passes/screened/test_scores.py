@@ -55,6 +55,7 @@ def learnt(stream: Stream, K: int) -> Model:
     return model
 
 
+@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) -> None:
     model = learnt(stream, K)

@@ -160,6 +160,7 @@ def test_an_inverse_that_is_no_longer_positive_is_made_anew() -> None:
     assert np.isfinite(spoilt.log_volume).all()
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("name", NO_FOREST)
 def test_weights_far_apart_leave_finite_sums(name: str) -> None:
     """From 1e-12 to 1e12, which the estimator holds weights to."""
@@ -198,6 +199,7 @@ def test_bins_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
     assert_allclose(state.class_weight, np.bincount(y, minlength=3))
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("n", [5, 560 if COMPILED else 510])
 def test_neighbours_are_their_twin(n: int) -> None:
     rows, y, weight = stream(n)
@@ -255,6 +257,7 @@ def learnt(name: str, cuts: list[int], n: int = N) -> tuple[Any, FloatArray]:
     return state, scores
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("name", MEMBERS)
 def test_calls_may_end_anywhere(name: str) -> None:
     whole, scores = learnt(name, [])
@@ -264,6 +267,7 @@ def test_calls_may_end_anywhere(name: str) -> None:
     assert same_state(whole, parts)
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("name", MEMBERS)
 def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
     member = MEMBERS[name]
@@ -280,6 +284,7 @@ def test_scoring_changes_nothing_and_agrees_with_learning(name: str) -> None:
     assert scored.tobytes() == unlabelled.tobytes()
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_label_changes_no_earlier_score(name: str) -> None:
     member = MEMBERS[name]
@@ -293,6 +298,7 @@ def test_a_label_changes_no_earlier_score(name: str) -> None:
     assert one[row + 1 :].tobytes() != two[row + 1 :].tobytes()
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_class_that_is_not_active_leaves_no_trace(name: str) -> None:
     member = MEMBERS[name]
@@ -419,6 +425,7 @@ def test_merged_bins_have_the_logarithms_of_their_sums() -> None:
         assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-6)
 
 
+@pytest.mark.slow_uncompiled
 def test_rings_merge_into_the_latest_rows_of_both() -> None:
     rows, y, weight = stream(700)
     states = []
@@ -445,6 +452,7 @@ def test_fading_sums_merge_by_adding_what_is_left() -> None:
     assert_allclose(merged.B, a.B + b.B)
 
 
+@pytest.mark.slow_uncompiled
 def test_of_many_classes_the_most_promising_are_scored() -> None:
     M, n = 90, 900 if COMPILED else 150
     rng = np.random.default_rng(0)

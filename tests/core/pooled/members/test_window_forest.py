@@ -89,6 +89,7 @@ def test_scores_equal_the_twins_to_the_bit(
     assert_array_equal(fast, slow)
 
 
+@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize(
     ("n", "M", "p", "window"),
     [
@@ -130,6 +131,7 @@ def test_cutting_the_stream_into_calls_changes_nothing(
     assert same_state(parts, whole)
 
 
+@pytest.mark.slow_uncompiled
 def test_growing_is_cut_between_calls_as_well() -> None:
     X, y, M = blobs(5, 700 // SHORTER)
     whole = new_forest(4, M)
@@ -188,6 +190,7 @@ def test_it_learns_what_no_line_can_tell_and_forgets_it_again() -> None:
     assert wrong[2200:].mean() < 0.06
 
 
+@pytest.mark.slow_uncompiled
 @given(streams(max_n=40), st.integers(0, 4), st.data())
 def test_classes_may_come_in_any_order_at_any_time(
     stream: Stream, position: int, data: st.DataObject
@@ -280,6 +283,7 @@ def test_rows_too_wide_to_keep_are_read_as_their_projection() -> None:
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.slow_uncompiled
 @given(
     st.lists(st.integers(0, 120 // SHORTER), min_size=1, max_size=4), st.integers(0, 9)
 )
