@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from core.pooled.members.test_members import COMPILED, D, N, part, stream
-from rpnb.core.pooled.engine import MEMBERS
-from rpnb.core.pooled.features import columns_of, low_columns, raw_columns
+from rpnb.core.pooled.engine import MEMBERS, model_shape
 from rpnb.core.pooled.member import Shape
 from rpnb.core.pooled.members import binned_bayes, selected_neighbours
 from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS
@@ -28,7 +27,7 @@ def check(name: str, shape: Shape, state: Any) -> None:
 @pytest.mark.parametrize("delay", [0, 5])
 def test_states_are_as_the_schema_says(name: str, p: int, M: int, delay: int) -> None:
     member = MEMBERS[name]
-    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 64, delay)
+    shape = model_shape(p, D, 64, delay)
     state = member.begin(shape, np.ones(M, np.bool_), 5)
     check(name, shape, state)
     more = np.append(np.arange(M), -1)
@@ -50,7 +49,7 @@ def test_states_of_too_many_features_and_classes_are_as_the_schema_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     p, M = 40, 9
-    shape = Shape(p, low_columns(p), columns_of(p, D), raw_columns(p) + D, D, 64)
+    shape = model_shape(p, D, 64, 0)
     for member in (binned_bayes, selected_neighbours):
         monkeypatch.setattr(member, "MOST_PAIRS", p * M - 1)
         name = member.OUTPUTS[0]
