@@ -3,6 +3,8 @@
 import importlib
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,20 @@ def mentioned(page: Path) -> set[str]:
     full = re.findall(r"(?<![\w./-])rpnb(?:\.[A-Za-z_]\w*)+", text)
     inner = re.findall(r"`((?:core|estimators)(?:\.[A-Za-z_]\w*)+)`", text)
     return {*full, *(f"rpnb.{each}" for each in inner)}
+
+
+@pytest.mark.parametrize("page", ["index.md", "quickstart.md"])
+def test_the_first_pages_work_in_a_new_process(page: str, tmp_path: Path) -> None:
+    """Other tests import modules that a user has not imported."""
+    run = "import doctest, sys; sys.exit(doctest.testfile(sys.argv[1], False).failed)"
+    done = subprocess.run(  # noqa: S603 - a page of ours
+        [sys.executable, "-c", run, str(DOCS / page)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_there_are_pages_links_and_commands() -> None:

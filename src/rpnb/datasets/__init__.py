@@ -5,6 +5,8 @@
 streams of any length in chunks.
 """
 
+from rpnb.datasets import paper as paper
+from rpnb.datasets import streams as streams
 from rpnb.datasets.catalogue import describe, names
 from rpnb.datasets.loading import load
 from rpnb.datasets.records import (
