@@ -411,7 +411,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The pool's weight of each member's scores."""
+        """The weight of each member's scores, without what single classes add to it."""
         state = self._fitted_state("weights_")
         return dict(zip(state.outputs, state.pool.weights.tolist(), strict=True))
 
