@@ -73,6 +73,15 @@ def test_old_pools_keep_their_projections_and_have_no_class_terms(
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
+def test_terms_of_old_pools_are_as_slow_as_those_of_new_ones() -> None:
+    saved = read_estimator(FOLDER / "PooledClassifier.rpnb", "PooledClassifier")
+    for delay, times in ((0, 1.0), (101, 20.0), ("late", 1.0)):
+        parameters = {**saved.parameters, "delay": delay}
+        moved = migrate(saved._replace(parameters=parameters), 2)
+        ridge = moved.arrays["pool.class_ridge"]
+        np.testing.assert_array_equal(ridge, times * np.array([400.0, 400.0, 60.0]))
+
+
 @pytest.mark.parametrize("weights", [None, np.zeros((2, 2)), np.zeros(10**6)])
 @pytest.mark.parametrize("projections", [32, "many"])
 def test_damaged_old_pools_are_refused(

@@ -28,7 +28,7 @@ own, with f = 1 for b:
 from v = b = 0 and h = ρ, with ρ = 400 for v and 60 for b: what single classes add moves
 slowly, and matters where there are many rows. ω is the weight of the row. Without it
 constants would take back what weights of classes are given for; a weight above 1 adds
-to h as well, so that no row moves a score by more than 1. Where labels come d rows
+to h as well, so that a heavy row moves each term only so far. Where labels come d rows
 late, ρ is d/5 times as much, if that is more: terms that follow the latest labels
 quickly would follow what is long past.
 

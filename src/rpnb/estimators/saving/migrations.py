@@ -34,13 +34,16 @@ def _add_class_terms(saved: SavedEstimator) -> SavedEstimator:
     """PooledClassifier, 1 to 2: half of the projections were dense; no class terms."""
     D = saved.parameters.get("n_projections")
     state = {**saved.state, "dense": D // 2 if isinstance(D, int) else 0}
+    delay = saved.parameters.get("delay")
+    between = max(delay - 1, 0) if isinstance(delay, int) else 0
     arrays = dict(saved.arrays)
     for pool in ("pool", "late.pool"):
         weights = saved.arrays.get(f"{pool}.weights", np.zeros(0))
         # Of a damaged file the number is not believed; it is refused later on.
         K = weights.shape[0] if weights.ndim == 1 else 0
         if 0 < K <= _MOST_SCORES:
-            terms, curvature, ridge = first_class_terms(K, saved.classes.shape[0], 0)
+            M = saved.classes.shape[0]
+            terms, curvature, ridge = first_class_terms(K, M, between)
             arrays[f"{pool}.class_terms"] = terms
             arrays[f"{pool}.class_curvature"] = curvature
             arrays[f"{pool}.class_ridge"] = ridge
