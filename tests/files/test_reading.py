@@ -477,6 +477,25 @@ def test_a_fault_far_into_a_file_has_its_row(
     assert f"{path}, row 300" in str(caught.value)
 
 
+@pytest.mark.parametrize("odd", ["null", " null ", "[1]", '"u"', '{"x":1,"y":2} null'])
+@pytest.mark.parametrize("before", [0, 2, 50_000])
+def test_a_line_that_is_no_json_object_is_named(
+    tmp_path: Path, odd: str, before: int
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = '{"x":1,"y":2}\n'
+    path.write_text(f"{row * before}{odd}\n{row}")
+    with pytest.raises(FileError, match=rf"row {before + 1}: not a JSON object"):
+        read(path, ReadOptions(target="y"))
+
+
+def test_blank_lines_and_spaces_of_json_lines_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('\n  {"x":1,"y":2}\n\t\n\r\n{"x":3,"y":2} \r{"x":4,"y":2}')
+    (chunk,) = read(path, ReadOptions(target="y"))
+    assert_array_equal(chunk.X, [[1.0], [3.0], [4.0]])
+
+
 def test_brackets_in_texts_are_not_nested(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     deep = json.dumps({"x": "[" * 500 + '"{', "y": 1})

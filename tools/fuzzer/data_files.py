@@ -153,7 +153,10 @@ def _jsonl(rng: np.random.Generator) -> tuple[bytes, list[str]]:
             row[choose(rng, list(row))] = choose(rng, odd)
         line = json.dumps(row)
         if rng.random() < 0.03:
-            line = choose(rng, ("[" * 20_000, '{"a":' * 3000, "[]", "1", "nul", ""))
+            line = choose(
+                rng,
+                ("null", "true", "[" * 20_000, '{"a":' * 3000, "[]", "1", "nul", ""),
+            )
         lines.append(line)
     return _encode("\n".join(lines)), ["--target", "kind"]
 

@@ -61,7 +61,7 @@ class JsonLines(TextFile):
 
         self._check(block, row)
         try:
-            return arrow_json.read_json(
+            table = arrow_json.read_json(
                 pa.BufferReader(block),
                 read_options=arrow_json.ReadOptions(block_size=len(block) + 1),
                 parse_options=arrow_json.ParseOptions(
@@ -74,6 +74,12 @@ class JsonLines(TextFile):
         except pa.ArrowException as error:
             fault = self._fault(block, row)
             raise FileError(fault or self._reason(error, row)) from error
+        if table.num_rows != _lines(block):
+            # Blank lines, or lines with several values.
+            fault = self._fault(block, row)
+            if fault is not None:
+                raise FileError(fault)
+        return table
 
     def _reason(self, error: BaseException, row: int) -> str:
         """Return what pyarrow says of a block, with the row in the file."""
@@ -94,6 +100,15 @@ class JsonLines(TextFile):
                 f"{self.name}, row {row}: not UTF-8 text; --encoding names another, "
                 "such as cp1252"
             ) from error
+        self._check_depth(block, row)
+        # pyarrow dies of a null in place of the first object.
+        if block.startswith(b"{") + block.count(b"\n{") != _lines(block) and any(
+            line.lstrip()[:1] not in (b"", b"{") for line in block.split(b"\n")
+        ):
+            raise FileError(self._fault(block, row))
+
+    def _check_depth(self, block: bytes, row: int) -> None:
+        """Refuse values that are nested too deep."""
         signs = np.frombuffer(block, np.uint8)
         nested = np.count_nonzero(signs == ord("{"))
         nested += np.count_nonzero(signs == ord("["))
@@ -121,14 +136,15 @@ class JsonLines(TextFile):
         from pyarrow import types
 
         for line in block.splitlines():
-            if not line.strip():
+            text = line.strip().decode()
+            if not text:
                 continue
             try:
-                values = json.loads(line)
+                values = json.loads(text)
             except (ValueError, RecursionError) as error:
                 return f"{self.name}, row {row}: not a JSON object ({one_line(error)})"
             if not isinstance(values, dict):
-                return f"{self.name}, row {row}: not a JSON object, but {values!r:.40}"
+                return f"{self.name}, row {row}: not a JSON object, but {text:.40}"
             for field in self._schema or ():
                 value = values.get(field.name)
                 number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -141,3 +157,7 @@ class JsonLines(TextFile):
                     )
             row += 1
         return None
+
+
+def _lines(block: bytes) -> int:
+    return block.count(b"\n") + (not block.endswith(b"\n"))
