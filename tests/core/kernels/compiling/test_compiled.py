@@ -108,3 +108,38 @@ def test_arrays_that_a_kernel_borrows_stay_their_owner_s() -> None:
 def test_a_kernel_that_borrows_can_make_no_arrays() -> None:
     with pytest.raises(NumbaError, match="array"):
         make_array(3)
+
+
+@compiled
+def refuse_negative(x: float) -> float:
+    if x < 0.0:
+        raise ValueError("negative", x)
+    return x
+
+
+@compiled
+def print_and_refuse(x: float) -> float:
+    print("got", x)  # noqa: T201 - needs the environment that Numba gives a function
+    return refuse_negative(x)
+
+
+@compiled
+def call_both(x: float) -> float:
+    return print_and_refuse(x) + 1.0
+
+
+def test_what_is_linked_raises_and_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    assert call_both(2.0) == 3.0
+    with pytest.raises(ValueError, match="negative") as caught:
+        call_both(-2.0)
+    assert caught.value.args[1] == -2.0
+    sys.stdout.flush()
+    assert capfd.readouterr().out.split() == ["got", "2.0", "got", "-2.0"]
+
+
+def test_a_kernel_that_kernels_call_has_no_machine_code_of_its_own() -> None:
+    call_both(2.0)
+    kernel: Any = refuse_negative
+    (part,) = kernel._linked.overloads.values()
+    assert part.entry_point is None
+    assert "fcmp" in part.library.get_llvm_str()  # intermediate code

@@ -1,6 +1,7 @@
 """How kernels are compiled: one place for the options, typed for callers."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -8,6 +9,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from rpnb.core.kernels.compiling.disk_cache import keep_on_disk
+from rpnb.core.kernels.compiling.linked import KernelCompiler, LinkedKernel
 from rpnb.core.kernels.compiling.operations import emit_instead
 
 P = ParamSpec("P")
@@ -17,24 +19,22 @@ R = TypeVar("R")
 class Kernel(CPUDispatcher):
     """A function that is compiled when it is first called.
 
-    What Numba adds so that Python, or C, can call a function takes as long to compile
-    as a short function itself, again for each array of a record that it is given. Most
-    kernels are called by kernels only. They have a twin without these parts, which is
-    part of its callers' code and not kept on the disk by itself.
+    Kernels that call it have it as a part of their own code (`LinkedKernel`), without
+    what Numba adds so that Python can call a function, and not kept on the disk by
+    itself.
     """
 
-    _twin: Any = None
+    @cached_property
+    def _linked(self) -> Any:
+        return LinkedKernel(self.py_func, self.targetoptions)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return what a kernel that calls this one must know about it."""
-        if self._twin is None:
-            options = {**self.targetoptions, "no_cpython_wrapper": True}
-            self._twin = CPUDispatcher(self.py_func, targetoptions=options)
-        return self._twin.get_call_template(args, kws)
+        return self._linked.get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
         """Return the code for a kernel that calls this one with these types."""
-        return self._twin.get_overload(sig)
+        return self._linked.get_overload(sig)
 
 
 def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
@@ -43,7 +43,9 @@ def _compile(function: Callable[P, R], **options: Any) -> Callable[P, R]:
         return function
     fixed = {"nopython": True, "nogil": True, "error_model": "numpy"}
     fixed |= {"boundscheck": None, "no_cfunc_wrapper": True, "_nrt": True}
-    kernel: Any = Kernel(function, targetoptions=fixed | options)
+    kernel: Any = Kernel(
+        function, targetoptions=fixed | options, pipeline_class=KernelCompiler
+    )
     keep_on_disk(kernel)
     return cast(Callable[P, R], kernel)
 
