@@ -88,12 +88,7 @@ default="log_sum"
         P(y). "frequency" follows the labels seen, each class counted once more than
         seen. A mapping from label to probability, or an array in the order of the
         sorted classes, fixes it; a class without a probability is then refused.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows: a dictionary of labels
-        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
-        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
-        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
-        those of the rows up to and including this one, however rows are cut into calls.
+    {class_weight}
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
     scale : {"running"} or None, default=None
@@ -123,12 +118,7 @@ default="log_sum"
 
     Attributes
     ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
+    {inputs}
     n_seen_ : int
         Number of rows seen.
     n_updates_ : int

@@ -94,12 +94,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
         no delay. Predictions then trust members that live on the latest labels as much
         as they deserve. With a delay time and memory are about twice as large.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows: a dictionary of labels
-        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
-        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
-        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
-        those of the rows up to and including this one, however rows are cut into calls.
+    {class_weight}
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -110,12 +105,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     Attributes
     ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
+    {inputs}
     n_seen_ : int
         Number of rows seen.
     n_updates_ : int

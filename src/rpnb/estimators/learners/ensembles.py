@@ -30,35 +30,11 @@ class OnlineBagging(TreeEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of members; the paper has 200.
-    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
-        What a member is.
-    density : {"log", "product"}, default="log"
-        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
-    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
-        How a tree's leaf votes.
-    grace_period : float, default=200.0
-        Weight that a leaf gains between two attempts to split it.
-    split_confidence : float, default=1e-7
-        Probability of a wrong split that an attempt accepts.
-    tie_threshold : float, default=0.05
-        Hoeffding bound below which the best attribute is chosen without a clear lead.
-    n_split_points : int, default=10
-        Thresholds tried on each attribute.
+    {trees}
     random_state : int, Generator, RandomState or None, default=None
         Seed of the Poisson draws.
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -103,37 +79,13 @@ class OnlineBoosting(TreeEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of members; the paper has 200.
-    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
-        What a member is.
-    density : {"log", "product"}, default="log"
-        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
-    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
-        How a tree's leaf votes.
-    grace_period : float, default=200.0
-        Weight that a leaf gains between two attempts to split it.
-    split_confidence : float, default=1e-7
-        Probability of a wrong split that an attempt accepts.
-    tie_threshold : float, default=0.05
-        Hoeffding bound below which the best attribute is chosen without a clear lead.
-    n_split_points : int, default=10
-        Thresholds tried on each attribute.
+    {trees}
     pure : bool, default=False
         Whether a row is learnt with weight λ instead of a Poisson draw.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the Poisson draws.
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------

@@ -18,24 +18,9 @@ class Perceptron(LinearClassifier):
         From which classes a multi-class mistake is taken: the class with the largest
         score, or all classes that score higher than the true one, equally or in
         proportion to their lead.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -45,8 +30,7 @@ class Perceptron(LinearClassifier):
     K. Crammer and Y. Singer, "Ultraconservative online algorithms for multiclass
     problems", JMLR 3, 2003.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -85,32 +69,16 @@ class OGD(LinearClassifier):
         Size of the first step.
     loss : {"hinge", "logistic", "square", "zero_one"}, default="hinge"
         Loss whose gradient is followed. The multi-class form has the hinge loss only.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     M. Zinkevich, "Online convex programming and generalized infinitesimal gradient
     ascent", ICML 2003.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -151,24 +119,9 @@ class PA(LinearClassifier):
 
     Parameters
     ----------
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     Notes
     -----
@@ -180,8 +133,7 @@ class PA(LinearClassifier):
     K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
     passive-aggressive algorithms", JMLR 7, 2006.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -202,32 +154,16 @@ class PA1(LinearClassifier):
     ----------
     C : float, default=1.0
         Largest step.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
     passive-aggressive algorithms", JMLR 7, 2006.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -255,32 +191,16 @@ class PA2(LinearClassifier):
     ----------
     C : float, default=1.0
         The smaller, the more a step is damped.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
     passive-aggressive algorithms", JMLR 7, 2006.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -306,32 +226,16 @@ class ROMMA(LinearClassifier):
 
     Parameters
     ----------
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     Y. Li and P. M. Long, "The relaxed online maximum margin algorithm", Machine
     Learning 46, 2002.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -350,32 +254,16 @@ class AggressiveROMMA(LinearClassifier):
 
     Parameters
     ----------
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     Y. Li and P. M. Long, "The relaxed online maximum margin algorithm", Machine
     Learning 46, 2002.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -400,31 +288,16 @@ class ALMA(LinearClassifier):
         Share of the largest margin that is aimed at, from 0 to 1.
     power : float, default=2.0
         p of the norm, at least 2.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     C. Gentile, "A new approximate maximal margin classification algorithm", JMLR 2,
     2001.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------

@@ -17,36 +17,16 @@ class AROW(LinearClassifier):
     ----------
     C : float, default=1.0
         r of the paper: the larger, the smaller the steps.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer, A. Kulesza and M. Dredze, "Adaptive regularization of weight vectors",
     NIPS 2009.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -84,35 +64,16 @@ class NAROW(LinearClassifier):
     ----------
     C : float, default=1.0
         b of the paper.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     F. Orabona and K. Crammer, "New adaptive algorithms for online classification", NIPS
     2010.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -151,34 +112,15 @@ class NHERD(LinearClassifier):
     ----------
     C : float, default=1.0
         The larger, the larger the steps.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer and D. D. Lee, "Learning via Gaussian herding", NIPS 2010.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -216,35 +158,16 @@ class SOP(LinearClassifier):
 
     Parameters
     ----------
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     N. Cesa-Bianchi, A. Conconi and C. Gentile, "A second-order perceptron algorithm",
     SIAM Journal on Computing 34, 2005.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -281,34 +204,15 @@ class IELLIP(LinearClassifier):
     ----------
     b : float, default=0.3
         Factor from each c_t of the paper to the next; c_1 is 0.1.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     L. Yang, R. Jin and J. Ye, "Online learning by ellipsoid method", ICML 2009.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
