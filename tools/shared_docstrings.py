@@ -17,4 +17,4 @@ class SharedDocstrings(griffe.Extension):
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Complete the docstring of a class."""
         if cls.docstring:
-            cls.docstring.value = with_shared_text(cls.docstring.value)
+            cls.docstring.value = with_shared_text(cls.docstring.value, cls.name)

@@ -24,11 +24,14 @@ def test_docstrings_name_all_parameters_and_attributes(name: str) -> None:
     assert not re.search(r"^ *\{", docstring, re.MULTILINE)
     attributes = {"classes_", "n_features_in_", "feature_names_in_", "n_seen_"}
     assert {*inspect.signature(estimator).parameters, *attributes} <= entries(docstring)
+    assert f" import {estimator.__name__}\n>>> " in docstring
     assert ("LIBOL" in docstring) == ("libol" in entries(docstring))
 
 
 def test_entries_are_indented_as_the_line_that_stands_for_them() -> None:
-    text = with_shared_text("First.\n\n    {a, libol}\n\n    {not a name\n    {a} b")
+    text = with_shared_text(
+        "First.\n\n    {a, libol}\n\n    {not a name\n    {a} b", "AROW"
+    )
     lines = text.splitlines()
     assert lines[2:5] == [
         "    a : float, default=1.0",
@@ -40,7 +43,7 @@ def test_entries_are_indented_as_the_line_that_stands_for_them() -> None:
 
 def test_an_unknown_entry_is_an_error() -> None:
     with pytest.raises(KeyError, match="nothing"):
-        with_shared_text("{a, nothing}")
+        with_shared_text("{a, nothing}", "AROW")
 
 
 def test_every_text_is_used() -> None:

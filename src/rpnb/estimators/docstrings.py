@@ -52,6 +52,25 @@ covariance : {"full", "diagonal"}, default="full"
     "libol_paper": """\
 S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
 algorithms", JMLR 15, 2014.""",
+    "digits_example": """\
+Examples
+--------
+>>> from sklearn.datasets import load_digits
+>>> from rpnb.baselines import {learner}
+>>> X, y = load_digits(return_X_y=True)
+>>> predicted = {learner}().predict_then_learn(X / 16.0, y, classes=range(10))
+>>> bool((predicted == y).mean() > 0.8)
+True""",
+    "two_class_example": """\
+Examples
+--------
+>>> from sklearn.datasets import load_breast_cancer
+>>> from rpnb.baselines import {learner}
+>>> X, y = load_breast_cancer(return_X_y=True)
+>>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+>>> predicted = {learner}().predict_then_learn(X, y, classes=[0, 1])
+>>> bool((predicted == y).mean() > 0.9)
+True""",
     # Ensembles of trees
     "trees": """\
 n_estimators : int, default=10
@@ -73,16 +92,20 @@ n_split_points : int, default=10
 }
 
 
-def with_shared_text(docstring: str) -> str:
-    """Return a docstring with the entries that its lines in braces stand for.
+def with_shared_text(docstring: str, learner: str) -> str:
+    """Return a learner's docstring with what its lines in braces stand for.
 
-    >>> print(with_shared_text("    {libol_paper}"))
+    >>> print(with_shared_text("    {a, libol_paper}", "AROW"))
+        a : float, default=1.0
+            Σ starts as a·I.
         S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
         algorithms", JMLR 15, 2014.
     """
 
     def entries(line: re.Match[str]) -> str:
-        texts = [with_shared_text(_TEXTS[name]) for name in line[2].split(", ")]
-        return indent("\n".join(texts), line[1])
+        texts = [
+            _TEXTS[name].replace("{learner}", learner) for name in line[2].split(", ")
+        ]
+        return indent(with_shared_text("\n".join(texts), learner), line[1])
 
     return re.sub(r"^( *)\{([\w, ]+)\}$", entries, docstring, flags=re.MULTILINE)

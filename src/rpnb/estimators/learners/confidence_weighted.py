@@ -30,14 +30,7 @@ class CW(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import CW
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = CW().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -79,14 +72,7 @@ class SCW1(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import SCW1
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = SCW1().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -135,14 +121,7 @@ class SCW2(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import SCW2
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = SCW2().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(

@@ -32,14 +32,7 @@ class Perceptron(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import Perceptron
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = Perceptron().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -80,14 +73,7 @@ class OGD(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import OGD
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = OGD().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -135,14 +121,7 @@ class PA(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import PA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = PA().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
 
@@ -165,14 +144,7 @@ class PA1(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import PA1
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = PA1().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -202,14 +174,7 @@ class PA2(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import PA2
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = PA2().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -237,14 +202,7 @@ class ROMMA(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import ROMMA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = ROMMA().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
 
@@ -265,14 +223,7 @@ class AggressiveROMMA(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import AggressiveROMMA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = AggressiveROMMA().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
 
@@ -299,15 +250,7 @@ class ALMA(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import ALMA
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = ALMA().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
     def __init__(

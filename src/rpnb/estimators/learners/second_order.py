@@ -28,14 +28,7 @@ class AROW(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import AROW
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = AROW().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
     def __init__(
@@ -75,15 +68,7 @@ class NAROW(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import NAROW
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = NAROW().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
     def __init__(
@@ -122,15 +107,7 @@ class NHERD(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import NHERD
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = NHERD().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
     def __init__(
@@ -214,15 +191,7 @@ class IELLIP(LinearClassifier):
 
     {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import IELLIP
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = IELLIP().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
     def __init__(

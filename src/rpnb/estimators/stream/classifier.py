@@ -57,7 +57,7 @@ class StreamClassifier(
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__doc__:  # python -OO has none
-            cls.__doc__ = with_shared_text(cls.__doc__)
+            cls.__doc__ = with_shared_text(cls.__doc__, cls.__name__)
 
     # Learning
 
