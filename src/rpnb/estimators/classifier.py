@@ -1,6 +1,7 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -41,6 +42,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 @final
+@dataclass(eq=False, repr=False)
 class RPNBClassifier(RPNBLearner, Explained[Model], WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
@@ -161,44 +163,24 @@ default="log_sum"
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 200,
-        *,
-        n_components: int | Literal["auto"] = "auto",
-        projection: Distribution = "gaussian",
-        combiner: Combiner = "log_sum",
-        update: Literal["mistakes", "all"] = "mistakes",
-        batch_size: int | None = 1,
-        prior_mean: float = 0.0,
-        prior_variance: float = 1.0,
-        prior_weight: float = 1.0,
-        forgetting: float | None = None,
-        class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
-        class_weight: ClassWeight = None,
-        var_floor: float = 1e-9,
-        scale: Literal["running"] | None = None,
-        temperature: float | Literal["auto"] | None = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_components = n_components
-        self.projection = projection
-        self.combiner = combiner
-        self.update = update
-        self.batch_size = batch_size
-        self.prior_mean = prior_mean
-        self.prior_variance = prior_variance
-        self.prior_weight = prior_weight
-        self.forgetting = forgetting
-        self.class_prior = class_prior
-        self.class_weight = class_weight
-        self.var_floor = var_floor
-        self.scale = scale
-        self.temperature = temperature
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 200
+    _: KW_ONLY
+    n_components: int | Literal["auto"] = "auto"
+    projection: Distribution = "gaussian"
+    combiner: Combiner = "log_sum"
+    update: Literal["mistakes", "all"] = "mistakes"
+    batch_size: int | None = 1
+    prior_mean: float = 0.0
+    prior_variance: float = 1.0
+    prior_weight: float = 1.0
+    forgetting: float | None = None
+    class_prior: str | Mapping[Any, float] | ArrayLike = "uniform"
+    class_weight: ClassWeight = None
+    var_floor: float = 1e-9
+    scale: Literal["running"] | None = None
+    temperature: float | Literal["auto"] | None = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     # Scores and probabilities
 

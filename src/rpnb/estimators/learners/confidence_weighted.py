@@ -1,5 +1,6 @@
 """The confidence-weighted learners: each margin with a required confidence."""
 
+from dataclasses import dataclass
 from typing import final
 
 from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier
@@ -8,6 +9,7 @@ __all__ = ["CW", "SCW1", "SCW2"]
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class CW(LinearClassifier):
     """Confidence-weighted learner, in the variance form (CW-var).
 
@@ -33,23 +35,15 @@ class CW(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        eta: float | None = None,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.eta = eta
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    eta: float | None = None
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCW1(LinearClassifier):
     """Soft confidence-weighted learner with steps of at most C (SCW-I).
 
@@ -75,25 +69,16 @@ class SCW1(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        eta: float | None = None,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    eta: float | None = None
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCW2(LinearClassifier):
     """Soft confidence-weighted learner with damped steps (SCW-II).
 
@@ -124,19 +109,9 @@ class SCW2(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        eta: float | None = None,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    eta: float | None = None
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False

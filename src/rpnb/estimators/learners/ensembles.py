@@ -1,5 +1,6 @@
 """Online bagging and boosting (Oza & Russell 2001) as scikit-learn estimators."""
 
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -8,18 +9,13 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, pass_bagging
 from rpnb.core.trees.boosting import pass_boosting
 from rpnb.core.trees.records import TreeParameters
-from rpnb.estimators.learners.tree_ensemble import (
-    Base,
-    Density,
-    EnsembleState,
-    Leaf,
-    TreeEnsemble,
-)
+from rpnb.estimators.learners.tree_ensemble import EnsembleState, TreeEnsemble
 
 __all__ = ["OnlineBagging", "OnlineBoosting"]
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBagging(TreeEnsemble):
     """Online bagging: each member learns a row as often as a draw of Poisson(1).
 
@@ -53,6 +49,8 @@ class OnlineBagging(TreeEnsemble):
     True
     """
 
+    random_state: Any = None
+
     def _run_block(
         self,
         state: EnsembleState,
@@ -71,6 +69,7 @@ class OnlineBagging(TreeEnsemble):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBoosting(TreeEnsemble):
     """Online boosting: rows that members got wrong weigh more for the next members.
 
@@ -104,30 +103,8 @@ class OnlineBoosting(TreeEnsemble):
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        base: Base = "hoeffding_tree",
-        density: Density = "log",
-        leaf: Leaf = "adaptive",
-        grace_period: float = 200.0,
-        split_confidence: float = 1e-7,
-        tie_threshold: float = 0.05,
-        n_split_points: int = 10,
-        pure: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.base = base
-        self.density = density
-        self.leaf = leaf
-        self.grace_period = grace_period
-        self.split_confidence = split_confidence
-        self.tie_threshold = tie_threshold
-        self.n_split_points = n_split_points
-        self.pure = pure
-        self.random_state = random_state
+    pure: bool = False
+    random_state: Any = None
 
     def _tree_parameters(self) -> TreeParameters:
         if not isinstance(self.pure, bool):

@@ -1,5 +1,6 @@
 """The linear learners of first order: weights, and nothing else."""
 
+from dataclasses import dataclass
 from typing import Literal, final
 
 from rpnb.estimators.checks.parameters import check_choice
@@ -9,6 +10,7 @@ __all__ = ["ALMA", "OGD", "PA", "PA1", "PA2", "ROMMA", "AggressiveROMMA", "Perce
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class Perceptron(LinearClassifier):
     """Perceptron: at a mistake, adds the row to its class and takes it from another.
 
@@ -35,16 +37,9 @@ class Perceptron(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        blame: Literal["max", "uniform", "proportional"] = "max",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.blame = blame
-        self.form = form
-        self.libol = libol
+    blame: Literal["max", "uniform", "proportional"] = "max"
+    form: Form = "auto"
+    libol: bool = False
 
     def _algorithm(self) -> str:
         check_choice("blame", self.blame, ("max", "uniform", "proportional"))
@@ -53,6 +48,7 @@ class Perceptron(LinearClassifier):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OGD(LinearClassifier):
     """Online gradient descent with steps C/√t.
 
@@ -76,18 +72,10 @@ class OGD(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        loss: Literal["hinge", "logistic", "square", "zero_one"] = "hinge",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    loss: Literal["hinge", "logistic", "square", "zero_one"] = "hinge"
+    form: Form = "auto"
+    libol: bool = False
 
     def _algorithm(self) -> str:
         names = {
@@ -126,6 +114,7 @@ class PA(LinearClassifier):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PA1(LinearClassifier):
     """Passive-aggressive learner with steps of at most C (PA-I).
 
@@ -147,15 +136,13 @@ class PA1(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self, *, C: float = 1.0, form: Form = "auto", libol: bool = False
-    ) -> None:
-        self.C = C
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PA2(LinearClassifier):
     """Passive-aggressive learner with damped steps (PA-II).
 
@@ -177,12 +164,9 @@ class PA2(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self, *, C: float = 1.0, form: Form = "auto", libol: bool = False
-    ) -> None:
-        self.C = C
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
@@ -228,6 +212,7 @@ class AggressiveROMMA(LinearClassifier):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class ALMA(LinearClassifier):
     """Approximate maximal-margin learner, for two classes.
 
@@ -253,17 +238,8 @@ class ALMA(LinearClassifier):
     {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.4142135623730951,
-        alpha: float = 0.9,
-        power: float = 2.0,
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.alpha = alpha
-        self.power = power
-        self.form = form
-        self.libol = libol
+    C: float = 1.4142135623730951
+    alpha: float = 0.9
+    power: float = 2.0
+    form: Form = "auto"
+    libol: bool = False

@@ -46,6 +46,7 @@ class GaussianNBState:
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNBState]):
     """Gaussian naive Bayes: one normal density per class and feature, learnt online.
 
@@ -78,11 +79,8 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
 
     _accepts_unlabelled = True
 
-    def __init__(
-        self, *, var_floor: float = 1e-9, class_weight: ClassWeight = None
-    ) -> None:
-        self.var_floor = var_floor
-        self.class_weight = class_weight
+    var_floor: float = 1e-9
+    class_weight: ClassWeight = None
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""

@@ -45,6 +45,7 @@ class OnlineBayesState:
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     """Bayes classifier with a mean and a full covariance per class, learnt online.
 
@@ -78,14 +79,8 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     _accepts_unlabelled = True
     _requires_seen_classes = True
 
-    def __init__(
-        self,
-        *,
-        update: Literal["all", "mistakes"] = "all",
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.update = update
-        self.class_weight = class_weight
+    update: Literal["all", "mistakes"] = "all"
+    class_weight: ClassWeight = None
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""

@@ -1,5 +1,6 @@
 """The other linear learners of second order: weights and a covariance Σ."""
 
+from dataclasses import dataclass
 from typing import final
 
 from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier
@@ -8,6 +9,7 @@ __all__ = ["AROW", "IELLIP", "NAROW", "NHERD", "SOP"]
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class AROW(LinearClassifier):
     """Adaptive regularisation of weights (AROW).
 
@@ -31,23 +33,15 @@ class AROW(LinearClassifier):
     {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class NAROW(LinearClassifier):
     """AROW with a regularisation that adapts to the row (NAROW), for two classes.
 
@@ -71,23 +65,15 @@ class NAROW(LinearClassifier):
     {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class NHERD(LinearClassifier):
     """Normal herding: moves a normal distribution of the weights, for two classes.
 
@@ -110,23 +96,15 @@ class NHERD(LinearClassifier):
     {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SOP(LinearClassifier):
     """Second-order perceptron, for two classes.
 
@@ -157,21 +135,14 @@ class SOP(LinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class IELLIP(LinearClassifier):
     """Online learning by the improved ellipsoid method, for two classes.
 
@@ -194,17 +165,8 @@ class IELLIP(LinearClassifier):
     {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        b: float = 0.3,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.b = b
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    b: float = 0.3
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
