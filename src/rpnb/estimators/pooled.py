@@ -1,6 +1,7 @@
 """PooledClassifier: several classifiers of one family, weighed along the stream."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
@@ -54,6 +55,7 @@ _ONE = np.ones(1)
 
 
 @final
+@dataclass(eq=False, repr=False)
 class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     r"""Online classifier: several classifiers of one family, pooled along the stream.
 
@@ -177,24 +179,14 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     _predicts_blocks = True
     _changeable_parameters = ("n_jobs",)
 
-    def __init__(
-        self,
-        members: Literal["all", "mergeable"] | Sequence[str] = "all",
-        *,
-        n_projections: int = 512,
-        window: int | None = None,
-        delay: int = 0,
-        class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.members = members
-        self.n_projections = n_projections
-        self.window = window
-        self.delay = delay
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    members: Literal["all", "mergeable"] | Sequence[str] = "all"
+    _: KW_ONLY
+    n_projections: int = 512
+    window: int | None = None
+    delay: int = 0
+    class_weight: ClassWeight = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     # Learning
 
