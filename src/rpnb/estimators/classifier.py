@@ -1,19 +1,15 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import run, run_batches, run_scored
-from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
@@ -25,7 +21,6 @@ from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.rpnb_learner import RPNBLearner, rows_in_scale
 from rpnb.estimators.scaling import learn_scale
-from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
@@ -42,7 +37,6 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 @final
-@dataclass(eq=False, repr=False)
 class RPNBClassifier(RPNBLearner, Explained[Model], WeightedStreamClassifier[Model]):
     """Online classifier: K random projections, a naive Bayes on each, one vote.
 
@@ -162,25 +156,6 @@ default="log_sum"
     >>> int(sum(predicted != y)) == model.n_updates_
     True
     """
-
-    n_estimators: int = 200
-    _: KW_ONLY
-    n_components: int | Literal["auto"] = "auto"
-    projection: Distribution = "gaussian"
-    combiner: Combiner = "log_sum"
-    update: Literal["mistakes", "all"] = "mistakes"
-    batch_size: int | None = 1
-    prior_mean: float = 0.0
-    prior_variance: float = 1.0
-    prior_weight: float = 1.0
-    forgetting: float | None = None
-    class_prior: str | Mapping[Any, float] | ArrayLike = "uniform"
-    class_weight: ClassWeight = None
-    var_floor: float = 1e-9
-    scale: Literal["running"] | None = None
-    temperature: float | Literal["auto"] | None = "auto"
-    n_jobs: int | None = None
-    random_state: Any = None
 
     # Scores and probabilities
 
