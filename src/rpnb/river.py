@@ -5,6 +5,7 @@ Needs the extra: ``pip install 'rpnb[river]'``.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, final
 
 import numpy as np
@@ -168,6 +169,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
 
 
 @final
+@dataclass(eq=False, repr=False)
 class RPNBClassifier(_NamedClassifier[NamedFeatures]):
     """Online classifier: random projections, naive Bayes, learning from mistakes.
 
@@ -243,39 +245,21 @@ default="log_sum"
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 200,
-        n_components: int | Literal["auto"] = "auto",
-        projection: MatrixDistribution = "gaussian",
-        combiner: Combiner = "log_sum",
-        update: Literal["mistakes", "all"] = "mistakes",
-        batch_size: int | None = 1,
-        prior_mean: float = 0.0,
-        prior_variance: float = 1.0,
-        prior_weight: float = 1.0,
-        forgetting: float | None = None,
-        class_prior: str | Mapping[Any, float] = "uniform",
-        var_floor: float = 1e-9,
-        temperature: float | Literal["auto"] | None = "auto",
-        seed: int | None = None,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_components = n_components
-        self.projection = projection
-        self.combiner = combiner
-        self.update = update
-        self.batch_size = batch_size
-        self.prior_mean = prior_mean
-        self.prior_variance = prior_variance
-        self.prior_weight = prior_weight
-        self.forgetting = forgetting
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.temperature = temperature
-        self.seed = seed
-        self.class_weight = class_weight
+    n_estimators: int = 200
+    n_components: int | Literal["auto"] = "auto"
+    projection: MatrixDistribution = "gaussian"
+    combiner: Combiner = "log_sum"
+    update: Literal["mistakes", "all"] = "mistakes"
+    batch_size: int | None = 1
+    prior_mean: float = 0.0
+    prior_variance: float = 1.0
+    prior_weight: float = 1.0
+    forgetting: float | None = None
+    class_prior: str | Mapping[Any, float] = "uniform"
+    var_floor: float = 1e-9
+    temperature: float | Literal["auto"] | None = "auto"
+    seed: int | None = None
+    class_weight: ClassWeight = None
 
     # Reasons, and taking back
 
@@ -328,6 +312,7 @@ default="log_sum"
 
 
 @final
+@dataclass(eq=False, repr=False)
 class PooledClassifier(_NamedClassifier[NamedColumns]):
     """Online classifier: several classifiers of one family, pooled along the stream.
 
@@ -375,21 +360,12 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     True
     """
 
-    def __init__(
-        self,
-        members: Literal["all", "mergeable"] | Sequence[str] = "all",
-        n_projections: int = 512,
-        window: int | None = None,
-        delay: int = 0,
-        seed: int | None = None,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.members = members
-        self.n_projections = n_projections
-        self.window = window
-        self.delay = delay
-        self.seed = seed
-        self.class_weight = class_weight
+    members: Literal["all", "mergeable"] | Sequence[str] = "all"
+    n_projections: int = 512
+    window: int | None = None
+    delay: int = 0
+    seed: int | None = None
+    class_weight: ClassWeight = None
 
     def _begin(self, x: Iterable[FeatureName]) -> NamedColumns:
         parameters = self._get_params()

@@ -12,7 +12,6 @@ from rpnb.cli.options import add_data_folder, natural, positive
 if TYPE_CHECKING:
     from rpnb.study.analysis import StudyAnalysis
     from rpnb.study.plan import Plan
-    from rpnb.study.run import StudyOutcome
 
 RESULTS = Path("results", "paper.jsonl")
 
@@ -112,7 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     finally:
         display.close()
-    _print_failures(outcome)
+    for failure in outcome.failures:
+        where = failure.dataset + (f", {failure.method}" if failure.method else "")
+        sys.stderr.write(f"failed: {where}: {failure.message}\n")
     if outcome.interrupted:
         sys.stderr.write(
             f"Stopped. {len(outcome.records)} of {plan.n_runs} runs are in "
@@ -144,12 +145,6 @@ def _announce(plan: "Plan") -> str:
 
 def _count(things: Sequence[object], name: str) -> str:
     return f"{len(things)} {name}{'s' * (len(things) != 1)}"
-
-
-def _print_failures(outcome: "StudyOutcome") -> None:
-    for failure in outcome.failures:
-        where = failure.dataset + (f", {failure.method}" if failure.method else "")
-        sys.stderr.write(f"failed: {where}: {failure.message}\n")
 
 
 def _write_report(analysis: "StudyAnalysis", arguments: argparse.Namespace) -> Path:

@@ -58,14 +58,10 @@ def _fetch(number: int, entry: Entry) -> Rows:
         warnings.filterwarnings("ignore", "A network error occurred", UserWarning)
         try:
             bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
-        except (URLError, TimeoutError, ConnectionError) as error:
+        except (URLError, TimeoutError, ConnectionError, ValueError) as error:
+            done = "read" if isinstance(error, ValueError) else "downloaded"
             raise DatasetUnavailableError(
-                f"{entry.name}: OpenML's dataset {number} could not be downloaded "
-                f"({error}). {how_to_get(entry)}"
-            ) from error
-        except ValueError as error:
-            raise DatasetUnavailableError(
-                f"{entry.name}: OpenML's dataset {number} could not be read "
+                f"{entry.name}: OpenML's dataset {number} could not be {done} "
                 f"({error}). {how_to_get(entry)}"
             ) from error
     columns = [

@@ -1,18 +1,15 @@
 """RPNBClassifier: random projections, naive Bayes, and learning from mistakes."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpnb.core.bayes.combining import Combiner
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import run, run_batches, run_scored
-from rpnb.core.projection.matrices import Distribution
 from rpnb.core.projection.record import Projection
 from rpnb.estimators.checks.labels import LabelArray, decode
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
@@ -24,7 +21,6 @@ from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.rpnb_learner import RPNBLearner, rows_in_scale
 from rpnb.estimators.scaling import learn_scale
-from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
@@ -88,12 +84,7 @@ default="log_sum"
         P(y). "frequency" follows the labels seen, each class counted once more than
         seen. A mapping from label to probability, or an array in the order of the
         sorted classes, fixes it; a class without a probability is then refused.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows: a dictionary of labels
-        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
-        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
-        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
-        those of the rows up to and including this one, however rows are cut into calls.
+    {class_weight}
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
     scale : {"running"} or None, default=None
@@ -123,12 +114,7 @@ default="log_sum"
 
     Attributes
     ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
+    {inputs}
     n_seen_ : int
         Number of rows seen.
     n_updates_ : int
@@ -170,45 +156,6 @@ default="log_sum"
     >>> int(sum(predicted != y)) == model.n_updates_
     True
     """
-
-    def __init__(
-        self,
-        n_estimators: int = 200,
-        *,
-        n_components: int | Literal["auto"] = "auto",
-        projection: Distribution = "gaussian",
-        combiner: Combiner = "log_sum",
-        update: Literal["mistakes", "all"] = "mistakes",
-        batch_size: int | None = 1,
-        prior_mean: float = 0.0,
-        prior_variance: float = 1.0,
-        prior_weight: float = 1.0,
-        forgetting: float | None = None,
-        class_prior: str | Mapping[Any, float] | ArrayLike = "uniform",
-        class_weight: ClassWeight = None,
-        var_floor: float = 1e-9,
-        scale: Literal["running"] | None = None,
-        temperature: float | Literal["auto"] | None = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_components = n_components
-        self.projection = projection
-        self.combiner = combiner
-        self.update = update
-        self.batch_size = batch_size
-        self.prior_mean = prior_mean
-        self.prior_variance = prior_variance
-        self.prior_weight = prior_weight
-        self.forgetting = forgetting
-        self.class_prior = class_prior
-        self.class_weight = class_weight
-        self.var_floor = var_floor
-        self.scale = scale
-        self.temperature = temperature
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     # Scores and probabilities
 

@@ -1,6 +1,7 @@
 """PooledClassifier: several classifiers of one family, weighed along the stream."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
@@ -54,6 +55,7 @@ _ONE = np.ones(1)
 
 
 @final
+@dataclass(eq=False, repr=False)
 class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     r"""Online classifier: several classifiers of one family, pooled along the stream.
 
@@ -94,12 +96,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
         no delay. Predictions then trust members that live on the latest labels as much
         as they deserve. With a delay time and memory are about twice as large.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows: a dictionary of labels
-        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
-        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
-        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
-        those of the rows up to and including this one, however rows are cut into calls.
+    {class_weight}
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -110,12 +107,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     Attributes
     ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
+    {inputs}
     n_seen_ : int
         Number of rows seen.
     n_updates_ : int
@@ -187,24 +179,14 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     _predicts_blocks = True
     _changeable_parameters = ("n_jobs",)
 
-    def __init__(
-        self,
-        members: Literal["all", "mergeable"] | Sequence[str] = "all",
-        *,
-        n_projections: int = 512,
-        window: int | None = None,
-        delay: int = 0,
-        class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.members = members
-        self.n_projections = n_projections
-        self.window = window
-        self.delay = delay
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    members: Literal["all", "mergeable"] | Sequence[str] = "all"
+    _: KW_ONLY
+    n_projections: int = 512
+    window: int | None = None
+    delay: int = 0
+    class_weight: ClassWeight = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     # Learning
 

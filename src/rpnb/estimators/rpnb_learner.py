@@ -1,6 +1,7 @@
 """What an RPNB model keeps, how it learns rows, and what of it is saved."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +45,7 @@ from rpnb.estimators.saving.model_parts import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import apply_scale, learn_scale, scale_schema
+from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import BlockStatistics, Shapes
 from rpnb.estimators.trust.probabilities import log_probabilities, start_calibration
@@ -53,24 +55,28 @@ from rpnb.estimators.trust.reasons import QuadraticScores
 _BLOCK_ROWS = 4096
 
 
+@dataclass(eq=False, repr=False)
 class RPNBLearner(StreamClassifier[Model]):
-    """The functions of a `StreamLearner`; `RPNBClassifier` adds what users call."""
+    """A `StreamLearner`, with its parameters; `RPNBClassifier` adds what users call."""
 
-    n_estimators: int
-    n_components: int | Literal["auto"]
-    projection: Distribution
-    combiner: Combiner
-    update: Literal["mistakes", "all"]
-    batch_size: int | None
-    prior_mean: float
-    prior_variance: float
-    prior_weight: float
-    forgetting: float | None
-    class_prior: str | Mapping[Any, float] | ArrayLike
-    var_floor: float
-    scale: Literal["running"] | None
-    temperature: float | Literal["auto"] | None
-    n_jobs: int | None
+    n_estimators: int = 200
+    _: KW_ONLY
+    n_components: int | Literal["auto"] = "auto"
+    projection: Distribution = "gaussian"
+    combiner: Combiner = "log_sum"
+    update: Literal["mistakes", "all"] = "mistakes"
+    batch_size: int | None = 1
+    prior_mean: float = 0.0
+    prior_variance: float = 1.0
+    prior_weight: float = 1.0
+    forgetting: float | None = None
+    class_prior: str | Mapping[Any, float] | ArrayLike = "uniform"
+    class_weight: ClassWeight = None
+    var_floor: float = 1e-9
+    scale: Literal["running"] | None = None
+    temperature: float | Literal["auto"] | None = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     _accepts_sparse = True
     _state_version = 2

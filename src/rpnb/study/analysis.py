@@ -111,6 +111,7 @@ def analyse(
     methods = tuple(sorted({*paper.METHODS, *found}, key=order_of))
     results = {m: tuple(tables.results(runs, m, names, methods)) for m in MEASURES}
     agreements = agreement(runs, names)
+    ordered = sorted(agreements, key=lambda each: each.verdict != "differs")
     return StudyAnalysis(
         runs=runs,
         datasets=names,
@@ -121,7 +122,7 @@ def analyse(
         updates=tuple(tables.updates(runs, names, methods)),
         rankings={m: tables.ranking(results[m], m) for m in MEASURES},
         agreements=tuple(agreements),
-        reasons=_reasons(agreements),
+        reasons=tuple(dict.fromkeys(each.reason for each in ordered if each.reason)),
         curves=_curves(runs, names, methods),
     )
 
@@ -131,11 +132,6 @@ def _datasets_of(runs: Runs) -> list[str]:
     places = {shape.dataset: i for i, shape in enumerate(paper.table_1())}
     found = {dataset for dataset, _ in runs}
     return sorted(found, key=lambda name: (places.get(name, len(places)), name))
-
-
-def _reasons(agreements: Sequence[Agreement]) -> tuple[str, ...]:
-    ordered = sorted(agreements, key=lambda each: each.verdict != "differs")
-    return tuple(dict.fromkeys(each.reason for each in ordered if each.reason))
 
 
 def _curves(

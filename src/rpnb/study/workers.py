@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import partial
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -83,15 +82,17 @@ class Workers:
         if self.jobs == 0:
             yield from _each_in_this_process(function, items)
             return
-        finished: SimpleQueue[tuple[Item, Future[Result]]] = SimpleQueue()
+        finished: SimpleQueue[Future[Result]] = SimpleQueue()
+        given: dict[Future[Result], Item] = {}
         with _interrupts_blocked():
             for item in items:
                 future = self._pool.submit(function, item)
-                future.add_done_callback(partial(_enqueue, finished, item))
+                given[future] = item
+                future.add_done_callback(finished.put)
         left = len(items)
         while left:
             stopping = self._stop.is_set()
-            batch = _drain(finished)
+            batch = [(given.pop(done), done) for done in _drain(finished)]
             left -= len(batch)
             succeeded = [(item, done) for item, done in batch if not done.exception()]
             yield [(item, done.result()) for item, done in succeeded]
@@ -108,14 +109,6 @@ class Workers:
                 "a worker process died; is there enough memory for "
                 f"{self.jobs} of them?"
             ) from error
-
-
-def _enqueue(
-    finished: SimpleQueue[tuple[Item, Future[Result]]],
-    item: Item,
-    done: Future[Result],
-) -> None:
-    finished.put((item, done))
 
 
 def _each_in_this_process(

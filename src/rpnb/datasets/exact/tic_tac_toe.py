@@ -30,7 +30,7 @@ def final_boards() -> Rows:
     for move in range(9):
         player = (X, O)[move % 2]
         boards = _after_a_move(boards, player)
-        over = _has_line(boards, player)
+        over = (boards[:, _LINES] == player).all(axis=2).any(axis=1)
         (won if player == X else lost).append(boards[over])
         boards = boards[~over]
     positive = _sorted(np.concatenate(won))
@@ -49,11 +49,6 @@ def _after_a_move(boards: Boards, player: int) -> Boards:
     after[np.arange(len(after)), square] = player
     unique: Boards = np.unique(after, axis=0)
     return unique
-
-
-def _has_line(boards: Boards, player: int) -> NDArray[np.bool_]:
-    complete: NDArray[np.bool_] = (boards[:, _LINES] == player).all(axis=2).any(axis=1)
-    return complete
 
 
 def _sorted(boards: Boards) -> Boards:

@@ -56,33 +56,20 @@ def _outside(indices: NDArray[Any], limit: int) -> bool:
     return bool(indices.min(initial=0) < 0 or indices.max(initial=-1) >= limit)
 
 
-def _compressed_fault(
-    indptr: Any, indices: Any, n_data: int, n: int, across: int
-) -> str | None:
+def _compressed_fault(X: Any, n: int, across: int) -> str | None:
     """Return what is wrong with the index arrays of n compressed rows or columns."""
+    indptr, indices = X.indptr, X.indices
     if not (_is_vector_of_integers(indptr) and _is_vector_of_integers(indices)):
         return "indptr and indices must be one-dimensional arrays of integers"
     if indptr.shape[0] != n + 1 or indptr[0] != 0:
         return f"indptr must have {n + 1} entries, the first of them 0"
     if (indptr[1:] < indptr[:-1]).any():
         return "indptr must not decrease"
-    if indptr[-1] > min(indices.shape[0], n_data):
+    if indptr[-1] > min(indices.shape[0], X.data.shape[0]):
         return "indptr points behind the last of the indices or data"
     if _outside(indices[: indptr[-1]], across):
         return f"indices must be from 0 to {across - 1}"
     return None
-
-
-def _csr_fault(X: Any) -> str | None:
-    return _compressed_fault(
-        X.indptr, X.indices, X.data.shape[0], X.shape[0], X.shape[1]
-    )
-
-
-def _csc_fault(X: Any) -> str | None:
-    return _compressed_fault(
-        X.indptr, X.indices, X.data.shape[0], X.shape[1], X.shape[0]
-    )
 
 
 def _bsr_fault(X: Any) -> str | None:
@@ -91,9 +78,7 @@ def _bsr_fault(X: Any) -> str | None:
     height, width = X.data.shape[1:]
     if min(height, width) < 1 or X.shape[0] % height or X.shape[1] % width:
         return f"its blocks of {height} by {width} do not divide its shape"
-    return _compressed_fault(
-        X.indptr, X.indices, X.data.shape[0], X.shape[0] // height, X.shape[1] // width
-    )
+    return _compressed_fault(X, X.shape[0] // height, X.shape[1] // width)
 
 
 def _coo_fault(X: Any) -> str | None:
@@ -144,8 +129,8 @@ def _dok_fault(X: Any) -> str | None:
 
 #: Finds what is wrong with a matrix, by the name of its format.
 _FAULTS: Mapping[str, Callable[[Any], str | None]] = {
-    "csr": _csr_fault,
-    "csc": _csc_fault,
+    "csr": lambda X: _compressed_fault(X, *X.shape),
+    "csc": lambda X: _compressed_fault(X, *X.shape[::-1]),
     "bsr": _bsr_fault,
     "coo": _coo_fault,
     "dia": _dia_fault,

@@ -1,6 +1,7 @@
 """DriftAware: a learner that is reset, or forgets, when its errors rise."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from typing import Any, Literal, NoReturn, Self, final
 
@@ -34,6 +35,7 @@ def _model_has(method: str) -> Callable[["DriftAware"], bool]:
 
 
 @final
+@dataclass(eq=False, repr=False)
 class DriftAware(WeightedStreamClassifier[DriftState]):
     """A classifier with a drift detector on its errors, which resets it at an alarm.
 
@@ -68,12 +70,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         are not counted.
     learner_ : classifier
         A copy of the learner in its present state.
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
+    {inputs}
     n_seen_, n_updates_ : int
         Number of rows seen, and of those that changed the model. Resets do not set
         them back.
@@ -106,20 +103,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     [True]
     """
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        detector: Any = "adwin",
-        on_drift: Literal["reset", "downweight"] = "reset",
-        factor: float = 0.1,
-        warm: int = 0,
-    ) -> None:
-        self.model = model
-        self.detector = detector
-        self.on_drift = on_drift
-        self.factor = factor
-        self.warm = warm
+    model: Any
+    _: KW_ONLY
+    detector: Any = "adwin"
+    on_drift: Literal["reset", "downweight"] = "reset"
+    factor: float = 0.1
+    warm: int = 0
 
     def fit(
         self,

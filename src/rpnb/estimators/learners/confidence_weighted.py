@@ -1,5 +1,6 @@
 """The confidence-weighted learners: each margin with a required confidence."""
 
+from dataclasses import dataclass
 from typing import final
 
 from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier
@@ -8,6 +9,7 @@ __all__ = ["CW", "SCW1", "SCW2"]
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class CW(LinearClassifier):
     """Confidence-weighted learner, in the variance form (CW-var).
 
@@ -19,64 +21,29 @@ class CW(LinearClassifier):
     eta : float or None, default=None
         Confidence required of the margin, from 0.5 to 1; None is 0.70 in the two-class
         form and 0.75 in the multi-class form, as in LIBOL.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     M. Dredze, K. Crammer and F. Pereira, "Confidence-weighted linear classification",
     ICML 2008.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import CW
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = CW().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        eta: float | None = None,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.eta = eta
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    eta: float | None = None
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCW1(LinearClassifier):
     """Soft confidence-weighted learner with steps of at most C (SCW-I).
 
@@ -88,66 +55,30 @@ class SCW1(LinearClassifier):
         Largest step.
     eta : float or None, default=None
         Confidence required of the margin, from 0.5 to 1; None is 0.75, as in LIBOL.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     J. Wang, P. Zhao and S. C. H. Hoi, "Exact soft confidence-weighted learning", ICML
     2012.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import SCW1
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = SCW1().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        eta: float | None = None,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    eta: float | None = None
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCW2(LinearClassifier):
     """Soft confidence-weighted learner with damped steps (SCW-II).
 
@@ -160,28 +91,9 @@ class SCW2(LinearClassifier):
     eta : float or None, default=None
         Confidence required of the margin, from 0.5 to 1; None is 0.90 in the two-class
         form and 0.75 in the multi-class form, as in LIBOL.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     Notes
     -----
@@ -192,32 +104,14 @@ class SCW2(LinearClassifier):
     J. Wang, P. Zhao and S. C. H. Hoi, "Exact soft confidence-weighted learning", ICML
     2012.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import SCW2
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = SCW2().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        eta: float | None = None,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.eta = eta
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    eta: float | None = None
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False

@@ -1,5 +1,6 @@
 """Online bagging and boosting (Oza & Russell 2001) as scikit-learn estimators."""
 
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -8,18 +9,13 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, pass_bagging
 from rpnb.core.trees.boosting import pass_boosting
 from rpnb.core.trees.records import TreeParameters
-from rpnb.estimators.learners.tree_ensemble import (
-    Base,
-    Density,
-    EnsembleState,
-    Leaf,
-    TreeEnsemble,
-)
+from rpnb.estimators.learners.tree_ensemble import EnsembleState, TreeEnsemble
 
 __all__ = ["OnlineBagging", "OnlineBoosting"]
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBagging(TreeEnsemble):
     """Online bagging: each member learns a row as often as a draw of Poisson(1).
 
@@ -30,35 +26,11 @@ class OnlineBagging(TreeEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of members; the paper has 200.
-    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
-        What a member is.
-    density : {"log", "product"}, default="log"
-        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
-    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
-        How a tree's leaf votes.
-    grace_period : float, default=200.0
-        Weight that a leaf gains between two attempts to split it.
-    split_confidence : float, default=1e-7
-        Probability of a wrong split that an attempt accepts.
-    tie_threshold : float, default=0.05
-        Hoeffding bound below which the best attribute is chosen without a clear lead.
-    n_split_points : int, default=10
-        Thresholds tried on each attribute.
+    {trees}
     random_state : int, Generator, RandomState or None, default=None
         Seed of the Poisson draws.
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -76,6 +48,8 @@ class OnlineBagging(TreeEnsemble):
     >>> bool((predicted == y).mean() > 0.8)
     True
     """
+
+    random_state: Any = None
 
     def _run_block(
         self,
@@ -95,6 +69,7 @@ class OnlineBagging(TreeEnsemble):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBoosting(TreeEnsemble):
     """Online boosting: rows that members got wrong weigh more for the next members.
 
@@ -103,37 +78,13 @@ class OnlineBoosting(TreeEnsemble):
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of members; the paper has 200.
-    base : {"hoeffding_tree", "gaussian_nb"}, default="hoeffding_tree"
-        What a member is.
-    density : {"log", "product"}, default="log"
-        Whether naive Bayes adds log densities, or multiplies densities as MOA does.
-    leaf : {"adaptive", "naive_bayes", "majority"}, default="adaptive"
-        How a tree's leaf votes.
-    grace_period : float, default=200.0
-        Weight that a leaf gains between two attempts to split it.
-    split_confidence : float, default=1e-7
-        Probability of a wrong split that an attempt accepts.
-    tie_threshold : float, default=0.05
-        Hoeffding bound below which the best attribute is chosen without a clear lead.
-    n_split_points : int, default=10
-        Thresholds tried on each attribute.
+    {trees}
     pure : bool, default=False
         Whether a row is learnt with weight λ instead of a Poisson draw.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the Poisson draws.
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -152,30 +103,8 @@ class OnlineBoosting(TreeEnsemble):
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        base: Base = "hoeffding_tree",
-        density: Density = "log",
-        leaf: Leaf = "adaptive",
-        grace_period: float = 200.0,
-        split_confidence: float = 1e-7,
-        tie_threshold: float = 0.05,
-        n_split_points: int = 10,
-        pure: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.base = base
-        self.density = density
-        self.leaf = leaf
-        self.grace_period = grace_period
-        self.split_confidence = split_confidence
-        self.tie_threshold = tie_threshold
-        self.n_split_points = n_split_points
-        self.pure = pure
-        self.random_state = random_state
+    pure: bool = False
+    random_state: Any = None
 
     def _tree_parameters(self) -> TreeParameters:
         if not isinstance(self.pure, bool):

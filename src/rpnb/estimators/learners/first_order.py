@@ -1,5 +1,6 @@
 """The linear learners of first order: weights, and nothing else."""
 
+from dataclasses import dataclass
 from typing import Literal, final
 
 from rpnb.estimators.checks.parameters import check_choice
@@ -9,6 +10,7 @@ __all__ = ["ALMA", "OGD", "PA", "PA1", "PA2", "ROMMA", "AggressiveROMMA", "Perce
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class Perceptron(LinearClassifier):
     """Perceptron: at a mistake, adds the row to its class and takes it from another.
 
@@ -18,24 +20,9 @@ class Perceptron(LinearClassifier):
         From which classes a multi-class mistake is taken: the class with the largest
         score, or all classes that score higher than the true one, equally or in
         proportion to their lead.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -45,29 +32,14 @@ class Perceptron(LinearClassifier):
     K. Crammer and Y. Singer, "Ultraconservative online algorithms for multiclass
     problems", JMLR 3, 2003.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import Perceptron
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = Perceptron().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        blame: Literal["max", "uniform", "proportional"] = "max",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.blame = blame
-        self.form = form
-        self.libol = libol
+    blame: Literal["max", "uniform", "proportional"] = "max"
+    form: Form = "auto"
+    libol: bool = False
 
     def _algorithm(self) -> str:
         check_choice("blame", self.blame, ("max", "uniform", "proportional"))
@@ -76,6 +48,7 @@ class Perceptron(LinearClassifier):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OGD(LinearClassifier):
     """Online gradient descent with steps C/√t.
 
@@ -85,55 +58,24 @@ class OGD(LinearClassifier):
         Size of the first step.
     loss : {"hinge", "logistic", "square", "zero_one"}, default="hinge"
         Loss whose gradient is followed. The multi-class form has the hinge loss only.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     M. Zinkevich, "Online convex programming and generalized infinitesimal gradient
     ascent", ICML 2003.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import OGD
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = OGD().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        loss: Literal["hinge", "logistic", "square", "zero_one"] = "hinge",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    loss: Literal["hinge", "logistic", "square", "zero_one"] = "hinge"
+    form: Form = "auto"
+    libol: bool = False
 
     def _algorithm(self) -> str:
         names = {
@@ -151,24 +93,9 @@ class PA(LinearClassifier):
 
     Parameters
     ----------
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     Notes
     -----
@@ -180,21 +107,14 @@ class PA(LinearClassifier):
     K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
     passive-aggressive algorithms", JMLR 7, 2006.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import PA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = PA().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PA1(LinearClassifier):
     """Passive-aggressive learner with steps of at most C (PA-I).
 
@@ -202,52 +122,27 @@ class PA1(LinearClassifier):
     ----------
     C : float, default=1.0
         Largest step.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
     passive-aggressive algorithms", JMLR 7, 2006.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import PA1
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = PA1().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self, *, C: float = 1.0, form: Form = "auto", libol: bool = False
-    ) -> None:
-        self.C = C
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PA2(LinearClassifier):
     """Passive-aggressive learner with damped steps (PA-II).
 
@@ -255,49 +150,23 @@ class PA2(LinearClassifier):
     ----------
     C : float, default=1.0
         The smaller, the more a step is damped.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
     passive-aggressive algorithms", JMLR 7, 2006.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import PA2
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = PA2().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self, *, C: float = 1.0, form: Form = "auto", libol: bool = False
-    ) -> None:
-        self.C = C
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
@@ -306,41 +175,18 @@ class ROMMA(LinearClassifier):
 
     Parameters
     ----------
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     Y. Li and P. M. Long, "The relaxed online maximum margin algorithm", Machine
     Learning 46, 2002.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import ROMMA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = ROMMA().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
 
@@ -350,45 +196,23 @@ class AggressiveROMMA(LinearClassifier):
 
     Parameters
     ----------
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     Y. Li and P. M. Long, "The relaxed online maximum margin algorithm", Machine
     Learning 46, 2002.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import AggressiveROMMA
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = AggressiveROMMA().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class ALMA(LinearClassifier):
     """Approximate maximal-margin learner, for two classes.
 
@@ -400,54 +224,22 @@ class ALMA(LinearClassifier):
         Share of the largest margin that is aimed at, from 0 to 1.
     power : float, default=2.0
         p of the norm, at least 2.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     C. Gentile, "A new approximate maximal margin classification algorithm", JMLR 2,
     2001.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import ALMA
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = ALMA().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.4142135623730951,
-        alpha: float = 0.9,
-        power: float = 2.0,
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.alpha = alpha
-        self.power = power
-        self.form = form
-        self.libol = libol
+    C: float = 1.4142135623730951
+    alpha: float = 0.9
+    power: float = 2.0
+    form: Form = "auto"
+    libol: bool = False

@@ -46,6 +46,7 @@ class GaussianNBState:
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNBState]):
     """Gaussian naive Bayes: one normal density per class and feature, learnt online.
 
@@ -57,23 +58,9 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
     ----------
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows: a dictionary of labels
-        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
-        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
-        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
-        those of the rows up to and including this one, however rows are cut into calls.
+    {class_weight}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -92,11 +79,8 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
 
     _accepts_unlabelled = True
 
-    def __init__(
-        self, *, var_floor: float = 1e-9, class_weight: ClassWeight = None
-    ) -> None:
-        self.var_floor = var_floor
-        self.class_weight = class_weight
+    var_floor: float = 1e-9
+    class_weight: ClassWeight = None
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""

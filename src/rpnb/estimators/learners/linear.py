@@ -139,10 +139,11 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 f"class{'es' if classes.shape[0] > 1 else ''}, {classes.tolist()}; "
                 + self._how_to_start_with_more()
             )
-        two_class = only_two or (two and self.form == "auto")
-        learner = self._new_learner(two_class, classes.shape[0], p)
-        learner.state.eligible[declared] = True
-        return learner
+        chosen = self._make_algorithm(only_two or (two and self.form == "auto"))
+        M = classes.shape[0]
+        state = blank_state(chosen, M, p, **self._state_parameters())
+        state.eligible[declared] = True
+        return LinearLearner(chosen, state)
 
     def _check_form(self) -> None:
         """Check the parameters that say which form the learner has."""
@@ -153,12 +154,6 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     def _has_multiclass(self) -> bool:
         """Return whether the learner has a multi-class form."""
         return ALGORITHMS[self._algorithm()] in MULTICLASS
-
-    def _new_learner(self, two_class: bool, M: int, p: int) -> LinearLearner:
-        """Return the learner that has seen nothing."""
-        chosen = self._make_algorithm(two_class)
-        state = blank_state(chosen, M, p, **self._state_parameters())
-        return LinearLearner(chosen, state)
 
     def _make_algorithm(self, two_class: bool) -> LinearAlgorithm:
         """Check the parameters of the steps, and return the algorithm with them."""

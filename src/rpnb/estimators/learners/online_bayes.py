@@ -45,6 +45,7 @@ class OnlineBayesState:
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     """Bayes classifier with a mean and a full covariance per class, learnt online.
 
@@ -56,23 +57,9 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     ----------
     update : {"all", "mistakes"}, default="all"
         Which rows are learnt.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows: a dictionary of labels
-        and weights from 1e-6 to 1e6, 1 for a class that is not in it; or "balanced",
-        n/(M·n_y) for a row of class y, with n rows, n_y of its class, M classes. For
-        `fit` these are the numbers of all rows, as in scikit-learn; along a stream,
-        those of the rows up to and including this one, however rows are cut into calls.
+    {class_weight}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
@@ -92,14 +79,8 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     _accepts_unlabelled = True
     _requires_seen_classes = True
 
-    def __init__(
-        self,
-        *,
-        update: Literal["all", "mistakes"] = "all",
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.update = update
-        self.class_weight = class_weight
+    update: Literal["all", "mistakes"] = "all"
+    class_weight: ClassWeight = None
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""

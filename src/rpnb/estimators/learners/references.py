@@ -126,16 +126,7 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
 class MajorityClass(LabelOnlyClassifier):
     """Predicts the class seen most often so far; of equals, the first.
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     Examples
     --------
@@ -183,16 +174,7 @@ class NoChange(LabelOnlyClassifier):
 
     The state of the class seen last is the number of rows seen, that of others 0.
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------

@@ -1,5 +1,6 @@
 """The other linear learners of second order: weights and a covariance Σ."""
 
+from dataclasses import dataclass
 from typing import final
 
 from rpnb.estimators.learners.linear import Covariance, Form, LinearClassifier
@@ -8,6 +9,7 @@ __all__ = ["AROW", "IELLIP", "NAROW", "NHERD", "SOP"]
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class AROW(LinearClassifier):
     """Adaptive regularisation of weights (AROW).
 
@@ -17,64 +19,29 @@ class AROW(LinearClassifier):
     ----------
     C : float, default=1.0
         r of the paper: the larger, the smaller the steps.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class", "multiclass"}, default="auto"
-        One weight vector for two classes, or one per class. "auto" is "two_class" if
-        exactly two classes are declared on the first call (`fit` declares those in y),
-        and "multiclass" otherwise, which lets new classes appear at any time.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer, A. Kulesza and M. Dredze, "Adaptive regularization of weight vectors",
     NIPS 2009.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from rpnb.baselines import AROW
-    >>> X, y = load_digits(return_X_y=True)
-    >>> predicted = AROW().predict_then_learn(X / 16.0, y, classes=range(10))
-    >>> bool((predicted == y).mean() > 0.8)
-    True
+    {digits_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class NAROW(LinearClassifier):
     """AROW with a regularisation that adapts to the row (NAROW), for two classes.
 
@@ -84,64 +51,29 @@ class NAROW(LinearClassifier):
     ----------
     C : float, default=1.0
         b of the paper.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     F. Orabona and K. Crammer, "New adaptive algorithms for online classification", NIPS
     2010.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import NAROW
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = NAROW().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class NHERD(LinearClassifier):
     """Normal herding: moves a normal distribution of the weights, for two classes.
 
@@ -151,63 +83,28 @@ class NHERD(LinearClassifier):
     ----------
     C : float, default=1.0
         The larger, the larger the steps.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     K. Crammer and D. D. Lee, "Learning via Gaussian herding", NIPS 2010.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import NHERD
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = NHERD().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.C = C
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    C: float = 1.0
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SOP(LinearClassifier):
     """Second-order perceptron, for two classes.
 
@@ -216,35 +113,16 @@ class SOP(LinearClassifier):
 
     Parameters
     ----------
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     N. Cesa-Bianchi, A. Conconi and C. Gentile, "A second-order perceptron algorithm",
     SIAM Journal on Computing 34, 2005.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
     Examples
     --------
@@ -257,21 +135,14 @@ class SOP(LinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class IELLIP(LinearClassifier):
     """Online learning by the improved ellipsoid method, for two classes.
 
@@ -281,57 +152,21 @@ class IELLIP(LinearClassifier):
     ----------
     b : float, default=0.3
         Factor from each c_t of the paper to the next; c_1 is 0.1.
-    a : float, default=1.0
-        Σ starts as a·I.
-    covariance : {"full", "diagonal"}, default="full"
-        Σ costs p² per row in memory and time; its diagonal alone, for wide data, p.
-    form : {"auto", "two_class"}, default="auto"
-        This learner has the two-class form only: exactly two classes must be declared
-        on the first call, by `fit` or by `classes`.
-    libol : bool, default=False
-        Whether to follow the library LIBOL also where its steps are not finite or not
-        numerically sound; otherwise such steps are bounded or left out.
+    {a, covariance, two_class_form, libol}
 
-    Attributes
-    ----------
-    classes_ : array of shape (M,)
-        The classes known so far, sorted.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of shape (p,)
-        Names of the features, if the first data had names that are all text.
-    n_seen_, n_updates_ : int
-        Number of rows seen, and of those that changed the model.
+    {attributes}
 
     References
     ----------
     L. Yang, R. Jin and J. Ye, "Online learning by ellipsoid method", ICML 2009.
 
-    S. C. H. Hoi, J. Wang and P. Zhao, "LIBOL: a library for online learning
-    algorithms", JMLR 15, 2014.
+    {libol_paper}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from rpnb.baselines import IELLIP
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> predicted = IELLIP().predict_then_learn(X, y, classes=[0, 1])
-    >>> bool((predicted == y).mean() > 0.9)
-    True
+    {two_class_example}
     """
 
-    def __init__(
-        self,
-        *,
-        b: float = 0.3,
-        a: float = 1.0,
-        covariance: Covariance = "full",
-        form: Form = "auto",
-        libol: bool = False,
-    ) -> None:
-        self.b = b
-        self.a = a
-        self.covariance = covariance
-        self.form = form
-        self.libol = libol
+    b: float = 0.3
+    a: float = 1.0
+    covariance: Covariance = "full"
+    form: Form = "auto"
+    libol: bool = False

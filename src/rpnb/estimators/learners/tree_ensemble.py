@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -86,33 +86,21 @@ class EnsembleState:
     seen: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class TreeEnsemble(StreamClassifier[EnsembleState]):
     """Abstract: K trees, or naive Bayes classifiers, that vote."""
 
     _requires_seen_classes = True
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        base: Base = "hoeffding_tree",
-        density: Density = "log",
-        leaf: Leaf = "adaptive",
-        grace_period: float = 200.0,
-        split_confidence: float = 1e-7,
-        tie_threshold: float = 0.05,
-        n_split_points: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.base = base
-        self.density = density
-        self.leaf = leaf
-        self.grace_period = grace_period
-        self.split_confidence = split_confidence
-        self.tie_threshold = tie_threshold
-        self.n_split_points = n_split_points
-        self.random_state = random_state
+    n_estimators: int = 10
+    _: KW_ONLY
+    base: Base = "hoeffding_tree"
+    density: Density = "log"
+    leaf: Leaf = "adaptive"
+    grace_period: float = 200.0
+    split_confidence: float = 1e-7
+    tie_threshold: float = 0.05
+    n_split_points: int = 10
 
     @abstractmethod
     def _run_block(

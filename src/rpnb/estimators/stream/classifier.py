@@ -21,6 +21,7 @@ from rpnb.estimators.checks.labels import (
 )
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
+from rpnb.estimators.docstrings import with_shared_text
 from rpnb.estimators.notebook import NotebookView
 from rpnb.estimators.stream.class_weights import (
     balanced_weights,
@@ -52,6 +53,11 @@ class StreamClassifier(
     BaseEstimator,  # type: ignore[misc]
 ):
     """Abstract: a classifier that learns from a stream, row by row or by mini-batch."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__:  # python -OO has none
+            cls.__doc__ = with_shared_text(cls.__doc__, cls.__name__)
 
     # Learning
 

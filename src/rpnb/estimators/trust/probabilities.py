@@ -1,6 +1,6 @@
 """Probabilities of an RPNB model: a mixture of temperatures, or a fixed one."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +10,6 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.passes.calibrated import mixed
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.posteriors import log_posteriors
-
-Temperature = float | Literal["auto"] | None
 
 #: The rules whose scores are sums of the members' log posteriors.
 _SUMS = ("log_sum", "product")

@@ -17,6 +17,8 @@ from rpnb.report.charts.drawing import (
 from rpnb.report.charts.palette import label, style
 
 _WIDTH = 440.0
+# In standard errors: where the axis ends, and what 95 of 100 are within by chance.
+_LIMIT, _USUAL = 6.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,50 +32,40 @@ class Deviation:
 
 
 def deviation_chart(
-    title: str,
-    deviations: Sequence[Deviation],
-    methods: Sequence[str],
-    *,
-    usual: float = 2.0,
-    limit: float = 6.0,
+    title: str, deviations: Sequence[Deviation], methods: Sequence[str]
 ) -> Drawing:
     """Draw one row per method with one dot per dataset, placed by its z.
 
-    Values beyond `limit` are drawn at the limit; those beyond 3.5 are named.
+    Values beyond 6 are drawn at the end of the axis; those beyond 3.5 are named.
     """
     row, top, left, right = 46.0, 20.0, 124.0, 10.0
-    scale = Scale(-limit, limit, left, _WIDTH - right)
+    scale = Scale(-_LIMIT, _LIMIT, left, _WIDTH - right)
     present = [name for name in methods if any(d.method == name for d in deviations)]
     bottom = top + row * len(present)
-    span = box(scale(-usual), top, scale(usual) - scale(-usual), bottom - top)
+    span = box(scale(-_USUAL), top, scale(_USUAL) - scale(-_USUAL), bottom - top)
     marks: list[Mark] = [Area(span, "band")]
-    note = f"within ±{usual:g}: 95 of 100 by chance"
+    note = f"within ±{_USUAL:g}: 95 of 100 by chance"
     marks.append(Label(scale(0.0), top - 6.0, note, "muted", "middle", 12.0))
     axis = "difference from the paper, in standard errors"
-    marks.extend(x_axis(scale, top, bottom, axis, step=usual))
+    marks.extend(x_axis(scale, top, bottom, axis, step=_USUAL))
     for line, method in enumerate(present):
         y = top + (line + 0.5) * row
         look = style(method, methods)
         marks.append(Label(94.0, y + 4.0, label(method), anchor="end"))
         marks.append(Dot(103.0, y, look.shape, look.role, 3.8))
         own = [d for d in deviations if d.method == method]
-        marks.extend(_swarm(own, scale, y, row, look.role, limit))
+        marks.extend(_swarm(own, scale, y, row, look.role))
     return Drawing(_WIDTH, bottom + 40.0, title, tuple(marks))
 
 
 def _swarm(
-    deviations: Sequence[Deviation],
-    scale: Scale,
-    y: float,
-    row: float,
-    role: str,
-    limit: float,
+    deviations: Sequence[Deviation], scale: Scale, y: float, row: float, role: str
 ) -> Iterator[Mark]:
     """Yield dots, shifted vertically so that they do not overlap."""
     size, taken = 2.9, list[tuple[float, float]]()
     far: list[tuple[float, Deviation]] = []
     for deviation in sorted(deviations, key=lambda d: (abs(d.z), d.name)):
-        x = scale(min(max(deviation.z, -limit), limit))
+        x = scale(min(max(deviation.z, -_LIMIT), _LIMIT))
         lane = next(
             offset
             for offset in _lanes(2 * size + 0.4)
@@ -90,15 +82,11 @@ def _swarm(
     for side in (-1.0, 1.0):
         own = [each for each in far if each[1].z * side > 0.0]
         if own:
-            yield _far_note(own, scale, y - row / 2 + 11.0, side, limit)
+            yield _far_note(own, scale, y - row / 2 + 11.0, side)
 
 
 def _far_note(
-    far: Sequence[tuple[float, Deviation]],
-    scale: Scale,
-    y: float,
-    side: float,
-    limit: float,
+    far: Sequence[tuple[float, Deviation]], scale: Scale, y: float, side: float
 ) -> Label:
     """Return the name of the single far dataset on a side, or the number of them."""
     x, deviation = far[-1]

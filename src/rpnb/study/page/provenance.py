@@ -58,7 +58,8 @@ def _facts(
 
 
 def _fresh_draws(analysis: StudyAnalysis) -> Html | str:
-    drawn = [name for name in analysis.datasets if _is_drawn(analysis, name)]
+    shapes = [s for s in analysis.shapes if (s.source or "").startswith("drawn")]
+    drawn = [shape.dataset for shape in shapes]
     if not drawn:
         return "None: no dataset was drawn at random."
     items = []
@@ -67,11 +68,6 @@ def _fresh_draws(analysis: StudyAnalysis) -> Html | str:
         why = entry.stands_for if entry and entry.stands_for else "a fresh draw"
         items.append(tag("li", tag("b", name), f": {why}."))
     return tag("ul", *items)
-
-
-def _is_drawn(analysis: StudyAnalysis, dataset: str) -> bool:
-    shape = next(s for s in analysis.shapes if s.dataset == dataset)
-    return (shape.source or "").startswith("drawn")
 
 
 def _methods(analysis: StudyAnalysis) -> Html:
