@@ -31,6 +31,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import load_singles, multiply_add, store_singles
 from rpnb.core.pooled import blocks, engine, outer_products, pool
+from rpnb.core.pooled.model import MEMBERS, new_model
 from rpnb.core.pooled.row_products import multiply_rows
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
@@ -39,7 +40,7 @@ NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> float:
     """Return the seconds that learning all rows takes."""
     M = int(y.max()) + 1
-    model = engine.new_model(names, X.shape[1], 512, 0, np.ones(M, np.bool_), 0)
+    model = new_model(names, X.shape[1], 512, 0, np.ones(M, np.bool_), 0)
     labels, nothing = np.empty(len(y), np.int64), np.zeros((0, 0))
     start = time.process_time()
     engine.run(model, X, y, np.ones(len(y)), labels, nothing)
@@ -62,7 +63,7 @@ def parts(X: FloatArray, y: IntArray, names: list[str]) -> dict[str, float]:
 
     saved = []
     places: list[tuple[Any, str, str]] = [
-        (module, "learn_rows", name) for name, module in engine.MEMBERS.items()
+        (module, "learn_rows", name) for name, module in MEMBERS.items()
     ]
     places += [(engine, "prepare_rows", "features"), (pool, "pool_rows", "pool")]
     for holder, attribute, name in places:
@@ -197,7 +198,7 @@ def main() -> None:
     if options.kernels:
         kernels()
         return
-    names = [name for name in engine.MEMBERS if name not in options.without]
+    names = [name for name in MEMBERS if name not in options.without]
     for name in options.names:
         table = options.data / f"{name}.csv.gz" if options.data else None
         if table is not None and table.exists():

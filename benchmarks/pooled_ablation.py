@@ -18,7 +18,7 @@ import numpy as np
 
 from pooled_evidence.sources import Source, sources
 from rpnb import PooledClassifier
-from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.model import MEMBERS
 
 _WIDE = 32
 #: Mean weights at the end of the 16 datasets of the paper with at most 1,500 rows and

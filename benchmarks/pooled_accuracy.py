@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import MEMBERS, PooledModel, new_model, run
+from rpnb.core.pooled.engine import run
+from rpnb.core.pooled.model import MEMBERS, PooledModel, new_model
 
 # Errors of the design: the first 8,000 rows, mean of three permutations; streams whole.
 DESIGN = {

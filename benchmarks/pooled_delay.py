@@ -15,7 +15,7 @@ import numpy as np
 
 from pooled_evidence.learners import neighbours, standardised
 from rpnb import PooledClassifier, RPNBClassifier
-from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.model import MEMBERS
 from rpnb.evaluate import prequential
 
 STREAMS = ("elec2", "weather", "rbf_drift")

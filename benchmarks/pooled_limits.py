@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import size_of_model
+from rpnb.core.pooled.model import size_of_model
 
 Rows = tuple[Any, IntArray]
 _PART = 50

@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import MEMBERS
 from rpnb.core.pooled.member import same_state
+from rpnb.core.pooled.model import MEMBERS
 from rpnb.estimators.pooled_parts import arrays_of
 from rpnb.estimators.saving.files import ModelFileError
 

@@ -7,7 +7,7 @@ import pytest
 
 from pooled_limits import blobs, odd_columns, one_feature, words
 from rpnb import PooledClassifier
-from rpnb.core.pooled.engine import size_of_model
+from rpnb.core.pooled.model import size_of_model
 from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 

@@ -9,19 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
-from rpnb.core.pooled.engine import (
+from rpnb.core.pooled.engine import run, score
+from rpnb.core.pooled.mini_batches import (
+    has_scale,
+    learn_blocks,
+    observe_block,
+)
+from rpnb.core.pooled.model import (
     PooledModel,
     arrange_classes,
     copy_model,
     merge_models,
     new_model,
-    run,
-    score,
-)
-from rpnb.core.pooled.mini_batches import (
-    has_scale,
-    learn_blocks,
-    observe_block,
 )
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, decode, join_classes

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import MEMBERS, PooledModel
 from rpnb.core.pooled.mini_batches import PooledBlock
+from rpnb.core.pooled.model import MEMBERS, PooledModel
 from rpnb.estimators.checks.parameters import check_choice, check_integer
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.stream.learner import BlockStatistics

@@ -8,18 +8,17 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import (
+from rpnb.core.pooled.engine import run, score
+from rpnb.core.pooled.member import overwrite, same_state
+from rpnb.core.pooled.model import (
     MEMBERS,
     PooledModel,
     arrange_classes,
     copy_model,
     merge_models,
     new_model,
-    run,
-    score,
     size_of_model,
 )
-from rpnb.core.pooled.member import overwrite, same_state
 
 NAMES = [
     name for name in MEMBERS if name not in ("window_forest", "selected_neighbours")

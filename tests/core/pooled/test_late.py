@@ -8,17 +8,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.late import pool_of, scores_when_predicted
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import (
+from rpnb.core.pooled.engine import run, score
+from rpnb.core.pooled.late import block_rows
+from rpnb.core.pooled.member import same_state
+from rpnb.core.pooled.model import (
     PooledModel,
     arrange_classes,
     copy_model,
     new_model,
-    run,
-    score,
     size_of_model,
 )
-from rpnb.core.pooled.late import block_rows
-from rpnb.core.pooled.member import same_state
 
 # Those that take little time where kernels are not compiled.
 LIGHT = ["binned_bayes", "neighbours", "transitions"]

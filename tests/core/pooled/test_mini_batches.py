@@ -15,15 +15,7 @@ from scipy.sparse import csr_array
 from oracles.pooled.mini_batches import MiniBatches
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.blocks import place
-from rpnb.core.pooled.engine import (
-    MEMBERS,
-    PooledModel,
-    copy_model,
-    new_model,
-    prepare_rows,
-    run,
-    score,
-)
+from rpnb.core.pooled.engine import prepare_rows, run, score
 from rpnb.core.pooled.member import MemberRows, same_state
 from rpnb.core.pooled.members import shared_covariance
 from rpnb.core.pooled.mini_batches import (
@@ -32,6 +24,7 @@ from rpnb.core.pooled.mini_batches import (
     learn_blocks,
     observe_block,
 )
+from rpnb.core.pooled.model import MEMBERS, PooledModel, copy_model, new_model
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 MERGEABLE = [name for name, member in MEMBERS.items() if member.MERGEABLE]

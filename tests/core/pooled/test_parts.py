@@ -11,7 +11,7 @@ from scipy.stats import kstest
 from oracles.pooled.pool import Pool as Twin
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.rows import as_rows
-from rpnb.core.pooled import features, pool, scale
+from rpnb.core.pooled import features, pool, pool_state, scale
 from rpnb.core.pooled.blocks import (
     blank_matrix,
     cholesky,
@@ -412,7 +412,7 @@ def test_the_pool_is_its_twin(weighted: bool) -> None:
     scores[np.arange(n), 1, y] += 3.0
     scores[np.arange(n), 2, y] += 1.0
     first = np.full(K, 0.25)
-    ours, twin = pool.begin(first, np.ones(M, np.bool_)), Twin(first, M)
+    ours, twin = pool_state.begin(first, np.ones(M, np.bool_)), Twin(first, M)
     labels, logs = np.empty(n, np.int64), np.empty((n, M))
     pool.pool_rows(ours, scores, y, weight, labels, logs, NO_SCORES)
     mistakes = np.zeros(K)
@@ -436,7 +436,7 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     scores = np.zeros((3, 1, 3))
     scores[:, 0, 2] = np.nan
     scores[:, 0, 0] = 9.0
-    empty = pool.begin(np.ones(1), np.zeros(3, np.bool_))
+    empty = pool_state.begin(np.ones(1), np.zeros(3, np.bool_))
     labels, logs = np.empty(3, np.int64), np.empty((3, 3))
     classes = np.array([1, -1, 0])
     pool.pool_rows(empty, scores, classes, np.ones(3), labels, logs, NO_SCORES)
@@ -456,18 +456,18 @@ def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
     scores = rng.normal(size=(n, K, 3))
     scores[np.arange(n), 0, y] += 2.0
     active = np.array([True, True, False])
-    known = pool.begin(np.full(K, 0.3), active)
-    later = pool.begin(np.full(K, 0.3), active[:2])
+    known = pool_state.begin(np.full(K, 0.3), active)
+    later = pool_state.begin(np.full(K, 0.3), active[:2])
     labels, ones = np.empty(n, np.int64), np.ones(n)
     pool.pool_rows(known, scores, y, ones, labels, EMPTY, NO_SCORES)
     first = np.ascontiguousarray(scores[:150, :, :2])
     pool.pool_rows(later, first, y[:150], ones, labels[:150].copy(), EMPTY, NO_SCORES)
-    later = pool.grow_classes(later, np.array([0, 1, -1]), active)
+    later = pool_state.grow_classes(later, np.array([0, 1, -1]), active)
     pool.pool_rows(
         later, scores[150:], y[150:], ones[150:], labels[150:].copy(), EMPTY, NO_SCORES
     )
     assert same_state(known, later)
-    swapped = pool.grow_classes(known, np.array([2, -1, 0]), active)
+    swapped = pool_state.grow_classes(known, np.array([2, -1, 0]), active)
     assert_array_equal(swapped.class_terms[:, [0, 2]], known.class_terms[:, [2, 0]])
     assert_array_equal(swapped.class_terms[:, 1], 0.0)
     assert_array_equal(swapped.class_curvature[:, 1], [400.0] * K + [60.0])
@@ -476,7 +476,7 @@ def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
 def test_terms_of_classes_are_slower_where_labels_are_late() -> None:
     first, active = np.full(2, 0.5), np.ones(3, np.bool_)
     for delay, times in ((0, 1.0), (5, 1.0), (50, 10.0)):
-        late = pool.begin(first, active, delay)
+        late = pool_state.begin(first, active, delay)
         assert_array_equal(late.class_ridge, [400.0 * times, 400.0 * times, 60 * times])
         assert_array_equal(late.class_curvature, late.class_ridge[:, None] * np.ones(3))
 
@@ -484,18 +484,18 @@ def test_terms_of_classes_are_slower_where_labels_are_late() -> None:
 def test_pools_merge_by_their_curvature() -> None:
     pools = []
     for w, h in ((0.2, 30.0), (0.8, 90.0)):
-        one = pool.begin(np.full(2, w), np.ones(2, np.bool_))
+        one = pool_state.begin(np.full(2, w), np.ones(2, np.bool_))
         one.curvature[:] = h * np.eye(2)
         one.class_terms[:] = w
         one.class_curvature[:] = h
         one.seen[:] = 7
         pools.append(one)
-    merged = pool.merge(pools)
+    merged = pool_state.merge(pools)
     assert_allclose(merged.weights, 0.65)
     assert_allclose(merged.class_terms, 0.65)
     assert_allclose(merged.class_curvature, 60.0)
     assert list(merged.seen) == [14, 14]
-    assert list(pool.merge(pools, pools[0]).seen) == [7, 7]
+    assert list(pool_state.merge(pools, pools[0]).seen) == [7, 7]
 
 
 def test_sizes_are_rounded_up() -> None:
@@ -506,7 +506,7 @@ def test_the_history_keeps_every_second_entry_once_it_is_full() -> None:
     K, n = 2, 300
     rng = np.random.default_rng(0)
     scores, y = rng.normal(size=(n, K, 2)), rng.integers(0, 2, n)
-    ours = pool.begin(np.full(K, 0.5), np.ones(2, np.bool_))
+    ours = pool_state.begin(np.full(K, 0.5), np.ones(2, np.bool_))
     ours.clock[1] = 1  # an entry with each row
     expected = []
     labels = np.empty(1, np.int64)

@@ -14,9 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled import blocks, engine, outer_products, plain, row_products
 from rpnb.core.pooled.member import same_state
+from rpnb.core.pooled.model import MEMBERS, PooledModel, arrange_classes, new_model
 from rpnb.core.pooled.plain import MOST_ROWS, as_it_is, code_for_rows
 
-NAMES = list(engine.MEMBERS)
+NAMES = list(MEMBERS)
 
 
 def equal(a: Any, b: Any) -> None:
@@ -29,12 +30,12 @@ def equal(a: Any, b: Any) -> None:
 
 def learnt(
     code: Any, X: FloatArray, y: IntArray, weight: FloatArray, names: list[str]
-) -> tuple[engine.PooledModel, list[Any]]:
+) -> tuple[PooledModel, list[Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "code_for_beginning", lambda p: code)
         patch.setattr(engine, "code_for_rows", lambda *_: code)
         active = np.zeros(3, np.bool_)
-        model = engine.new_model(names, X.shape[1], 16, 0, active, 1)
+        model = new_model(names, X.shape[1], 16, 0, active, 1)
         found: list[Any] = []
         for part in (slice(0, 1), slice(1, len(y))):
             labels, logs = np.empty(len(y), np.int64), np.empty((len(y), 3))
@@ -43,7 +44,7 @@ def learnt(
             )
             engine.score(model, X[:3], labels[:3], logs[:3])
             found += [labels[part], logs[part]]
-        wider = engine.arrange_classes(model, np.array([0, -1, 1, 2]), np.array([1]))
+        wider = arrange_classes(model, np.array([0, -1, 1, 2]), np.array([1]))
     return wider, found
 
 

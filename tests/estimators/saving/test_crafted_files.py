@@ -19,7 +19,7 @@ from estimators.saving.crafting import (
     taken_apart,
 )
 from rpnb import PooledClassifier, RPNBClassifier, baselines
-from rpnb.core.pooled.engine import MEMBERS
+from rpnb.core.pooled.model import MEMBERS
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS

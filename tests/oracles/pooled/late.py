@@ -4,13 +4,9 @@ import numpy as np
 
 from oracles.pooled.pool import Pool
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import (
-    PooledModel,
-    _member_scores,
-    copy_model,
-    prepare_rows,
-)
+from rpnb.core.pooled.engine import _member_scores, prepare_rows
 from rpnb.core.pooled.engine import run as learn_rows
+from rpnb.core.pooled.model import PooledModel, copy_model
 
 NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
 

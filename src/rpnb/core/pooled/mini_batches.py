@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import RowTable
 from rpnb.core.pooled import pool as pooling
-from rpnb.core.pooled.engine import PooledModel, prepare_rows, run, score
+from rpnb.core.pooled.engine import prepare_rows, run, score
 from rpnb.core.pooled.member import MemberRows, State
+from rpnb.core.pooled.model import PooledModel
 from rpnb.core.pooled.scale import LAST_REPLAY, LOOK, keep_last_rows
 
 #: Names of arrays of a block, besides those of the members' sums.

@@ -13,14 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.pooled.blocks import padded
-from rpnb.core.pooled.engine import (
-    MEMBERS,
-    LateLabels,
-    PooledModel,
-    assemble,
-    members_for,
-    model_shape,
-)
 from rpnb.core.pooled.features import dense_columns
 from rpnb.core.pooled.late import Pending, block_rows
 from rpnb.core.pooled.member import Shape
@@ -34,14 +26,16 @@ from rpnb.core.pooled.members import (
     transitions,
 )
 from rpnb.core.pooled.members.forest import state as forest
-from rpnb.core.pooled.pool import (
-    HISTORY,
-    LEAST_NOISE,
-    LEAST_POWER,
-    MOST_NOISE,
-    MOST_POWER,
-    Pool,
+from rpnb.core.pooled.model import (
+    MEMBERS,
+    LateLabels,
+    PooledModel,
+    assemble,
+    members_for,
+    model_shape,
 )
+from rpnb.core.pooled.pool import LEAST_NOISE, LEAST_POWER, MOST_NOISE, MOST_POWER
+from rpnb.core.pooled.pool_state import HISTORY, Pool
 from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import (

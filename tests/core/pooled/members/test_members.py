@@ -18,7 +18,6 @@ from oracles.pooled.members.covariances import (
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.blocks import place
-from rpnb.core.pooled.engine import MEMBERS, model_shape
 from rpnb.core.pooled.features import (
     columns_of,
     dense_columns,
@@ -35,6 +34,7 @@ from rpnb.core.pooled.members import (
     shared_covariance,
     transitions,
 )
+from rpnb.core.pooled.model import MEMBERS, model_shape
 
 # 2,000 rows pass all schedules: the first 256, groups of 64 and of 128, more than 256
 # rows until discriminants are made anew. Where kernels

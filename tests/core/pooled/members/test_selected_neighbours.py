@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import SelectedNeighbours
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import new_model
 from rpnb.core.pooled.member import MemberRows, Shape, same_state
 from rpnb.core.pooled.members import selected_neighbours as member
+from rpnb.core.pooled.model import new_model
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 N, P = 700 if COMPILED else 70, 40

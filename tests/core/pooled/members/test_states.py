@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from core.pooled.members.test_members import COMPILED, D, N, part, stream
-from rpnb.core.pooled.engine import MEMBERS, model_shape
 from rpnb.core.pooled.member import Shape
 from rpnb.core.pooled.members import binned_bayes, selected_neighbours
+from rpnb.core.pooled.model import MEMBERS, model_shape
 from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS
 from rpnb.estimators.saving.schema import StateSchema, check_arrays
 
