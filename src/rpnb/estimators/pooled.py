@@ -440,11 +440,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         -------
         self
         """
-        models: dict[str, PooledClassifier] = {"this model": self, "other": other}
+        models: dict[str, Any] = {"this model": self, "other": other}
         if base is not None:
             models["base"] = base
         for name, model in models.items():
-            self._check_part(name, model)
+            if not isinstance(model, PooledClassifier):
+                raise TypeError(f"{name} must be a PooledClassifier, got {model!r}")
+            if not model.__sklearn_is_fitted__():
+                raise ValueError(f"{name} has not seen any data yet")
+            check_copies(name, self._state, model._state)
         classes = self.classes_
         for model in models.values():
             classes = join_classes(classes, model.classes_, "classes")
@@ -457,14 +461,6 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self._set_classes(classes)
         self._class_counts = counts
         return self
-
-    def _check_part(self, name: str, model: Any) -> None:
-        """Refuse what cannot be merged with this model."""
-        if not isinstance(model, PooledClassifier):
-            raise TypeError(f"{name} must be a PooledClassifier, got {model!r}")
-        if not model.__sklearn_is_fitted__():
-            raise ValueError(f"{name} has not seen any data yet")
-        check_copies(name, self._state, model._state)
 
     # Files
 
