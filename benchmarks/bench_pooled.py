@@ -30,9 +30,10 @@ from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.core.kernels.vectors import load_singles, multiply_add, store_singles
-from rpnb.core.pooled import blocks, engine, outer_products, pool
+from rpnb.core.pooled import engine, pool
+from rpnb.core.pooled.algebra import blocks, outer_products
+from rpnb.core.pooled.algebra.row_products import multiply_rows
 from rpnb.core.pooled.model import MEMBERS, new_model
-from rpnb.core.pooled.row_products import multiply_rows
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from oracles.pooled.mini_batches import MiniBatches
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.blocks import place
+from rpnb.core.pooled.algebra.blocks import place
 from rpnb.core.pooled.engine import prepare_rows, run, score
 from rpnb.core.pooled.member import MemberRows, same_state
 from rpnb.core.pooled.members import shared_covariance

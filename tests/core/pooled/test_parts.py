@@ -12,7 +12,7 @@ from oracles.pooled.pool import Pool as Twin
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
 from rpnb.core.kernels.rows import as_rows
 from rpnb.core.pooled import features, pool, pool_state, scale
-from rpnb.core.pooled.blocks import (
+from rpnb.core.pooled.algebra.blocks import (
     blank_matrix,
     cholesky,
     padded,
@@ -20,16 +20,20 @@ from rpnb.core.pooled.blocks import (
     solve,
     subtract_outer,
 )
-from rpnb.core.pooled.discriminant import add_rows, discriminants
-from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
-from rpnb.core.pooled.member import same_state
-from rpnb.core.pooled.outer_products import add_exact_products, add_products, pack_row
-from rpnb.core.pooled.row_products import (
+from rpnb.core.pooled.algebra.outer_products import (
+    add_exact_products,
+    add_products,
+    pack_row,
+)
+from rpnb.core.pooled.algebra.row_products import (
     combine_rows,
     inner_products,
     multiply_rows,
 )
-from rpnb.core.pooled.triangles import fill_forms, form, invert
+from rpnb.core.pooled.algebra.triangles import fill_forms, form, invert
+from rpnb.core.pooled.discriminant import add_rows, discriminants
+from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
+from rpnb.core.pooled.member import same_state
 
 NO_SCORES = np.zeros((0, 0, 0))
 EMPTY = np.zeros((0, 0))

@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled import blocks, engine, outer_products, plain, row_products
+from rpnb.core.pooled import engine, plain
+from rpnb.core.pooled.algebra import blocks, outer_products, row_products
 from rpnb.core.pooled.member import same_state
 from rpnb.core.pooled.model import MEMBERS, PooledModel, arrange_classes, new_model
 from rpnb.core.pooled.plain import MOST_ROWS, as_it_is, code_for_rows

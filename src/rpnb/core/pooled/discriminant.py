@@ -31,14 +31,14 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
-from rpnb.core.pooled.blocks import (
+from rpnb.core.pooled.algebra.blocks import (
     cholesky,
     place,
     solve,
     subtract_outer,
 )
-from rpnb.core.pooled.outer_products import add_exact_products, add_products
-from rpnb.core.pooled.row_products import multiply_rows
+from rpnb.core.pooled.algebra.outer_products import add_exact_products, add_products
+from rpnb.core.pooled.algebra.row_products import multiply_rows
 
 #: Weight of the common mean in the mean of each class.
 MEAN_WEIGHT: Final = 0.1

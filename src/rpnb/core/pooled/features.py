@@ -27,9 +27,9 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, WordArray
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
 from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
-from rpnb.core.pooled.blocks import padded
-from rpnb.core.pooled.outer_products import STEPS
-from rpnb.core.pooled.row_products import multiply_rows
+from rpnb.core.pooled.algebra.blocks import padded
+from rpnb.core.pooled.algebra.outer_products import STEPS
+from rpnb.core.pooled.algebra.row_products import multiply_rows
 
 #: Features up to which φ holds z itself.
 MOST_RAW: Final = 64

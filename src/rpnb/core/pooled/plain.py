@@ -17,9 +17,10 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiling.budget import CompilingBudget
 from rpnb.core.kernels.compiling.fused_numpy import fused_doubles, fused_singles
 from rpnb.core.kernels.compiling.interpreted import Interpreter, library_function
-from rpnb.core.pooled import blocks, features, outer_products, pool, row_products
+from rpnb.core.pooled import features, pool
+from rpnb.core.pooled.algebra import blocks, outer_products, row_products
+from rpnb.core.pooled.algebra.outer_products import STEPS
 from rpnb.core.pooled.members import neighbours
-from rpnb.core.pooled.outer_products import STEPS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.core.pooled.blocks import padded
+from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.features import dense_columns
 from rpnb.core.pooled.late import Pending, block_rows
 from rpnb.core.pooled.member import Shape

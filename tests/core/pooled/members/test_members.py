@@ -17,7 +17,7 @@ from oracles.pooled.members.covariances import (
     FadingDiscriminants,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.blocks import place
+from rpnb.core.pooled.algebra.blocks import place
 from rpnb.core.pooled.features import (
     columns_of,
     dense_columns,

@@ -33,7 +33,7 @@ from rpnb.core.kernels.compiling.compiled import (
     compiled_borrowing,
     compiled_borrowing_inline,
 )
-from rpnb.core.pooled.blocks import padded
+from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
     MemberRows,
     Shape,

@@ -48,6 +48,7 @@ from rpnb.core.kernels.compiling.compiled import (
     compiled_borrowing_inline,
 )
 from rpnb.core.kernels.random_bits import fill_logs
+from rpnb.core.pooled.algebra.triangles import fill_forms, form, invert
 from rpnb.core.pooled.member import (
     MemberRows,
     Shape,
@@ -55,7 +56,6 @@ from rpnb.core.pooled.member import (
     copy_state,
     without_sums,
 )
-from rpnb.core.pooled.triangles import fill_forms, form, invert
 
 OUTPUTS: Final = ("class_covariance",)
 MERGEABLE: Final = True

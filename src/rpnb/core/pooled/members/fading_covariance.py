@@ -12,7 +12,8 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
-from rpnb.core.pooled.blocks import blank_matrix, padded
+from rpnb.core.pooled.algebra.blocks import blank_matrix, padded
+from rpnb.core.pooled.algebra.outer_products import pack_row
 from rpnb.core.pooled.discriminant import (
     add_rows,
     discriminants,
@@ -21,7 +22,6 @@ from rpnb.core.pooled.discriminant import (
 from rpnb.core.pooled.features import raw_columns
 from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
 from rpnb.core.pooled.members.shared_covariance import next_refresh
-from rpnb.core.pooled.outer_products import pack_row
 
 OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False

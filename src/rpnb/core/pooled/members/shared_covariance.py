@@ -20,13 +20,15 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
-from rpnb.core.pooled.blocks import (
+from rpnb.core.pooled.algebra.blocks import (
     blank_matrix,
     cholesky,
     padded,
     place,
     solve,
 )
+from rpnb.core.pooled.algebra.outer_products import pack_row
+from rpnb.core.pooled.algebra.row_products import combine_rows, inner_products
 from rpnb.core.pooled.discriminant import (
     MEAN_WEIGHT,
     add_rows,
@@ -45,8 +47,6 @@ from rpnb.core.pooled.member import (
     copy_state,
     without_sums,
 )
-from rpnb.core.pooled.outer_products import pack_row
-from rpnb.core.pooled.row_products import combine_rows, inner_products
 
 OUTPUTS: Final = ("shared_covariance",)
 MERGEABLE: Final = True
