@@ -25,6 +25,11 @@ IRIS = (
     "X, y = load_iris(return_X_y=True); "
     "i = np.random.default_rng(0).permutation(150); X, y = X[i], y[i]; "
 )
+# 1,000 rows of 64 features, for which all kernels are compiled.
+DIGITS = (
+    "from sklearn.datasets import load_digits; "
+    "X, y = load_digits(return_X_y=True); X, y = X[:1000], y[:1000]; "
+)
 JOBS = {
     "fit, predict": IRIS
     + "from rpnb import RPNBClassifier; RPNBClassifier().fit(X, y).predict(X)",
@@ -35,9 +40,13 @@ JOBS = {
     "learn_one, predict_one": IRIS
     + "from rpnb import RPNBClassifier; m = RPNBClassifier().partial_fit(X, y); "
     "m.learn_one(X[0], y[0]); m.predict_one(X[1])",
+    "predict_then_learn, 1,000 rows": DIGITS
+    + "from rpnb import RPNBClassifier; RPNBClassifier().predict_then_learn(X, y)",
     "PooledClassifier: fit, predict": IRIS
     + "from rpnb import PooledClassifier; PooledClassifier().fit(X, y).predict(X)",
     "PooledClassifier: predict_then_learn": IRIS
+    + "from rpnb import PooledClassifier; PooledClassifier().predict_then_learn(X, y)",
+    "PooledClassifier: predict_then_learn, 1,000 rows": DIGITS
     + "from rpnb import PooledClassifier; PooledClassifier().predict_then_learn(X, y)",
 }
 
