@@ -33,8 +33,8 @@ def learnt(
     code: Any, X: FloatArray, y: IntArray, weight: FloatArray, names: list[str]
 ) -> tuple[PooledModel, list[Any]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "code_for_beginning", lambda p: code)
-        patch.setattr(engine, "code_for_rows", lambda *_: code)
+        patch.setattr("rpnb.core.pooled.model.code_for_beginning", lambda p: code)
+        patch.setattr("rpnb.core.pooled.model.code_for_rows", lambda *_: code)
         active = np.zeros(3, np.bool_)
         model = new_model(names, X.shape[1], 16, 0, active, 1)
         found: list[Any] = []
