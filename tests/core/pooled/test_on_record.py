@@ -37,7 +37,8 @@ def stream(n: int, p: int) -> tuple[FloatArray, IntArray, FloatArray]:
     X[: n // 2, 0] = 1.0
     X[n // 2 :, 1] *= 8.0
     X[rng.random((n, p)) < 0.02] = np.nan
-    return X, np.where(rng.random(n) < 0.05, -1, y), rng.integers(1, 3, n) * 1.0
+    weight = rng.integers(1, 3, n).astype(np.float64)
+    return X, np.where(rng.random(n) < 0.05, -1, y), weight
 
 
 def sums(model: PooledModel, prefix: str = "") -> Iterator[tuple[str, list[float]]]:
