@@ -262,6 +262,11 @@ def test_errors_change_nothing() -> None:
         make_stream_pipeline(3, small())
     with pytest.raises(TypeError, match="use its make_pipeline"):
         make_stream_pipeline(RunningScaler(), SGDClassifier())
+    # The class itself checks nothing until it sees rows, as scikit-learn has it.
+    parts: list[Any] = [3, small(), RunningScaler(), SGDClassifier()]
+    for scaler, learner in (parts[:2], parts[2:], (parts[2], scaled(small()))):
+        with pytest.raises(TypeError, match=r"must be a (Run|cla)"):
+            StreamPipeline(scaler, learner).fit(X, y)
     with pytest.raises(TypeError, match="of no use to AROW"):
         scaled(AROW()).fit(X, y, sample_weight=np.ones(90))
 
