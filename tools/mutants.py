@@ -205,12 +205,13 @@ class Chooser:
             ]
         runs = self._of("uncompiled", mutation, ranks)
         few = min(self.budget, COMPILED_BUDGET)
-        compiled = self._of("compiled", mutation, ranks, few)
-        for run in compiled or [
-            Run(self.suites["compiled"], each.tests, each.limit) for each in runs
-        ]:
-            tests = _of_few_files(run.tests, MOST_COMPILED_FILES)
-            runs.append(Run(run.suite, tests, self.compiled_limit, compiles=True))
+        compiled = self._of("compiled", mutation, ranks, few, MOST_COMPILED_FILES)
+        chosen = [run.tests for run in compiled] or [
+            _of_few_files(run.tests, MOST_COMPILED_FILES) for run in runs
+        ]
+        for tests in chosen:
+            suite = self.suites["compiled"]
+            runs.append(Run(suite, tests, self.compiled_limit, compiles=True))
         return runs
 
     def _others(self, mutation: Mutation, ranks: dict[str, int]) -> list[Run]:
@@ -243,6 +244,7 @@ class Chooser:
         mutation: Mutation,
         ranks: dict[str, int],
         budget: float | None = None,
+        most_files: int = MOST_FILES,
     ) -> list[Run]:
         recorded = self.recorded[name]
         for places in self.sources.lines(mutation.path, mutation.line):
@@ -253,7 +255,15 @@ class Chooser:
                 break
         else:
             return []
-        tests = choose(reaching, recorded.tests, ranks, budget or self.budget)
+        beside = self.sources.beside(mutation.path, mutation.line)
+        tests = choose(
+            reaching,
+            recorded.tests,
+            ranks,
+            budget or self.budget,
+            most_files,
+            recorded.by_line(mutation.path, beside).values(),
+        )
         expected = sum(recorded.tests[test].seconds for test in tests)
         return [Run(self.suites[name], tuple(tests), 60.0 + 6.0 * expected)]
 
@@ -264,22 +274,38 @@ def choose(
     ranks: dict[str, int],
     budget: float,
     most_files: int = MOST_FILES,
+    beside_line: Iterable[set[str]] = (),
 ) -> list[str]:
     """Return tests worth `budget` processor seconds: those that reach a line, in turns.
 
-    Files take turns, the nearest first, the cheapest test of each first. Then come the
-    other tests of these files: one that shares a fitted model, or a server, may be the
-    one that looks at it, and only the first is known to reach what makes it.
+    First, for each line of the same function, whose tests are in `beside_line`, comes
+    the cheapest test that reaches both: a mistake in a condition shows in the branch
+    that few tests take. Then files take turns, the nearest first, the cheapest test of
+    each first. Then come the other tests of these files: one that shares a fitted
+    model, or a server, may be the one that looks at it, and only the first is known to
+    reach what makes it.
     """
     last = len(ranks)
+    reaching = set(reaching)
     files = sorted(
         {tests[test].file for test in reaching},
         key=lambda file: (ranks.get(file, last), file),
     )[:most_files]
     chosen: list[str] = []
     left = budget
+
+    def take(test: str) -> None:
+        nonlocal left
+        cost = max(tests[test].seconds, 0.02)
+        if test not in chosen and (cost <= left or not chosen):
+            chosen.append(test)
+            left -= cost
+
+    for some in sorted((each & reaching for each in beside_line), key=len):
+        if 0 < len(some) < len(reaching):
+            take(min(some, key=lambda test: (tests[test].seconds, test)))
     beside = {test for test, known in tests.items() if known.file in files}
-    for some in (set(reaching), beside - set(reaching)):
+    for some in (reaching, beside - reaching):
         turns = []
         for rank, file in enumerate(files):
             of_file = [
@@ -290,10 +316,7 @@ def choose(
             of_file.sort(key=lambda test: (tests[test].seconds, test))
             turns += [(turn, rank, test) for turn, test in enumerate(of_file)]
         for *_, test in sorted(turns):
-            cost = max(tests[test].seconds, 0.02)
-            if cost <= left or not chosen:
-                chosen.append(test)
-                left -= cost
+            take(test)
     return chosen
 
 
