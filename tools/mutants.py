@@ -38,7 +38,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ from where_used import Sources
 BUDGET = 25.0
 COMPILED_BUDGET = 10.0
 COMPILED_LIMIT = 240.0
-MOST_FILES = 7
+MOST_FILES = 9
 MOST_COMPILED_FILES = 2
 MOST_SPARK_FILES = 3
 EXAMPLES = "25"
@@ -204,14 +204,14 @@ class Chooser:
                 *self._others(mutation, ranks),
             ]
         runs = self._of("uncompiled", mutation, ranks)
+        # Of compiled kernels no line is seen: what reaches it uncompiled does so here.
+        files = {test.split("::")[0] for run in runs for test in run.tests}
         few = min(self.budget, COMPILED_BUDGET)
-        compiled = self._of("compiled", mutation, ranks, few, MOST_COMPILED_FILES)
-        chosen = [run.tests for run in compiled] or [
-            _of_few_files(run.tests, MOST_COMPILED_FILES) for run in runs
-        ]
-        for tests in chosen:
-            suite = self.suites["compiled"]
-            runs.append(Run(suite, tests, self.compiled_limit, compiles=True))
+        for run in self._of(
+            "compiled", mutation, ranks, few, MOST_COMPILED_FILES, files
+        ):
+            limit = self.compiled_limit
+            runs.append(Run(run.suite, run.tests, limit, compiles=True))
         return runs
 
     def _others(self, mutation: Mutation, ranks: dict[str, int]) -> list[Run]:
@@ -245,15 +245,18 @@ class Chooser:
         ranks: dict[str, int],
         budget: float | None = None,
         most_files: int = MOST_FILES,
+        files: Collection[str] = (),
     ) -> list[Run]:
         recorded = self.recorded[name]
+        reaching = {t for t, known in recorded.tests.items() if known.file in files}
         for places in self.sources.lines(mutation.path, mutation.line):
-            reaching: set[str] = set()
+            found: set[str] = set()
             for path, lines in places.items():
-                reaching |= recorded.reaching(path, lines)
-            if reaching:
+                found |= recorded.reaching(path, lines)
+            if found:
+                reaching |= found
                 break
-        else:
+        if not reaching:
             return []
         beside = self.sources.beside(mutation.path, mutation.line)
         tests = choose(
@@ -318,11 +321,6 @@ def choose(
         for *_, test in sorted(turns):
             take(test)
     return chosen
-
-
-def _of_few_files(tests: Sequence[str], most: int) -> tuple[str, ...]:
-    files = list(dict.fromkeys(test.split("::")[0] for test in tests))[:most]
-    return tuple(test for test in tests if test.split("::")[0] in files)
 
 
 def draw(n: int, seed: int, only: str) -> list[Mutation]:
