@@ -326,5 +326,10 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
             )
         )
     assert bounds[0] < 1.0
+    # A pass takes the mean of its first block.
+    screened = ScreenedPass(model, X, size=40)
+    nothing = np.zeros(0, np.int64)
+    screened.run(X, nothing, np.ones(1), 0, np.empty(100, np.int64))
+    assert_allclose(screened._densities.origin, projected[:40].mean(axis=0))
     # The negative control: without an origin amid the data the bound decides nothing.
     assert bounds[1] > 20 * bounds[0]
