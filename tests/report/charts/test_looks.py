@@ -75,8 +75,8 @@ def drawings() -> Iterator[Drawing]:
         {"one": 0.5 / (1 + n), "two": 0.1 + 0 * n, "pool": 0.05 * n},
     )
     yield from member_panels(history)
-    many = {f"member {i}": (1 + n) / (9 + i) for i in range(9)}
-    yield from member_panels(MemberHistory(history.rows, many, many | {"pool": n}))
+    nine = {f"member {i}": (1 + n) / (9 + i) for i in range(9)}
+    yield from member_panels(MemberHistory(history.rows, nine, nine | {"pool": n}))
     tenths = np.array([0.25, 0.55, 0.95]), np.array([1.0, 0.5, 0.9])
     calibration = CalibrationCurve(*tenths, np.array([1, 99, 900.0]))
     yield reliability_panel("RPNB", calibration, 0.05, METHODS)
