@@ -14,11 +14,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import MEMBERS, PooledModel, new_model, run
+from rpnb.core.pooled.engine import (
+    MEMBERS,
+    PooledModel,
+    copy_model,
+    merge_models,
+    new_model,
+    run,
+)
 
 RECORD = Path(__file__).parents[2] / "golden" / "pooled.json"
-#: Rows, features, delay of the labels.
-STREAMS = [(60, 3, 0), (1500, 70, 0), (700, 3, 5)]
+#: Rows, features, delay of the labels; −1 for parts that are merged.
+STREAMS = [(60, 3, 0), (1500, 70, 0), (700, 3, 5), (600, 70, -1)]
 Sums = dict[str, list[float]]
 
 
@@ -54,10 +61,22 @@ def sums(model: PooledModel, prefix: str = "") -> Iterator[tuple[str, list[float
 
 def found(n: int, p: int, delay: int) -> Sums:
     """Return what a model has learnt of a stream, and its mistakes by fifths."""
-    model = new_model([*MEMBERS], p, 16, 0, np.arange(3) < 2, 1, delay)
+    model = new_model([*MEMBERS], p, 16, 0, np.arange(3) < 2, 1, max(delay, 0))
     X, y, weight = stream(n, p)
     labels = np.empty(n, np.int64)
-    run(model, X, y, weight, labels, np.zeros((0, 0)))
+
+    def learn(model: PooledModel, rows: slice) -> PooledModel:
+        nothing = np.zeros((0, 0))
+        run(model, X[rows], y[rows], weight[rows], labels[rows], nothing)
+        return model
+
+    if delay >= 0:
+        learn(model, slice(n))
+    else:
+        thirds = [slice(i * n // 3, (i + 1) * n // 3) for i in range(3)]
+        learn(model, thirds[0])
+        parts = [learn(copy_model(model), rows) for rows in thirds[1:]]
+        model = merge_models(parts, model)
     wrong = (labels != y) & (y >= 0)
     mistakes = [float(part.sum()) for part in np.array_split(wrong, 5)]
     return {"mistakes": mistakes, **dict(sums(model))}

@@ -488,14 +488,24 @@ def test_pools_merge_by_their_curvature() -> None:
         one.curvature[:] = h * np.eye(2)
         one.class_terms[:] = w
         one.class_curvature[:] = h
+        one.power[0], one.power_curvature[0], one.noise[0] = w, h, w
         one.seen[:] = 7
+        one.mistakes[:], one.weight[:] = 3.0, 8.0
+        one.active[:] = [True, w > 0.5]
         pools.append(one)
     merged = pool.merge(pools)
-    assert_allclose(merged.weights, 0.65)
-    assert_allclose(merged.class_terms, 0.65)
-    assert_allclose(merged.class_curvature, 60.0)
-    assert list(merged.seen) == [14, 14]
-    assert list(pool.merge(pools, pools[0]).seen) == [7, 7]
+    for field in (merged.weights, merged.class_terms, merged.power):
+        assert_allclose(field, 0.65)
+    for field in (merged.class_curvature, merged.power_curvature):
+        assert_allclose(field, 60.0)
+    assert_allclose(merged.curvature, 60.0 * np.eye(2))
+    assert_allclose(merged.noise, 0.5)
+    assert merged.active.all()
+    assert not pools[0].active.all()
+    less = pool.merge(pools, pools[0])
+    assert [*merged.seen, *less.seen] == [14, 14, 7, 7]
+    assert [*merged.mistakes, *less.mistakes] == [6.0] * 3 + [3.0] * 3
+    assert [*merged.weight, *less.weight] == [16.0, 8.0]
 
 
 def test_sizes_are_rounded_up() -> None:
