@@ -42,9 +42,10 @@ def lines() -> Iterator[str]:
     options["DriftAware"] = [*signature(DriftAware).parameters][1:]
     for name, maker in makers.items():
         for option in options[name]:
-            if option != "n_jobs":
-                made = maker(**{option: "?"})
-                yield f"{name} {option}: {refusal(made.partial_fit, X, Y, Y)}"
+            made = maker(**{option: "?"})
+            yield f"{name} {option}: {refusal(made.partial_fit, X, Y, Y)}"
+            # What is refused leaves nothing behind.
+            assert not made.__sklearn_is_fitted__(), (name, option)
     for option in signature(RunningScaler).parameters:
         scaler = RunningScaler(**{option: "?"})  # type: ignore[arg-type]
         yield f"RunningScaler {option}: {refusal(scaler.partial_fit, X)}"
