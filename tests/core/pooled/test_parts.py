@@ -377,6 +377,20 @@ def test_a_feature_that_was_constant_gets_a_scale_when_it_varies() -> None:
     assert_allclose(made.mean[0], 100, atol=0.01)
 
 
+@pytest.mark.parametrize("new", [31, 32])
+def test_half_of_the_last_rows_make_a_scale_of_their_own(new: int) -> None:
+    """Those that are still as before, at no distance from the constant, do not."""
+    X = np.full((384, 1), 3.0)
+    X[-new:, 0] = np.tile([99.0, 101.0], 16)[:new]
+    made, _ = scaled(X, 256)
+    scale.fit_all(made)
+    z = np.empty((128, 1), np.float32)
+    scale.scale_rows(made, X[256:], np.zeros(128, np.int64), np.ones(128), z)
+    assert made.constant[0] == (new == 31)
+    expected = [3.0, 1.0] if new == 31 else [100.0, 1.0]
+    assert_allclose([made.mean[0], made.deviation[0]], expected)
+
+
 # Hashing
 
 

@@ -113,6 +113,16 @@ def test_a_form_has_the_factors_of_its_definition(p: int, K: int, seed: int) -> 
     assert_allclose(quadratic.mean_norm**2, (w * centred**2).sum(axis=1), rtol=1e-12)
 
 
+def test_the_relative_error_is_that_of_the_derivation() -> None:
+    """Of docs/algorithm.md: in single precision a lane, in double all that follows."""
+    for p, K, lane, F in ((3, 50, 25, 200), (2, 1500, 256, 3000)):
+        model = make_model(p, 2, K=K, q=F // K)
+        quadratic = forms(model, np.zeros(p))
+        double = F + p * (p + 3) // 2 + 256 * (p + 4) * 64.0**2 + 8
+        expected = 1.01 * ((lane + 3) * 2.0**-24 + double * 2.0**-53)
+        assert quadratic.gamma == pytest.approx(expected, rel=1e-15)
+
+
 @pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]), st.booleans())
 def test_a_form_is_within_its_bound(stream: Stream, K: int, centred: bool) -> None:
