@@ -1,5 +1,6 @@
 """Files that are seldom met: other encodings, damaged places, unusual types."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rpnb.files import FileError, LabelledFile, ReadOptions
+from rpnb.files.formats.delimited import Delimited
 from rpnb.files.formats.dialect import delimiter_named, read_header
 from rpnb.files.formats.encodings import check_encoding
 from rpnb.files.formats.sources import BLOCK
@@ -122,6 +124,18 @@ def test_headers() -> None:
     ):
         with pytest.raises(FileError, match=message):
             header(head)
+
+
+def test_blocks_have_at_least_64_lines_of_a_wide_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    sizes = []
+    for width in (10, BLOCK // 64, BLOCK // 64 + 1, (1 << 25) // 64 + 9):
+        name = "x" * (width - 3)
+        path.write_text(f"{name},y\n1,a\n")
+        assert path.read_bytes().index(b"\n") + 1 == width
+        with closing(Delimited(str(path), Y)) as file:
+            sizes.append(file._block.get("size"))
+    assert sizes == [None, None, BLOCK + 64, 1 << 25]
 
 
 def test_names_of_signs_encodings_and_formats() -> None:

@@ -331,5 +331,9 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
     nothing = np.zeros(0, np.int64)
     screened.run(X, nothing, np.ones(1), 0, np.empty(100, np.int64))
     assert_allclose(screened._densities.origin, projected[:40].mean(axis=0))
+    # It has space for a block, or for all rows, in fours, where these are fewer.
+    sizes = [ScreenedPass(model, X[:n], size=40)._workspaces[0] for n in (6, 39, 100)]
+    assert [space.Z.shape[0] for space in sizes] == [8, 40, 40]
+    assert [space.row_norm.shape[0] for space in sizes] == [8, 40, 40]
     # The negative control: without an origin amid the data the bound decides nothing.
     assert bounds[1] > 20 * bounds[0]
