@@ -65,10 +65,9 @@ from where_used import Sources
 #: a mutant of the core, which are compiled first (and how long both may take together);
 #: and how many files they come from.
 BUDGET = 25.0
-COMPILED_BUDGET = 10.0
+COMPILED_BUDGET = 20.0
 COMPILED_LIMIT = 240.0
 MOST_FILES = 9
-MOST_COMPILED_FILES = 2
 MOST_SPARK_FILES = 3
 EXAMPLES = "25"
 PASSED = 0
@@ -207,9 +206,7 @@ class Chooser:
         # Of compiled kernels no line is seen: what reaches it uncompiled does so here.
         files = {test.split("::")[0] for run in runs for test in run.tests}
         few = min(self.budget, COMPILED_BUDGET)
-        for run in self._of(
-            "compiled", mutation, ranks, few, MOST_COMPILED_FILES, files
-        ):
+        for run in self._of("compiled", mutation, ranks, few, files):
             limit = self.compiled_limit
             runs.append(Run(run.suite, run.tests, limit, compiles=True))
         return runs
@@ -244,7 +241,6 @@ class Chooser:
         mutation: Mutation,
         ranks: dict[str, int],
         budget: float | None = None,
-        most_files: int = MOST_FILES,
         files: Collection[str] = (),
     ) -> list[Run]:
         recorded = self.recorded[name]
@@ -264,8 +260,7 @@ class Chooser:
             recorded.tests,
             ranks,
             budget or self.budget,
-            most_files,
-            recorded.by_line(mutation.path, beside).values(),
+            beside_line=recorded.by_line(mutation.path, beside).values(),
         )
         expected = sum(recorded.tests[test].seconds for test in tests)
         return [Run(self.suites[name], tuple(tests), 60.0 + 6.0 * expected)]

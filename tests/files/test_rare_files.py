@@ -138,6 +138,29 @@ def test_blocks_have_at_least_64_lines_of_a_wide_file(tmp_path: Path) -> None:
     assert sizes == [None, None, BLOCK + 64, 1 << 25]
 
 
+LINES = {
+    "csv": ("x,w,y\n", "1,2,a\n"),
+    "jsonl": ("", '{"x": 1, "y": "a"}\n'),
+    "arff": ("@attribute x real\n@attribute y {a,b}\n@data\n", "1,a\n"),
+    "svm": ("", "1 1:2 2:3\n"),
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_of_a_large_file_one_block_is_read_at_first(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"r.{kind}"
+    head, line = LINES[kind]
+    path.write_text(head + line * (BLOCK // len(line) + 9))
+    options = ReadOptions(target=None, features=2) if kind == "svm" else Y
+    with LabelledFile(str(path), options) as file:
+        reader: Any = file._reader
+        assert BLOCK - len(head) <= len(reader._first) <= BLOCK
+    # Where a line is longer, as many as it takes.
+    path.write_text(f"{'x' * BLOCK},y\n1,a\n" if kind == "csv" else head + line)
+    with LabelledFile(str(path), options) as file:
+        assert sum(chunk.X.shape[0] for chunk in file.chunks(9)) == 1
+
+
 def test_names_of_signs_encodings_and_formats() -> None:
     assert delimiter_named("TAB") == "\t"
     for bad in ("ab", "", '"', "\n", "é", "\x00"):

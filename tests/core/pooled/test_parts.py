@@ -453,11 +453,29 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     empty = pool.begin(np.ones(1), np.zeros(3, np.bool_))
     labels, logs = np.empty(3, np.int64), np.empty((3, 3))
     classes = np.array([1, -1, 0])
-    pool.pool_rows(empty, scores, classes, np.ones(3), labels, logs, NO_SCORES)
+    weight = np.array([2.0, 1.0, 3.0])
+    pool.pool_rows(empty, scores, classes, weight, labels, logs, NO_SCORES)
     assert list(labels) == [-1, 1, 1]
+    # A mistake of all, where none knows a class, and where none knows this class.
+    assert list(empty.mistakes) == [5.0, 5.0]
+    assert list(empty.weight) == [5.0]
     assert_allclose(logs[1], [-np.inf, 0.0, -np.inf], atol=1e-12)
     assert list(empty.seen) == [2, 2]
     assert list(empty.active) == [True, True, False]
+
+
+@pytest.mark.parametrize("M", [2, 5, 6, 13])
+def test_rows_that_were_scored_beforehand_are_learnt_as_others(M: int) -> None:
+    K, n = 3, 30
+    rng = np.random.default_rng(M)
+    y, weight = rng.integers(0, M, n), rng.choice([0.5, 1.0], n)
+    scores = rng.normal(size=(n, K, M))
+    scores[np.arange(n), 0, y] += 2.0
+    one, two = (pool.begin(np.full(K, 0.3), np.ones(M, np.bool_)) for _ in range(2))
+    labels = np.empty(n, np.int64)
+    pool.pool_rows(one, scores, y, weight, labels, EMPTY, NO_SCORES)
+    pool.learn_scored_rows(two, scores, y, weight, labels)
+    assert same_state(one, two)
 
 
 def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:

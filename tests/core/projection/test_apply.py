@@ -121,6 +121,10 @@ def test_a_matrix_beyond_the_limit_is_not_kept(
     distribution: Distribution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = np.arange(10, dtype=np.uint64)
+    # Half a gigabyte: one feature more is too much.
+    wide = np.arange((1 << 17) + 1, dtype=np.uint64)
+    assert make_projection(distribution, 0, wide, 256, 4).R.shape == (0, 1024)
+    assert 4 * 1024 * (wide.shape[0] - 1) == models.LARGEST_MATRIX
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4)
     assert make_projection(distribution, 0, features, 2, 3).R.shape == (10, 6)
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4 - 1)
