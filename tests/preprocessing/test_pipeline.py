@@ -211,7 +211,6 @@ def test_copies_of_the_parts_know_names_of_features_and_counts_of_classes() -> N
     left.fit(frame[:50], LABELS[:50])
     assert left.n_seen_ == 50
     assert left.learner_._class_counts.tolist() == counts[0]
-    assert_allclose(left.scaler_.mean_, X[:50].mean(axis=0))
 
 
 def test_what_cannot_be_merged_changes_nothing() -> None:
