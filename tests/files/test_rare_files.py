@@ -1,5 +1,6 @@
 """Files that are seldom met: other encodings, damaged places, unusual types."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -227,20 +228,44 @@ def test_damaged_text_of_the_first_rows_is_named(first: bool, tmp_path: Path) ->
         assert "UTF8" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["csv", "arff"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "feather", "arff"])
 def test_one_hot_columns_have_a_place_for_each_value_of_the_file(
     kind: str, tmp_path: Path
 ) -> None:
     """Values are those that the header declares, or those of a first pass."""
     path = tmp_path / f"r.{kind}"
-    head = {
-        "csv": "word,x,y\n",
-        "arff": "@attribute word {u,v,w}\n@attribute x real\n"
-        "@attribute y {a,b}\n@data\n",
-    }
-    path.write_text(head[kind] + "u,1,a\nv,2,b\nw,3,a\nu,4,b\n")
-    options = ReadOptions(target="y", categorical="one-hot")
-    X, _ = read(path, options)
+    table = pa.table({"word": [*"uvwu"], "x": [1, 2, 3, 4], "y": [*"abab"]})
+    if kind == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    elif kind == "feather":
+        pyarrow.feather.write_feather(table, path)
+    elif kind == "jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+    else:
+        declared = "@attribute word {u,v,w}\n@attribute x real\n@attribute y {a,b}\n"
+        head = "word,x,y\n" if kind == "csv" else f"{declared}@data\n"
+        path.write_text(head + "u,1,a\nv,2,b\nw,3,a\nu,4,b\n")
+    X, _ = read(path, ReadOptions(target="y", categorical="one-hot"))
     words = np.array([0, 1, 2, 0])
-    expected = np.column_stack([np.eye(3)[words], np.arange(1.0, 5.0)])
-    assert_array_equal(X, expected)
+    assert_array_equal(X, np.column_stack([np.eye(3)[words], np.arange(1.0, 5.0)]))
+
+
+def test_a_sparse_file_goes_on_with_the_labels_of_an_earlier_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "r.svm"
+    path.write_text("7 1:1\n3 2:1\n")
+    options = ReadOptions(target=None, features=2)
+    with LabelledFile(str(path), options) as file:
+        (chunk,) = file.chunks(9)
+        state = file.encoder.to_json(chunk.position)
+    path.write_text("3 1:1\n5 1:1\n7 2:1\n")
+    with LabelledFile(str(path), options, state=state) as file:
+        (chunk,) = file.chunks(9)
+    assert chunk.y.tolist() == [3, 5, 7]
+    assert chunk.codes.tolist() == [1, 2, 0]
+    more = ReadOptions(target=None, features=3)
+    with pytest.raises(
+        FileError, match="saved with 2 sparse features, now there are 3"
+    ):
+        LabelledFile(str(path), more, state=state)

@@ -198,6 +198,9 @@ def test_nodes_that_are_no_tree_are_refused(name: str, folder: Path) -> None:
     }
     for array, change in cases.values():
         refused(name, with_changed(parts, array, change), folder, "tree 0 is no tree")
+    assert splits[1] >= 1
+    second = with_changed(parts, "Nodes.left", put(C, 0))
+    refused(name, second, folder, "tree 1 is no tree: a node is not after its parent")
     for array, value, message in (
         ("Nodes.attribute", 3, "must be at most 2"),
         ("Nodes.left", C, "must be at most"),
