@@ -38,7 +38,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,10 +65,9 @@ from where_used import Sources
 #: a mutant of the core, which are compiled first (and how long both may take together);
 #: and how many files they come from.
 BUDGET = 25.0
-COMPILED_BUDGET = 10.0
+COMPILED_BUDGET = 20.0
 COMPILED_LIMIT = 240.0
-MOST_FILES = 7
-MOST_COMPILED_FILES = 2
+MOST_FILES = 9
 MOST_SPARK_FILES = 3
 EXAMPLES = "25"
 PASSED = 0
@@ -204,13 +203,12 @@ class Chooser:
                 *self._others(mutation, ranks),
             ]
         runs = self._of("uncompiled", mutation, ranks)
+        # Of compiled kernels no line is seen: what reaches it uncompiled does so here.
+        files = {test.split("::")[0] for run in runs for test in run.tests}
         few = min(self.budget, COMPILED_BUDGET)
-        compiled = self._of("compiled", mutation, ranks, few)
-        for run in compiled or [
-            Run(self.suites["compiled"], each.tests, each.limit) for each in runs
-        ]:
-            tests = _of_few_files(run.tests, MOST_COMPILED_FILES)
-            runs.append(Run(run.suite, tests, self.compiled_limit, compiles=True))
+        for run in self._of("compiled", mutation, ranks, few, files):
+            limit = self.compiled_limit
+            runs.append(Run(run.suite, run.tests, limit, compiles=True))
         return runs
 
     def _others(self, mutation: Mutation, ranks: dict[str, int]) -> list[Run]:
@@ -243,17 +241,27 @@ class Chooser:
         mutation: Mutation,
         ranks: dict[str, int],
         budget: float | None = None,
+        files: Collection[str] = (),
     ) -> list[Run]:
         recorded = self.recorded[name]
+        reaching = {t for t, known in recorded.tests.items() if known.file in files}
         for places in self.sources.lines(mutation.path, mutation.line):
-            reaching: set[str] = set()
+            found: set[str] = set()
             for path, lines in places.items():
-                reaching |= recorded.reaching(path, lines)
-            if reaching:
+                found |= recorded.reaching(path, lines)
+            if found:
+                reaching |= found
                 break
-        else:
+        if not reaching:
             return []
-        tests = choose(reaching, recorded.tests, ranks, budget or self.budget)
+        beside = self.sources.beside(mutation.path, mutation.line)
+        tests = choose(
+            reaching,
+            recorded.tests,
+            ranks,
+            budget or self.budget,
+            beside_line=recorded.by_line(mutation.path, beside).values(),
+        )
         expected = sum(recorded.tests[test].seconds for test in tests)
         return [Run(self.suites[name], tuple(tests), 60.0 + 6.0 * expected)]
 
@@ -264,22 +272,38 @@ def choose(
     ranks: dict[str, int],
     budget: float,
     most_files: int = MOST_FILES,
+    beside_line: Iterable[set[str]] = (),
 ) -> list[str]:
     """Return tests worth `budget` processor seconds: those that reach a line, in turns.
 
-    Files take turns, the nearest first, the cheapest test of each first. Then come the
-    other tests of these files: one that shares a fitted model, or a server, may be the
-    one that looks at it, and only the first is known to reach what makes it.
+    First, for each line of the same function, whose tests are in `beside_line`, comes
+    the cheapest test that reaches both: a mistake in a condition shows in the branch
+    that few tests take. Then files take turns, the nearest first, the cheapest test of
+    each first. Then come the other tests of these files: one that shares a fitted
+    model, or a server, may be the one that looks at it, and only the first is known to
+    reach what makes it.
     """
     last = len(ranks)
+    reaching = set(reaching)
     files = sorted(
         {tests[test].file for test in reaching},
         key=lambda file: (ranks.get(file, last), file),
     )[:most_files]
     chosen: list[str] = []
     left = budget
+
+    def take(test: str) -> None:
+        nonlocal left
+        cost = max(tests[test].seconds, 0.02)
+        if test not in chosen and (cost <= left or not chosen):
+            chosen.append(test)
+            left -= cost
+
+    for some in sorted((each & reaching for each in beside_line), key=len):
+        if 0 < len(some) < len(reaching):
+            take(min(some, key=lambda test: (tests[test].seconds, test)))
     beside = {test for test, known in tests.items() if known.file in files}
-    for some in (set(reaching), beside - set(reaching)):
+    for some in (reaching, beside - reaching):
         turns = []
         for rank, file in enumerate(files):
             of_file = [
@@ -290,16 +314,8 @@ def choose(
             of_file.sort(key=lambda test: (tests[test].seconds, test))
             turns += [(turn, rank, test) for turn, test in enumerate(of_file)]
         for *_, test in sorted(turns):
-            cost = max(tests[test].seconds, 0.02)
-            if cost <= left or not chosen:
-                chosen.append(test)
-                left -= cost
+            take(test)
     return chosen
-
-
-def _of_few_files(tests: Sequence[str], most: int) -> tuple[str, ...]:
-    files = list(dict.fromkeys(test.split("::")[0] for test in tests))[:most]
-    return tuple(test for test in tests if test.split("::")[0] in files)
 
 
 def draw(n: int, seed: int, only: str) -> list[Mutation]:

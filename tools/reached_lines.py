@@ -172,19 +172,25 @@ class ReachedLines:
 
     def reaching(self, path: Path, lines: Iterable[int]) -> set[str]:
         """Return the tests that reach any of these lines of a source, as it is now."""
+        return set().union(*self.by_line(path, lines).values())
+
+    def by_line(self, path: Path, lines: Iterable[int]) -> dict[int, set[str]]:
+        """Return the tests that reach each of these lines of a source, as it is now."""
         names = self._names.get(path.as_posix(), [])
         if not names:
-            return set()
+            return {}
         contexts = [self._data.contexts_by_lineno(name) for name in names]
         before = (self.folder.parent / "sources" / path).read_text(encoding="utf-8")
         after = (self.root / path).read_text(encoding="utf-8")
         then = earlier_lines(before, after)
         return {
-            test
+            line: {
+                test
+                for of_copy in contexts
+                for test in of_copy.get(then.get(line, 0), ())
+                if test in self.tests and not self.tests[test].failed
+            }
             for line in lines
-            for of_copy in contexts
-            for test in of_copy.get(then.get(line, 0), ())
-            if test in self.tests and not self.tests[test].failed
         }
 
 

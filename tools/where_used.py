@@ -44,6 +44,11 @@ class Sources:
         functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTION))
         return [*found, {path: {line for f in functions for line in _body(f)}}]
 
+    def beside(self, path: Path, line: int) -> set[int]:
+        """Return the lines of the function that contains a line."""
+        function = _innermost(self.trees[path], line)
+        return set() if function is None else _body(function)
+
     def _users(self, names: set[str]) -> Lines:
         """Return lines inside functions that mention any of these names."""
         found: Lines = {}

@@ -39,9 +39,18 @@ def test_a_draw_says_what_it_stands_for() -> None:
 
 
 def test_labels_are_known_by_count_only_where_counts_differ() -> None:
+    by_count, by_name = [], []
     for entry in entries().values():
         if entry.openml is not None and entry.openml.labels_by_count:
             assert len(set(entry.class_counts.values())) == entry.M
+            assert entry.openml.labels == ()
+            by_count.append(entry.name)
+        elif entry.openml is not None and entry.openml.labels:
+            for meanings in entry.openml.labels:
+                assert {*meanings.values()} == {*entry.class_counts}
+            by_name.append(entry.name)
+    assert by_count == ["Vertebral"]
+    assert len(by_name) > 5
 
 
 @given(

@@ -37,3 +37,9 @@ def test_all_paths_of_rpnb_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "run", record)
     assert list(warm_up()) == ["RPNB"]
     assert paths == ["plain", "exact", "columns", "quadratic"]
+
+
+def test_seconds_are_those_of_each_learner(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 13.0, 13.0, 13.5])
+    monkeypatch.setattr(module, "compiling_seconds", lambda: next(clock))
+    assert warm_up(["GaussianNB", "PA"]) == {"GaussianNB": 3.0, "PA": 0.5}

@@ -21,6 +21,7 @@ from rpnb.evaluate.blocks import ChunkBlocks, join
 from rpnb.evaluate.drivers.driver import Probabilities
 from rpnb.evaluate.evaluation import native_evaluation
 from rpnb.files import LabelledArrays, LabelledChunk
+from rpnb.labels import LabelIndex
 
 NAMES = ("OGD", "GaussianNB")
 
@@ -49,6 +50,22 @@ def test_a_class_that_was_declared_is_a_label_once_it_is_predicted() -> None:
     predicted = [evaluation.labels.labels_of(each.numbers) for each in found]
     assert predicted == [["a"], ["b"], ["b"], ["a"]]
     assert evaluation.labels.labels == ("b", "a")
+
+
+def test_rows_without_a_label_have_no_number_in_any_chunk() -> None:
+    """Codes are those of the reader, which has met a label that never comes here."""
+    labels = LabelIndex(["never", "w"])
+    blocks = ChunkBlocks(labels)
+    chunks = [[2, 1, 2], [-1, 1, -1, 3], [-1, -1], [3, 2]]
+    numbers = []
+    for codes in chunks:
+        y = np.array(list("zxyzw"))[codes]
+        X, rows = np.zeros((len(codes), 1)), np.arange(len(codes))
+        chunk = LabelledChunk(X, y, np.array(codes), rows, None)
+        found: Any = blocks.block(chunk).numbers
+        numbers.append(found.tolist())
+    assert numbers == [[3, 2, 3], [-1, 2, -1, 4], [-1, -1], [4, 3]]
+    assert labels.labels == ("never", "w", "x", "y", "z")
 
 
 @given(st.lists(st.integers(1, 59), max_size=4), st.booleans(), st.integers(0, 99))

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from river import naive_bayes
+from sklearn.naive_bayes import GaussianNB as SklearnNB
 
 from rpnb import RPNBClassifier
 from rpnb.baselines import GaussianNB, make
@@ -52,6 +54,37 @@ def test_metrics_are_those_of_the_probabilities_before_each_row(learner: str) ->
         assert_allclose(course.last(name, "window"), value, rtol=1e-9)
     covered = course.last("coverage")
     assert np.isnan(covered) if learner == "GaussianNB" else 0.7 < covered <= 1.0
+
+
+@pytest.mark.parametrize("library", ["River", "scikit-learn"])
+def test_metrics_of_other_libraries_are_those_of_their_probabilities(
+    library: str,
+) -> None:
+    """One row at a time: a label is predicted, then learnt."""
+    P = np.zeros((250, 3))
+    model: Any
+    fresh: Any
+    if library == "River":
+        rows = [dict(enumerate(x)) for x in X.tolist()]
+        model, fresh = naive_bayes.GaussianNB(), naive_bayes.GaussianNB()
+        for i, (x, y) in enumerate(zip(rows, Y.tolist(), strict=True)):
+            P[i] = [model.predict_proba_one(x).get(c, 0.0) for c in range(3)]
+            model.learn_one(x, y)
+            if i < 50:
+                fresh.learn_one(x, y)
+    else:
+        model = SklearnNB().partial_fit(X[:50], Y[:50], range(3))
+        fresh = SklearnNB().partial_fit(X[:50], Y[:50], range(3))
+        for i in range(50, 250):
+            P[i] = model.predict_proba(X[i : i + 1])[0]
+            model.partial_fit(X[i : i + 1], Y[i : i + 1])
+    result = prequential(
+        fresh, X[50:], Y[50:], metrics=METRICS, references=False, batch_size=1
+    )
+    course: Any = next(iter(result.courses.values()))
+    for name, value in expected(P, slice(50, None)).items():
+        assert_allclose(course.last(name), value, rtol=1e-9, err_msg=name)
+    assert np.isnan(course.last("coverage"))
 
 
 def test_metrics_of_probabilities_need_some() -> None:

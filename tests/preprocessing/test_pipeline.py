@@ -192,6 +192,27 @@ def test_models_of_shards_merge(kind: str, based: bool) -> None:
     assert left.score(X, LABELS) > 0.6
 
 
+def test_copies_of_the_parts_know_names_of_features_and_counts_of_classes() -> None:
+    """Counts of a merged pipeline are those of both: weights of classes follow them."""
+    import pandas  # type: ignore[import-untyped]
+
+    names = [f"f{j}" for j in range(X.shape[1])]
+    frame = pandas.DataFrame(X, columns=names)
+    left: Any
+    left, right = (scaled(small(class_weight="balanced")) for _ in range(2))
+    left.partial_fit(frame[:50], LABELS[:50], classes=CLASSES)
+    right.partial_fit(frame[50:], LABELS[50:], classes=CLASSES)
+    assert left.scaler_.feature_names_in_.tolist() == names
+    counts = [[(part == c).sum() for c in CLASSES] for part in (LABELS[:50], LABELS)]
+    assert left.learner_._class_counts.tolist() == counts[0]
+    left.merge(right)
+    assert left.learner_._class_counts.tolist() == counts[1]
+    assert left._class_counts.tolist() == counts[1]
+    left.fit(frame[:50], LABELS[:50])
+    assert left.n_seen_ == 50
+    assert left.learner_._class_counts.tolist() == counts[0]
+
+
 def test_what_cannot_be_merged_changes_nothing() -> None:
     model = small(scale="running").fit(X, y)
     sparse = small(scale="running").fit(csr_array(X), y)
@@ -262,6 +283,11 @@ def test_errors_change_nothing() -> None:
         make_stream_pipeline(3, small())
     with pytest.raises(TypeError, match="use its make_pipeline"):
         make_stream_pipeline(RunningScaler(), SGDClassifier())
+    # The class itself checks nothing until it sees rows, as scikit-learn has it.
+    parts: list[Any] = [3, small(), RunningScaler(), SGDClassifier()]
+    for scaler, learner in (parts[:2], parts[2:], (parts[2], scaled(small()))):
+        with pytest.raises(TypeError, match=r"must be a (Run|cla)"):
+            StreamPipeline(scaler, learner).fit(X, y)
     with pytest.raises(TypeError, match="of no use to AROW"):
         scaled(AROW()).fit(X, y, sample_weight=np.ones(90))
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import rpnb
 
+_STARTS_WITHIN = 120.0  # seconds
 _CODE = "import sys; from rpnb.cli import main; sys.exit(main())"
 
 
@@ -46,13 +47,18 @@ class ServerProcess:
         )
         assert self.process.stderr is not None
         self.text = ""
+        # One that never says that it listens is no reason to wait for ever.
+        too_late = threading.Timer(_STARTS_WITHIN, self.process.kill)
+        too_late.start()
         for line in self.process.stderr:
             self.text += line
             if line.startswith("{"):
                 self.lines.append(json.loads(line))
                 if self.lines[-1]["message"] == "listening":
+                    too_late.cancel()
                     break
         else:
+            too_late.cancel()
             raise RuntimeError(f"the server did not start:\n{self.text}")
         self.address: str = self.lines[-1]["address"]
         self.port = int(self.address.rpartition(":")[2])

@@ -210,6 +210,21 @@ def test_files_take_turns_and_the_tests_beside_come_last() -> None:
     ]
 
 
+def test_each_line_of_the_function_has_a_test_before_files_take_turns() -> None:
+    names = ("near::a", "near::b", "near::c", "far::d")
+    tests = {
+        name: RecordedTest(name.split(":")[0], cost, failed=False)
+        for name, cost in zip(names, (1.0, 2.0, 3.0, 4.0), strict=True)
+    }
+    ranks, reaching = {"near": 0, "far": 1}, set(names)
+    everywhere = [reaching, {"elsewhere"}]
+    plain = mutants.choose(reaching, tests, ranks, 9.0)
+    assert mutants.choose(reaching, tests, ranks, 9.0, 7, everywhere) == plain
+    branches = [*everywhere, {"near::b", "near::c"}, {"far::d"}]
+    chosen = ["far::d", "near::b", "near::a"]
+    assert mutants.choose(reaching, tests, ranks, 9.0, 1, branches) == chosen
+
+
 def test_tests_are_recorded_line_by_line_with_the_processes_they_start(
     tmp_path: Path,
 ) -> None:

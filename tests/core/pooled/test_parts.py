@@ -381,6 +381,20 @@ def test_a_feature_that_was_constant_gets_a_scale_when_it_varies() -> None:
     assert_allclose(made.mean[0], 100, atol=0.01)
 
 
+@pytest.mark.parametrize("new", [31, 32])
+def test_half_of_the_last_rows_make_a_scale_of_their_own(new: int) -> None:
+    """Those that are still as before, at no distance from the constant, do not."""
+    X = np.full((384, 1), 3.0)
+    X[-new:, 0] = np.tile([99.0, 101.0], 16)[:new]
+    made, _ = scaled(X, 256)
+    scale.fit_all(made)
+    z = np.empty((128, 1), np.float32)
+    scale.scale_rows(made, X[256:], np.zeros(128, np.int64), np.ones(128), z)
+    assert made.constant[0] == (new == 31)
+    expected = [3.0, 1.0] if new == 31 else [100.0, 1.0]
+    assert_allclose([made.mean[0], made.deviation[0]], expected)
+
+
 # Hashing
 
 
@@ -443,11 +457,31 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     empty = pool_state.begin(np.ones(1), np.zeros(3, np.bool_))
     labels, logs = np.empty(3, np.int64), np.empty((3, 3))
     classes = np.array([1, -1, 0])
-    pool.pool_rows(empty, scores, classes, np.ones(3), labels, logs, NO_SCORES)
+    weight = np.array([2.0, 1.0, 3.0])
+    pool.pool_rows(empty, scores, classes, weight, labels, logs, NO_SCORES)
     assert list(labels) == [-1, 1, 1]
+    # A mistake of all, where none knows a class, and where none knows this class.
+    assert list(empty.mistakes) == [5.0, 5.0]
+    assert list(empty.weight) == [5.0]
     assert_allclose(logs[1], [-np.inf, 0.0, -np.inf], atol=1e-12)
     assert list(empty.seen) == [2, 2]
     assert list(empty.active) == [True, True, False]
+
+
+@pytest.mark.parametrize("M", [2, 5, 6, 13])
+def test_rows_that_were_scored_beforehand_are_learnt_as_others(M: int) -> None:
+    K, n = 3, 30
+    rng = np.random.default_rng(M)
+    y, weight = rng.integers(0, M, n), rng.choice([0.5, 1.0], n)
+    scores = rng.normal(size=(n, K, M))
+    scores[np.arange(n), 0, y] += 2.0
+    one, two = (
+        pool_state.begin(np.full(K, 0.3), np.ones(M, np.bool_)) for _ in range(2)
+    )
+    labels = np.empty(n, np.int64)
+    pool.pool_rows(one, scores, y, weight, labels, EMPTY, NO_SCORES)
+    pool.learn_scored_rows(two, scores, y, weight, labels)
+    assert same_state(one, two)
 
 
 def test_what_a_class_adds_does_not_depend_on_when_it_is_declared() -> None:
@@ -492,14 +526,24 @@ def test_pools_merge_by_their_curvature() -> None:
         one.curvature[:] = h * np.eye(2)
         one.class_terms[:] = w
         one.class_curvature[:] = h
+        one.power[0], one.power_curvature[0], one.noise[0] = w, h, w
         one.seen[:] = 7
+        one.mistakes[:], one.weight[:] = 3.0, 8.0
+        one.active[:] = [True, w > 0.5]
         pools.append(one)
     merged = pool_state.merge(pools)
-    assert_allclose(merged.weights, 0.65)
-    assert_allclose(merged.class_terms, 0.65)
-    assert_allclose(merged.class_curvature, 60.0)
-    assert list(merged.seen) == [14, 14]
-    assert list(pool_state.merge(pools, pools[0]).seen) == [7, 7]
+    for field in (merged.weights, merged.class_terms, merged.power):
+        assert_allclose(field, 0.65)
+    for field in (merged.class_curvature, merged.power_curvature):
+        assert_allclose(field, 60.0)
+    assert_allclose(merged.curvature, 60.0 * np.eye(2))
+    assert_allclose(merged.noise, 0.5)
+    assert merged.active.all()
+    assert not pools[0].active.all()
+    less = pool_state.merge(pools, pools[0])
+    assert [*merged.seen, *less.seen] == [14, 14, 7, 7]
+    assert [*merged.mistakes, *less.mistakes] == [6.0] * 3 + [3.0] * 3
+    assert [*merged.weight, *less.weight] == [16.0, 8.0]
 
 
 def test_sizes_are_rounded_up() -> None:

@@ -121,6 +121,10 @@ def test_a_matrix_beyond_the_limit_is_not_kept(
     distribution: Distribution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = np.arange(10, dtype=np.uint64)
+    # Half a gigabyte: one feature more is too much.
+    wide = np.arange((1 << 17) + 1, dtype=np.uint64)
+    assert make_projection(distribution, 0, wide, 256, 4).R.shape == (0, 1024)
+    assert 4 * 1024 * (wide.shape[0] - 1) == models.LARGEST_MATRIX
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4)
     assert make_projection(distribution, 0, features, 2, 3).R.shape == (10, 6)
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4 - 1)
@@ -326,5 +330,14 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
             )
         )
     assert bounds[0] < 1.0
+    # A pass takes the mean of its first block.
+    screened = ScreenedPass(model, X, size=40)
+    nothing = np.zeros(0, np.int64)
+    screened.run(X, nothing, np.ones(1), 0, np.empty(100, np.int64))
+    assert_allclose(screened._densities.origin, projected[:40].mean(axis=0))
+    # It has space for a block, or for all rows, in fours, where these are fewer.
+    sizes = [ScreenedPass(model, X[:n], size=40)._workspaces[0] for n in (6, 39, 100)]
+    assert [space.Z.shape[0] for space in sizes] == [8, 40, 40]
+    assert [space.row_norm.shape[0] for space in sizes] == [8, 40, 40]
     # The negative control: without an origin amid the data the bound decides nothing.
     assert bounds[1] > 20 * bounds[0]

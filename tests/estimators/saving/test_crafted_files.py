@@ -21,6 +21,7 @@ from estimators.saving.crafting import (
 from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.core.pooled.model import MEMBERS
 from rpnb.estimators.registry import learners
+from rpnb.estimators.saving.estimator import _saved_without_arrays
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.pooled_schema import MEMBER_SCHEMAS
 from rpnb.estimators.saving.schema import MOST_FEATURES, check_tree
@@ -197,6 +198,9 @@ def test_nodes_that_are_no_tree_are_refused(name: str, folder: Path) -> None:
     }
     for array, change in cases.values():
         refused(name, with_changed(parts, array, change), folder, "tree 0 is no tree")
+    assert splits[1] >= 1
+    second = with_changed(parts, "Nodes.left", put(C, 0))
+    refused(name, second, folder, "tree 1 is no tree: a node is not after its parent")
     for array, value, message in (
         ("Nodes.attribute", 3, "must be at most 2"),
         ("Nodes.left", C, "must be at most"),
@@ -313,6 +317,8 @@ def test_sizes_that_a_file_only_claims_are_refused(name: str, folder: Path) -> N
     for claim in claims:
         changed = {"metadata.json": metadata | {"n_features_in": claim}}
         refused(name, parts | changed, folder, "n_features_in must be")
+    most = metadata | {"n_features_in": MOST_FEATURES}
+    assert _saved_without_arrays(most).n_features == MOST_FEATURES
 
 
 def test_the_header_of_an_array_is_not_believed(folder: Path) -> None:

@@ -163,3 +163,10 @@ def test_the_critical_difference_is_drawn_to_scale() -> None:
 def test_two_methods_have_a_diagram() -> None:
     drawing = critical_difference_diagram("ranks", {"RPNB": 1.0, "PA": 2.0}, 0.5, [])
     assert {"RPNB", "PA"} <= set(_texts(drawing))
+
+
+def test_methods_of_equal_rank_are_in_the_order_of_their_names() -> None:
+    ranks = {"PA": 1.5, "AROW": 1.5, "RPNB": 3.0}
+    diagram = critical_difference_diagram("ranks", ranks, 0.5, [*ranks])
+    names = [text for text in _texts(diagram) if text in ranks]
+    assert names == ["AROW", "PA", "RPNB"]

@@ -29,7 +29,7 @@ from rpnb.report.charts.drawing import (
     beside,
 )
 from rpnb.report.charts.members import member_panels
-from rpnb.report.charts.palette import chart_css
+from rpnb.report.charts.palette import chart_css, style
 from rpnb.report.charts.ranks import critical_difference_diagram
 from rpnb.report.charts.svg import inline, standalone
 from rpnb.report.sections.calibration import reliability_panel
@@ -75,6 +75,8 @@ def drawings() -> Iterator[Drawing]:
         {"one": 0.5 / (1 + n), "two": 0.1 + 0 * n, "pool": 0.05 * n},
     )
     yield from member_panels(history)
+    nine = {f"member {i}": (1 + n) / (9 + i) for i in range(9)}
+    yield from member_panels(MemberHistory(history.rows, nine, nine | {"pool": n}))
     tenths = np.array([0.25, 0.55, 0.95]), np.array([1.0, 0.5, 0.9])
     calibration = CalibrationCurve(*tenths, np.array([1, 99, 900.0]))
     yield reliability_panel("RPNB", calibration, 0.05, METHODS)
@@ -123,6 +125,9 @@ def looks() -> Iterator[str]:
         for mark in drawing.marks:
             values = (shown(getattr(mark, field.name)) for field in fields(mark))
             yield f"{type(mark).__name__} {' '.join(values)}"
+    numbered = [f"method {i}" for i in range(40)]
+    for method in numbered:  # more than there are styles
+        yield f"{method}: {style(method, numbered)}"
     yield from inline(all_kinds_of_marks()).replace("><", ">\n<").splitlines()
     yield from standalone(next(drawings())).splitlines()
     yield from chart_css().splitlines()

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -323,6 +324,24 @@ def test_the_page_says_how_it_was_made() -> None:
     draws = shown[shown.index("Fresh draws") : shown.index("The methods")]
     assert "GM" in draws
     assert "Twonorm" not in draws
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.04, "0.0 s"),
+        (89.9, "89.9 s"),
+        (90.0, "2 min"),
+        (5399.0, "90 min"),
+        (5400.0, "1.5 h"),
+    ],
+)
+def test_durations_are_seconds_then_minutes_then_hours(
+    seconds: float, shown: str
+) -> None:
+    records = [replace(make_record(), seconds=seconds)]
+    page = words(section(show(records), "provenance"))
+    assert f"{shown}, one after the other" in page
 
 
 def test_data_as_published_claim_no_change() -> None:

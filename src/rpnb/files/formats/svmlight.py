@@ -61,9 +61,10 @@ class SvmLight(TextFile):
                     low == 0 if options.zero_based is None else self.zero_based
                 )
                 self.p = high + 1 if self.zero_based else high
-                super().__init__(path, options, lambda head: b"\n" in head)
             if self.p < 1:
                 raise FileError(f"{self.name}: there are no features")
+        if options.features is None:  # the survey has read it all
+            super().__init__(path, options, lambda head: b"\n" in head)
 
     def _survey(self) -> tuple[int, int]:
         """Return the smallest and the largest index of a feature."""

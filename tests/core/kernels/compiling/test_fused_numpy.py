@@ -35,6 +35,15 @@ def test_doubles_are_rounded_once(a: float, b: float, c: float) -> None:
         assert found[0] == float(exact)
 
 
+def test_the_error_of_a_product_of_whole_numbers_is_exact() -> None:
+    """The halves of 53 bits have to be of 26 and 27: with others, digits are lost."""
+    a, b = np.random.default_rng(0).integers(2**52, 2**53, (2, 2000))
+    product = a.astype(np.float64) * b
+    found = fused_doubles(a.astype(np.float64), b.astype(np.float64), -product)
+    pairs = zip(a.tolist(), b.tolist(), product.tolist(), strict=True)
+    assert found.tolist() == [float(i * j - int(k)) for i, j, k in pairs]
+
+
 def test_two_roundings_would_differ() -> None:
     a, c = 1.0 + 2.0**-30, -1.0 - 2.0**-29
     assert a * a + c == 0.0

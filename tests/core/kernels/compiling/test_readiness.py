@@ -87,8 +87,17 @@ def test_short_compiling_is_not_mentioned(capsys: pytest.CaptureFixture[str]) ->
     listener = CompilingListener()
     listener.wanted = True
     listener.on_start(None)
+    waiting = listener._timer
     listener.on_end(None)
+    assert waiting is not None
+    waiting.join(0.5)  # before the second is over
+    assert not waiting.is_alive()
+    assert listener._timer is None
     assert capsys.readouterr().err == ""
+    listener.say()
+    listener.on_start(None)  # nothing is left to be said
+    assert listener._timer is None
+    listener.on_end(None)
 
 
 def test_the_process_has_one_listener(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -89,11 +89,12 @@ def excess(model: Model, X: FloatArray, origin: FloatArray) -> FloatArray:
 
 
 @pytest.mark.slow_uncompiled
-@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_a_form_has_the_factors_of_its_definition(p: int, seed: int) -> None:
+@given(st.integers(1, 9), st.sampled_from([100, 300, 700]), st.integers(0, 2**32 - 1))
+@example(9, 300, 0)  # columns are taken 512 at a time, and features by four and by two
+def test_a_form_has_the_factors_of_its_definition(p: int, K: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(30, p)), rng.integers(0, 2, 30)
-    model = make_model(p, 2, K=100)
+    model = make_model(p, 2, K=K)
     run(model, X, y, WEIGHT, LEARN_ALL, np.empty(30, np.int64))
     quadratic = forms(model, X.mean(axis=0))
     R = model.projection.R.astype(np.float64) / np.sqrt(model.projection.q)
@@ -110,6 +111,16 @@ def test_a_form_has_the_factors_of_its_definition(p: int, seed: int) -> None:
     assert_allclose(quadratic.start, -0.5 * (w * centred**2).sum(axis=1), rtol=1e-12)
     assert_allclose(quadratic.trace_root**2, np.trace(A, axis1=1, axis2=2), rtol=1e-4)
     assert_allclose(quadratic.mean_norm**2, (w * centred**2).sum(axis=1), rtol=1e-12)
+
+
+def test_the_relative_error_is_that_of_the_derivation() -> None:
+    """Of docs/algorithm.md: in single precision a lane, in double all that follows."""
+    for p, K, lane, F in ((3, 50, 25, 200), (2, 1500, 256, 3000)):
+        model = make_model(p, 2, K=K, q=F // K)
+        quadratic = forms(model, np.zeros(p))
+        double = F + p * (p + 3) // 2 + 256 * (p + 4) * 64.0**2 + 8
+        expected = 1.01 * ((lane + 3) * 2.0**-24 + double * 2.0**-53)
+        assert quadratic.gamma == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.slow_uncompiled

@@ -1,0 +1,39 @@
+"""Operations of the linear learners on rows, where numbers are near their limits."""
+
+import numpy as np
+import pytest
+
+from rpnb.core.kernels.rows import RowValues
+from rpnb.core.linear.row_ops import stays_finite
+
+LARGE = 1.5e308
+
+
+@pytest.mark.parametrize(
+    ("w", "values", "columns", "keep", "step", "finite"),
+    [
+        ([LARGE, 1.0], [1.0, 1.0], [], 1.0, 1.0, True),
+        ([LARGE, 1.0], [LARGE, 1.0], [], 1.0, 1.0, False),
+        ([LARGE, 1.0], [LARGE, 1.0], [], 1.0, -1.0, True),
+        ([LARGE, 1.0], [1.0, LARGE], [], 1.0, 1.5, False),
+        ([LARGE, 1.0], [1.0, 1.0], [], 1.5, 1.0, False),
+        # Of a sparse row, columns that it does not have grow as well.
+        ([LARGE, 1.0], [1.0], [1], 1.0, 1.0, True),
+        ([LARGE, 1.0], [1.0], [1], 1.5, 1.0, False),
+        ([LARGE, 1.0], [1.0], [1], 0.5, 1.0, True),
+        ([1.0, LARGE], [LARGE], [1], 1.0, 1.0, False),
+        ([1.0, LARGE], [LARGE], [0], 1.0, 1.0, True),
+        ([1.0, np.nan], [1.0], [1], 1.0, 1.0, False),
+    ],
+)
+def test_whether_a_step_stays_finite(
+    w: list[float],
+    values: list[float],
+    columns: list[int],
+    keep: float,
+    step: float,
+    finite: bool,
+) -> None:
+    with np.errstate(all="ignore"):
+        row = RowValues(np.array(values), np.array(columns, np.int64))
+        assert stays_finite(np.array(w), row, keep, step) == finite
