@@ -203,8 +203,10 @@ class Chooser:
                 *self._others(mutation, ranks),
             ]
         runs = self._of("uncompiled", mutation, ranks)
-        # Of compiled kernels no line is seen: what reaches it uncompiled does so here.
+        # Of compiled kernels no line is seen: what reaches it uncompiled does so here,
+        # and so may the nearest tests, of which some take too long uncompiled.
         files = {test.split("::")[0] for run in runs for test in run.tests}
+        files |= set(list(ranks)[:2])
         few = min(self.budget, COMPILED_BUDGET)
         for run in self._of("compiled", mutation, ranks, few, files):
             limit = self.compiled_limit

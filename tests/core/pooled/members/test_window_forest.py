@@ -328,7 +328,11 @@ def test_a_merged_forest_is_about_as_good_as_one_that_learnt_all() -> None:
 def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
     for p in (1, 3, 16, 100, 617, 5000):
         W = window_rows(p, 0)
-        assert units_per_row(p, W) > 0
+        # Enough for a tree of the greatest depth, with the most leaves.
+        features = min(p, max(16, int(np.ceil(np.sqrt(p)))))
+        work = 17 * W * (2 + features)
+        work += 2 * min(1024, W) * (256 + 16 * (32 + features))
+        assert 0 < units_per_row(p, W) * (W // 32 + 1) - work <= W // 32 + 1
         assert kept_rows(W) - W > W // 32 + 1
         # A row costs about as much whatever the window.
         assert units_per_row(p, 16 * W) < 1.5 * units_per_row(p, W)
