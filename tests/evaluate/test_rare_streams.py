@@ -18,8 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from rpnb.baselines import make
 from rpnb.evaluate import prequential
 from rpnb.evaluate.arrival_times import _times, column
-from rpnb.evaluate.blocks import Block, records_of
+from rpnb.evaluate.blocks import Block, gather, records_of
 from rpnb.evaluate.drivers.partial_pipeline import PartialPipeline
+from rpnb.evaluate.metrics import true_class_macro_f1
 
 _RNG = np.random.default_rng(0)
 Y = _RNG.integers(0, 2, 60)
@@ -60,6 +61,24 @@ def test_sparse_rows_are_what_they_store() -> None:
     given = prequential(MultinomialNB(), csr_array(counts), Y)["MultinomialNB"]
     table = prequential(MultinomialNB(), counts, Y)["MultinomialNB"]
     assert given.last("accuracy") == pytest.approx(table.last("accuracy"), abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "rows", [[0], [16, 17], [12, 13], [10, 19], [9, 10], [3, 8, 15], [19], [*range(20)]]
+)
+def test_rows_of_kept_blocks_are_these_rows_and_no_others(rows: list[int]) -> None:
+    parts = [slice(a, a + 5) for a in (0, 5, 10, 15)]
+    kept = [Block(part.start, X[part], Y[part], Y[part]) for part in parts]
+    block = gather(kept, np.array(rows))
+    assert_array_equal(block.X, X[rows])
+    assert_array_equal(block.y, Y[rows])
+    assert len(block) == len(rows)
+
+
+def test_a_class_of_one_row_counts_in_the_mean_over_classes() -> None:
+    """Of the columns, the last is of rows without a prediction."""
+    counts = np.array([[0, 1, 0, 0], [0, 3, 0, 0], [0, 0, 0, 0]])
+    assert true_class_macro_f1(counts) == pytest.approx((0.0 + 6 / 7) / 2)
 
 
 def test_columns_of_times() -> None:

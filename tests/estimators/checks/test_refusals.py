@@ -1,62 +1,198 @@
-"""What a parameter may be is as on record: what each refuses, and what it says.
+"""Which observations are refused, in which words, and that it leaves no trace."""
 
-Ranges follow from the mathematics, or from where numbers overflow; one that has slipped
-refuses what was allowed, or allows what fails later. What is meant to change is written
-anew, and read: ``python tests/estimators/checks/test_refusals.py``.
-"""
-
-from collections.abc import Iterator
-from inspect import signature
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.exceptions import NotFittedError
 
-from rpnb import evaluate
-from rpnb.baselines import make
-from rpnb.drift import DriftAware
-from rpnb.estimators.registry import learners
-from rpnb.preprocessing import RunningScaler
+from estimators.refusing import ASKING, LEARNING, X, fitted, refuses, y
+from estimators.snapshots import snapshot
+from estimators.streams import small
 
-RECORD = Path(__file__).parents[2] / "golden" / "refusals.txt"
-X = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
-Y = np.array([0, 1])
-
-
-def refusal(call: Any, *given: Any, **named: Any) -> str:
-    """Return what a call says of its arguments."""
-    try:
-        call(*given, **named)
-    except (TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    return "accepted"
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
 
 
-def lines() -> Iterator[str]:
-    """Yield what is said of a word that no parameter can be."""
-    makers: dict[str, Any]
-    makers = {name: each.estimator for name, each in learners().items()}
-    makers["DriftAware"] = lambda **given: DriftAware(make("PA"), **given)
-    options: dict[str, list[str]]
-    options = {name: [*signature(each).parameters] for name, each in makers.items()}
-    options["DriftAware"] = [*signature(DriftAware).parameters][1:]
-    for name, maker in makers.items():
-        for option in options[name]:
-            made = maker(**{option: "?"})
-            yield f"{name} {option}: {refusal(made.partial_fit, X, Y, Y)}"
-            # What is refused leaves nothing behind.
-            assert not made.__sklearn_is_fitted__(), (name, option)
-    for option in signature(RunningScaler).parameters:
-        scaler = RunningScaler(**{option: "?"})  # type: ignore[arg-type]
-        yield f"RunningScaler {option}: {refusal(scaler.partial_fit, X)}"
-    for option in ("window", "fading", "batch_size", "every", "delay", "leftover"):
-        said = refusal(evaluate.prequential, make("PA"), X, Y, **{option: "?"})
-        yield f"prequential {option}: {said}"
+def spoilt(value: float, **form: Any) -> Any:
+    rows = np.array(X, **form)
+    rows[5, 2] = value
+    return rows
 
 
-def test_what_is_refused_is_as_on_record() -> None:
-    assert list(lines()) == RECORD.read_text(encoding="utf-8").splitlines()
+def damaged(part: str, at: int, value: int) -> Any:
+    rows = scipy.sparse.csr_array(X)
+    getattr(rows, part)[at] = value
+    return rows
 
 
-if __name__ == "__main__":
-    RECORD.write_text("".join(f"{line}\n" for line in lines()), encoding="utf-8")
+PLACE = r"\(row 5, column 2\); RPNBClassifier takes finite numbers only"
+NAMED = PLACE.replace("column 2", "column 'c'")
+FRAME = pandas.DataFrame(X, columns=list("abcd"))
+BAD_ROWS: dict[str, tuple[Any, str]] = {
+    "NaN": (spoilt(np.nan), rf"Input X contains NaN {PLACE}: impute or drop"),
+    "infinity": (spoilt(np.inf), rf"Input X contains infinity {PLACE}: replace it"),
+    "minus infinity": (spoilt(-np.inf), f"infinity {PLACE}"),
+    "too large": (
+        spoilt(1.1e150),
+        rf"value 1\.1e\+150, too large: beyond ±1e\+150 squares .* {PLACE}: scale",
+    ),
+    "too large below zero": (spoilt(-2e150), rf"-2e\+150, too large.*{PLACE}"),
+    "infinity in single precision": (
+        spoilt(np.inf, dtype=np.float32),
+        f"infinity {PLACE}",
+    ),
+    "NaN in Fortran order": (spoilt(np.nan, order="F"), f"NaN {PLACE}"),
+    "infinity in single precision in Fortran order": (
+        spoilt(np.inf, dtype=np.float32, order="F"),
+        f"infinity {PLACE}",
+    ),
+    "infinity in every other column": (
+        np.repeat(spoilt(np.inf, dtype=np.float32), 2, axis=1)[:, ::2],
+        f"infinity {PLACE}",
+    ),
+    "infinity in half precision": (
+        spoilt(np.inf, dtype=np.float16),
+        f"infinity {PLACE}",
+    ),
+    "too large in extended precision": (
+        spoilt(1e200, dtype=np.longdouble),
+        f"too large.*{PLACE}",
+    ),
+    "NaN in a list": (spoilt(np.nan).tolist(), f"NaN {PLACE}"),
+    "None among objects": (spoilt(np.nan, dtype=object), f"NaN {PLACE}"),
+    "NaN in a pandas frame": (pandas.DataFrame(spoilt(np.nan)), f"NaN {PLACE}"),
+    "a missing pandas integer": (
+        FRAME.assign(c=pandas.array([0] * 5 + [None] + [0] * 34, dtype="Int64")),
+        f"NaN {NAMED}",
+    ),
+    "a null in a polars frame": (
+        polars.DataFrame(
+            {"a": [0.0] * 40, "b": [0.0] * 40, "c": [0.0] * 5 + [None] + [0.0] * 34}
+        ),
+        f"NaN {NAMED}",
+    ),
+    "no rows": (X[:0], r"Found array with 0 sample\(s\)"),
+    "no columns": (X[:, :0], r"Found array with 0 feature\(s\)"),
+    "one dimension": (X[0], "Expected 2D array, got 1D array instead"),
+    "three dimensions": (X[None], "Found array with dim 3, while dim <= 2"),
+    "a number": (3.0, "Expected 2D array, got scalar array instead"),
+    "nothing": (None, "Expected 2D array, got scalar array instead"),
+    "text": (X.astype(str), "not compatible with arrays of bytes/strings"),
+    "words among objects": (
+        np.array([["a", 1.0, 2.0, 3.0]] * 40, dtype=object),
+        "could not convert string to float: 'a'",
+    ),
+    "a pandas column of words": (
+        FRAME.assign(b="word"),
+        "X must hold numbers, but its column 'b' holds text",
+    ),
+    "a pandas category": (
+        FRAME.assign(b=pandas.Categorical(["u", "v"] * 20)),
+        "X must hold numbers, but its column 'b' holds categories",
+    ),
+    "a polars column of words": (
+        polars.from_pandas(FRAME).with_columns(polars.lit("word").alias("b")),
+        "X must hold numbers, but its column 'b' holds text",
+    ),
+    "dates": (
+        np.zeros((40, 4), "M8[s]"),
+        "X must hold real numbers, got .* datetime64",
+    ),
+    "complex numbers": (X + 1j, "Complex data not supported"),
+    "NaN in sparse rows": (scipy.sparse.csr_array(spoilt(np.nan)), f"NaN {PLACE}"),
+    "NaN first of all in sparse rows": (
+        scipy.sparse.csr_array(np.vstack([np.full(4, np.nan), X[1:]])),
+        r"NaN \(row 0, column 0\)",
+    ),
+    "too large in sparse columns": (
+        scipy.sparse.csc_matrix(spoilt(-2e150)),
+        rf"-2e\+150, too large.*{PLACE}",
+    ),
+    "infinity in a sparse pandas frame": (
+        pandas.DataFrame(spoilt(np.inf)).astype(pandas.SparseDtype(float, 0.0)),
+        f"infinity {PLACE}",
+    ),
+    "a pandas frame with some sparse columns": (
+        FRAME.astype({"c": pandas.SparseDtype(float, 0.0)}),
+        "X has sparse columns and dense ones, such as 'a': make all sparse",
+    ),
+    "a sparse pandas frame that leaves out ones": (
+        FRAME.astype(pandas.SparseDtype(float, 1.0)),
+        r"X has a sparse column, 'a', with fill value 1\.0: what .* must be 0",
+    ),
+    "a sparse vector": (
+        scipy.sparse.csr_array(X[0]),
+        r"Expected 2D input, got input with shape \(4,\)",
+    ),
+    **{
+        f"sparse rows with {value} at {part}[{at}]": (
+            damaged(part, at, value),
+            r"X is a damaged sparse matrix in CS. format: .*shape is \(40, 4\)",
+        )
+        for part, at, value in (
+            ("indices", 7, 4),
+            ("indices", 7, -1),
+            ("indptr", 3, 1000),
+            ("indptr", 0, 1),
+            ("indptr", 40, 1000),
+        )
+    },
+    "rows of several lengths": ([[1.0, 2.0], [3.0]], "inhomogeneous shape"),
+}
+
+
+@pytest.mark.parametrize("method", LEARNING)
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_bad_rows_are_not_learnt(kind: str, method: str) -> None:
+    rows, message = BAD_ROWS[kind]
+    refuses(lambda model: LEARNING[method](model, rows, y), message)
+
+
+@pytest.mark.parametrize("method", ASKING)
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_bad_rows_are_not_predicted(kind: str, method: str) -> None:
+    rows, message = BAD_ROWS[kind]
+    model = fitted()
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=message):
+        ASKING[method](model, rows)
+    assert snapshot(model) == before
+
+
+def test_matrices_are_refused() -> None:
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.asmatrix(X)
+    for learn in LEARNING.values():
+        refuses(partial(learn, X=matrix, y=y), "np.matrix is not", TypeError)
+
+
+@pytest.mark.parametrize("columns", [3, 5])
+def test_rows_of_another_width_are_refused(columns: int) -> None:
+    rows = np.ones((40, columns))
+    model = fitted()
+    before = snapshot(model)
+    message = f"X has {columns} features, but RPNBClassifier is expecting 4 features"
+    for learn in (model.partial_fit, model.predict_then_learn):
+        for labels in (y, y + 100):  # with new classes too
+            with pytest.raises(ValueError, match=message):
+                learn(rows, labels)
+    for ask in ASKING.values():
+        for some in (rows, rows.tolist()):
+            with pytest.raises(ValueError, match=message):
+                ask(model, some)
+    assert snapshot(model) == before
+
+
+def test_a_model_that_has_seen_nothing_has_no_predictions_and_no_counts() -> None:
+    model = small()
+    for ask in ASKING.values():
+        with pytest.raises(NotFittedError, match=r"This RPNBClassifier .* not fitted"):
+            ask(model, X)
+    for name in ("n_seen_", "n_updates_", "n_components_"):
+        with pytest.raises(AttributeError, match=f"no {name} before it has seen data"):
+            getattr(model, name)
+    assert not hasattr(model, "classes_")
+    assert not hasattr(model, "n_features_in_")
