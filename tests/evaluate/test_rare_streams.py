@@ -109,7 +109,14 @@ def test_times_are_numbers_stamps_or_durations() -> None:
     assert found["stamps"][0] == np.datetime64("2020-01-02")
     assert np.isnat(found["stamps"][1])
     assert found["durations"][0] == np.timedelta64(1, "h")
-    for odd in ([True, False], ["a", "b"], [day, "x"]):
+    for odd in (
+        [True, False],
+        ["a", "b"],
+        [day, "x"],
+        [day, 5],
+        [hour, 5.0],
+        [5, None],
+    ):
         with pytest.raises(TypeError, match="t must hold numbers, time stamps or dur"):
             _times("t", odd, 0)
     with pytest.raises(ValueError, match=r"a number, inf for never, .* row 8"):

@@ -160,6 +160,8 @@ def _stamps(values: Sequence[Any]) -> TimeArray:
     """Return Python's time stamps or durations as an array of nanoseconds."""
     import datetime as dt
 
+    if any(isinstance(value, int | float) for value in values):
+        return np.array(values, dtype=object)  # numbers would become time stamps
     first = next((value for value in values if value is not None), None)
     kind = "timedelta64[ns]" if isinstance(first, dt.timedelta) else "datetime64[ns]"
     try:
