@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rpnb.core.pooled.model import MEMBERS
 from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.report.charts.drawing import Dot, Label, Line
 from rpnb.report.charts.members import member_panels
@@ -42,3 +43,12 @@ def test_errors_of_parts_count_all_rows() -> None:
     shown = member_panels(history)[1]
     tips = [mark.tip for mark in shown.marks if isinstance(mark, Dot) and mark.tip]
     assert tips == ["pool: 0 at the end of the stream", "a: 1 at the end of the stream"]
+
+
+def test_the_pool_and_all_of_its_members_look_different() -> None:
+    names = [output for module in MEMBERS.values() for output in module.OUTPUTS]
+    rows, values = np.array([100, 200]), np.array([0.2, 0.3])
+    errors = dict.fromkeys([*names, "pool"], values)
+    panel = member_panels(MemberHistory(rows, dict.fromkeys(names, values), errors))[1]
+    lines = {(mark.role, mark.dash) for mark in panel.marks if isinstance(mark, Line)}
+    assert len(lines - {("grid", ()), ("muted", ()), ("axis", ())}) == len(names) + 1

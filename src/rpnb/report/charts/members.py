@@ -1,5 +1,7 @@
 """Members of a pool along a stream: the weight and the error of each."""
 
+from itertools import cycle
+
 import numpy as np
 
 from rpnb.estimators.pooled_parts import MemberHistory
@@ -8,11 +10,15 @@ from rpnb.report.charts.drawing import Drawing
 from rpnb.report.charts.palette import STYLES, Style
 
 # Space for the longest name of a member.
-_NAMES = 146.0
+_NAMES = 162.0
 # Parts of the stream in a panel, at most.
 _PARTS = 40
 #: Of the pool, and then of the members.
-_MEMBER_STYLES = (*STYLES, Style("ink", "diamond", (6.0, 2.0, 1.5, 2.0), 1.3))
+_MEMBER_STYLES = (
+    *STYLES,
+    Style("ink", "diamond", (6.0, 2.0, 1.5, 2.0), 1.3),
+    Style("muted", "triangle", (3.0, 2.0), 1.3),
+)
 
 
 def member_panels(history: MemberHistory) -> tuple[Drawing, Drawing]:
@@ -21,7 +27,7 @@ def member_panels(history: MemberHistory) -> tuple[Drawing, Drawing]:
     A member has the same style in both; that of the pool is the first.
     """
     names = ["pool", *history.weights]
-    styles = {name: _MEMBER_STYLES[i % 9] for i, name in enumerate(names)}
+    styles = dict(zip(names, cycle(_MEMBER_STYLES), strict=False))
     step = -(-history.rows.shape[0] // _PARTS)
     # The ends of parts, of which the last is the end of the stream.
     at = np.arange(history.rows.shape[0] - 1, -1, -step)[::-1]
