@@ -104,6 +104,14 @@ def test_wide_characters_and_old_ends_of_lines_are_recognised(
     assert y.tolist() == ["a", "b"]
 
 
+def test_old_ends_of_lines_are_those_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"x,w,y\r" + LONG.replace(b"\n", b"\r") + b"3,4,b\r")
+    X, y = read(path, Y)
+    assert len(X) == LONG.count(b"\n") + 1
+    assert (X[-1].tolist(), y[-1]) == ([3.0, 4.0], "b")
+
+
 def test_headers() -> None:
     def header(head: bytes, named: bool = True) -> Any:
         return read_header("f", head, ",", named)

@@ -290,6 +290,7 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
     ),
     ("r.svm", "1 4:2\n", ReadOptions(target=None, features=3), "row 1: feature 4, but"),
     ("r.svm", "1 1:inf\n", ReadOptions(target=None), "row 1: a feature is"),
+    ("r.svm", "1 1:1e150\n2 1:1.1e150", ReadOptions(target=None), "row 2: a feature"),
     ("r.svm", "1 1:2 3:1\n2 1:4\n1 2:inf\n", ReadOptions(target=None), "row 3: a feat"),
     ("r.svm", "1.5 1:2\n", ReadOptions(target=None), "1.5 is no label"),
     ("r.svm", "1 1:2\n", ReadOptions(target="y"), "leave --target out"),

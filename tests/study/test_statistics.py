@@ -96,6 +96,7 @@ def test_friedman_gives_the_figures_of_demsars_example() -> None:
     assert round(result.critical_difference, 2) == 1.25
     assert round(friedman(DEMSAR, "high", 0.10).critical_difference, 2) == 1.12
     assert 0.01 < result.p_F < result.p_chi2 < 0.05
+    assert_allclose(result.p_F, stats.f.sf(result.F, 3, 39))
 
 
 @given(st.integers(0, 1000), st.integers(3, 5), st.integers(3, 9))

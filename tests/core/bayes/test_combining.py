@@ -137,6 +137,19 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
     assert_allclose(np.exp(out).sum(axis=1), 1.0)
 
 
+def test_a_distance_beyond_all_numbers_counts_as_the_largest() -> None:
+    model, X, y = trained("sum")
+    run(model, X, y, np.ones(1), LEARN_ALL, np.empty(60, np.int64))
+    gaussians, classes = model.gaussians, model.classes
+    gaussians.mean[:] = 0.0
+    gaussians.mean[0] = 1e200
+    gaussians.precision[:] = 1.0
+    out = np.empty((6, 3))
+    z = np.zeros(model.F)
+    member_log_posteriors(z, gaussians, classes.bias, classes.eligible, out)
+    assert_allclose(out[:, 0], -0.5e300 * (model.F // 6))
+
+
 @pytest.mark.parametrize("rule", KITTLER)
 def test_a_class_that_is_not_eligible_never_wins(rule: Combiner) -> None:
     log_posterior = np.full((3, 2), -np.inf)

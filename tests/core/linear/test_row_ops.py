@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpnb.core.kernels.rows import RowValues
-from rpnb.core.linear.row_ops import stays_finite
+from rpnb.core.linear.row_ops import is_credible, stays_finite
 
 LARGE = 1.5e308
 
@@ -37,3 +37,15 @@ def test_whether_a_step_stays_finite(
     with np.errstate(all="ignore"):
         row = RowValues(np.array(values), np.array(columns, np.int64))
         assert stays_finite(np.array(w), row, keep, step) == finite
+
+
+@pytest.mark.parametrize(
+    ("v", "credible"),
+    [(1.0, True), (0.5, True), (0.49, False), (-1.0, False)]
+    + [(np.nan, False), (np.inf, False)],
+)
+def test_a_variance_along_a_row_must_be_possible(v: float, credible: bool) -> None:
+    direction = RowValues(np.array([0.5, 1.0]), np.array([], np.int64))
+    assert is_credible(np.eye(2), direction, v) == credible
+    none = RowValues(np.zeros(2), np.array([], np.int64))
+    assert is_credible(np.eye(2), none, v) == bool(0.0 <= v < np.inf)

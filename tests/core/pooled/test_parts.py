@@ -405,6 +405,7 @@ def test_hashed_rows_keep_inner_products_and_are_alike_dense_and_sparse() -> Non
     places = draw_places(p, 3)
     assert set(np.abs(places)) <= set(range(1, HASHED + 1))
     assert 0.45 < (places > 0).mean() < 0.55
+    assert places[:4].tolist() == [358, -543, -471, -785]  # in models on disk too
     dense, sparse = np.empty((4, HASHED)), np.empty((4, HASHED))
     hash_rows(as_rows(X), p, places, dense)
     hash_rows(as_rows(csr_array(X)), p, places, sparse)

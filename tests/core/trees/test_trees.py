@@ -254,6 +254,17 @@ def test_a_product_is_that_of_doubles(densities: list[float], product: float) ->
     assert_allclose(score, np.log(densities).sum(), rtol=1e-9, atol=1e-9)
 
 
+@both_densities
+def test_densities_are_those_around_the_means(density: int) -> None:
+    variances, means = np.array([1.0, 4.0, 0.25]), np.array([2.0, -3.0, 0.5])
+    x = np.array([3.0, -4.0, 0.75])
+    forest = hand_made(variances.tolist(), density)
+    forest.leaves.observed.mean[0, 0] = means
+    score = score_by_factors(forest.leaves, 0, 0, x, density) - log(3.0)
+    expected = -0.5 * (np.log(2.0 * pi * variances) + (x - means) ** 2 / variances)
+    assert_allclose(score, expected.sum())
+
+
 def test_infinity_times_zero_is_not_a_vote() -> None:
     deviations = [deviation_for(1e140)] * 3 + [1.0]
     forest = hand_made([d**2 for d in deviations], DENSITY_PRODUCT)

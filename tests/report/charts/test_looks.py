@@ -51,6 +51,7 @@ def drawings() -> Iterator[Drawing]:
     yield deviation_chart("deviations", [*far, Deviation("PA", "a", 0.5)], METHODS)
     ranks = {"RPNB": 1.25, "AROW": 2.5, "Online Bagging": 2.75, "PA": 3.5}
     yield critical_difference_diagram("ranks", ranks, 1.1, METHODS)
+    yield critical_difference_diagram("two bars", ranks, 1.4, METHODS)
     rows = np.arange(1.0, 31.0)
     curves = [
         Curve(name, rows, (2 + i) / (8 + rows), 1 / (20 + rows), 1 + i % 2)
