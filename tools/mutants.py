@@ -68,6 +68,8 @@ BUDGET = 60.0
 COMPILED_BUDGET = 30.0
 COMPILED_LIMIT = 360.0
 MOST_FILES = 16
+#: Seconds that tests may wait in vain, for an answer that never comes.
+LONGEST_WAIT = 600.0
 MOST_SPARK_FILES = 3
 EXAMPLES = "25"
 #: Tests that divide by processor time, whose clock is coarse where there is a limit.
@@ -102,7 +104,7 @@ class Verdict:
 def run_tests(tree: Path, run: Run) -> tuple[int, str]:
     """Run tests in a copy of the tree; return pytest's exit code and what it printed.
 
-    Waiting counts a tenth of processor time. The code is `OUT_OF_TIME` if the limit was
+    Waiting counts a tenth of processor time, up to `LONGEST_WAIT`. The code is `OUT_OF_TIME` if the limit was
     reached; that of a process that crashed is another negative number.
     """
     assert run.suite is not None
@@ -128,7 +130,7 @@ def run_tests(tree: Path, run: Run) -> tuple[int, str]:
             start_new_session=True,
         )
         try:
-            code = process.wait(10.0 * limit)
+            code = process.wait(min(10.0 * limit, limit + LONGEST_WAIT))
             if code in (-signal.SIGXCPU, -signal.SIGKILL):
                 code = OUT_OF_TIME
         except subprocess.TimeoutExpired:

@@ -1,5 +1,6 @@
 """A frame is learnt as by one process, to the bit, however it is partitioned."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,9 @@ def test_the_model_is_that_of_one_process_to_the_bit(
         partitions, F.rand(partitions)
     )
     model, expected = small(**parameters), small(**parameters)
+    began = time.perf_counter()
     results = learn(model, frame, order="time")
+    seconds = time.perf_counter() - began
     predicted = expected.predict_then_learn(named(X), y)
     assert model_to_bytes(model) == model_to_bytes(expected)
     wrong = np.array([one != other for one, other in zip(predicted, y, strict=True)])
@@ -48,6 +51,7 @@ def test_the_model_is_that_of_one_process_to_the_bit(
     ]
     last = slice((N - 1) // size * size, N)
     assert sum(each.rows for each in results) == N
+    assert 0.0 < sum(each.seconds for each in results) < seconds
     assert sum(each.updates for each in results) == model.n_updates_
     if last.start > 0:
         kappa = cohen_kappa_score(y[last].tolist(), predicted[last].tolist())
