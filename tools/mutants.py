@@ -104,8 +104,9 @@ class Verdict:
 def run_tests(tree: Path, run: Run) -> tuple[int, str]:
     """Run tests in a copy of the tree; return pytest's exit code and what it printed.
 
-    Waiting counts a tenth of processor time, up to `LONGEST_WAIT`. The code is `OUT_OF_TIME` if the limit was
-    reached; that of a process that crashed is another negative number.
+    Waiting counts a tenth of processor time, up to `LONGEST_WAIT`. The code is
+    `OUT_OF_TIME` if a limit was reached; that of a process that crashed is another
+    negative number.
     """
     assert run.suite is not None
     flags = ["-q", "-x", "-p", "no:cacheprovider", "-p", "choosing_plugin"]
