@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 
 from estimators.snapshots import state_of
@@ -313,3 +314,8 @@ def test_features_that_differ_in_spread_are_warned_of_once() -> None:
     small().fit(X[:, [0, 3]], y)
     small().fit(csr_array(X), y)
     small().fit(np.ones((40, 2)), y[:40])
+
+
+def test_one_row_is_not_predicted_before_anything_is_learnt() -> None:
+    with pytest.raises(NotFittedError, match="StreamPipeline instance is not"):
+        scaled(small()).predict_one(X[0])
