@@ -112,6 +112,13 @@ def test_old_ends_of_lines_are_those_of_the_whole_file(tmp_path: Path) -> None:
     assert (X[-1].tolist(), y[-1]) == ([3.0, 4.0], "b")
 
 
+def test_separators_of_thousands_may_come_late(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"x,w,y\n" + LONG + b"1_000,2,a\n")
+    X, _ = read(path, ReadOptions(target="y", thousands="_"))
+    assert X[-1].tolist() == [1000.0, 2.0]
+
+
 def test_headers() -> None:
     def header(head: bytes, named: bool = True) -> Any:
         return read_header("f", head, ",", named)

@@ -51,6 +51,17 @@ def test_other_rows_are_found() -> None:
     assert without(some, moments_of(Z + 1.0, ones))[2].tolist() == [1]
 
 
+@pytest.mark.parametrize(("off", "found"), [(0.5e-6, []), (1.5e-6, [1])])
+def test_what_rounding_may_do_is_a_millionth_of_the_squares(
+    off: float, found: list[int]
+) -> None:
+    ones = np.ones(30, np.int64)
+    some, other = moments_of(Z, ones), moments_of(Z, ones)
+    squares = some.scatter[1, 2] + some.weight[1] * some.mean[1, 2] ** 2
+    other.scatter[1, 2] += off * squares
+    assert without(other, some)[2].tolist() == found
+
+
 def test_rows_of_a_model_have_the_moments_that_it_learnt() -> None:
     stream = well_behaved(2, 30)
     model = make_model(6, 3)

@@ -178,7 +178,14 @@ def test_every_pass_leaves_the_same_calibration(
 
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
 @pytest.mark.parametrize(
-    ("away", "apart"), [(1e6, 0.0), (30.0, 3.0), (30.0, 0.5), (1e3, 10.0)]
+    ("away", "apart"),
+    [
+        (30.0, 3.0),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow_uncompiled)
+            for each in ((1e6, 0.0), (30.0, 0.5), (1e3, 10.0))
+        ),
+    ],
 )
 def test_scores_that_bounds_cannot_tell_apart_are_computed_again(
     learn: int, away: float, apart: float

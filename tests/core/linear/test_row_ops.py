@@ -41,8 +41,14 @@ def test_whether_a_step_stays_finite(
 
 @pytest.mark.parametrize(
     ("v", "credible"),
-    [(1.0, True), (0.5, True), (0.49, False), (-1.0, False)]
-    + [(np.nan, False), (np.inf, False)],
+    [
+        (1.0, True),
+        (0.5, True),
+        (0.49, False),
+        (-1.0, False),
+        (np.nan, False),
+        (np.inf, False),
+    ],
 )
 def test_a_variance_along_a_row_must_be_possible(v: float, credible: bool) -> None:
     direction = RowValues(np.array([0.5, 1.0]), np.array([], np.int64))

@@ -10,7 +10,9 @@ from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.vectors import SINGLES
+from rpnb.core.passes import choice as choice_module
 from rpnb.core.passes.choice import PassChoice, QuadraticPass
+from rpnb.core.passes.costs import rebuild_cost, undecided_cost, update_cost
 from rpnb.core.passes.engine import classify, run, run_batches, scores
 from rpnb.core.passes.quadratic.evaluate import (
     bound_errors,
@@ -399,6 +401,19 @@ def test_the_cost_of_forms_decides_whether_they_are_used() -> None:
     choice._changes = choice._rows
     choice._upkeep *= 1000.0
     assert not choice._forms_pay()
+
+
+def test_updates_and_rebuilt_and_undecided_classes_have_their_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = well_behaved(11, 40)
+    model = make_model(6, 3, K=100)
+    forms = QuadraticPass(model, stream.X)
+    monkeypatch.setattr(choice_module, "pass_quadratic", lambda *_: (7, 2, 3))
+    labels = np.empty(40, np.int64)
+    forms.run(stream.X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
+    costs = 2 * rebuild_cost(6, model.F) + 3 * undecided_cost(6, model.F)
+    assert forms.upkeep == costs + 7 * update_cost(6)
 
 
 @pytest.mark.parametrize("K", [16, 17])
