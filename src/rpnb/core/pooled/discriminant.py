@@ -139,8 +139,12 @@ def discriminants(
     total = common_mean(count, B, m)
     if total <= 0.0:
         return
-    seen = np.flatnonzero(count > 0.0)
-    K = seen.shape[0]
+    seen = np.empty(count.shape[0], np.int64)
+    K = 0
+    for c in range(count.shape[0]):
+        if count[c] > 0.0:
+            seen[K] = c
+            K += 1
     left = np.empty(E * K)
     right = np.empty(E * K)
     for k in range(K):
@@ -170,7 +174,7 @@ def discriminants(
         if attempts > _MOST_ATTEMPTS:
             return
         ridge *= 10.0
-        S[:] = A
+        S = A.copy()
         subtract_outer(S, left, right, K)
         _add_ridge(S, E, ridge)
     U = np.empty((E, C))

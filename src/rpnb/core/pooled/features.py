@@ -213,7 +213,9 @@ def fill_features(
         row[raw + C + n_sparse :] = zero
         _round(row)
     if features.low.shape[1] == 0:
-        low[:] = z
+        for r in range(n):
+            for i in range(p):
+                low[r, i] = z[r, i]
     else:
         nothing = np.zeros(features.low.shape[1], np.float32)
         multiply_rows(z, features.low, nothing, low)

@@ -112,7 +112,8 @@ def pool_rows(
                     _learn_weights(pool, f, g, y[i], trust, posterior, space)
                     _learn_class_terms(pool, f, y[i], weight[i], trust, posterior)
             else:
-                pool.mistakes[:] += weight[i]
+                for k in range(pool.mistakes.shape[0]):
+                    pool.mistakes[k] += weight[i]
                 pool.weight[0] += weight[i]
                 pool.seen[0] += 1
                 pool.seen[1] += 1
@@ -164,13 +165,16 @@ def _record(pool: Pool) -> None:
     entry = pool.history[at]
     entry[0] = pool.seen[0]
     entry[1] = pool.weight[0]
-    entry[2 : K + 3] = pool.mistakes
-    entry[K + 3 :] = pool.weights
+    for k in range(K + 1):
+        entry[2 + k] = pool.mistakes[k]
+    for k in range(K):
+        entry[K + 3 + k] = pool.weights[k]
     at += 1
     if at == HISTORY:
         at = HISTORY // 2
         for i in range(at):
-            pool.history[i] = pool.history[2 * i + 1]
+            for k in range(entry.shape[0]):
+                pool.history[i, k] = pool.history[2 * i + 1, k]
         pool.clock[1] *= 2
     pool.clock[0] = at
 

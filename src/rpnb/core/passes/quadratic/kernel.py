@@ -93,7 +93,8 @@ def pass_quadratic(
         rows = X[start : start + size]
         centre_columns(rows, quadratic.origin, work.centred, work.lengths)
         evaluate(quadratic, work.centred, size, work.values)
-        work.mean_norm[:] = quadratic.mean_norm
+        for m in range(work.mean_norm.shape[0]):
+            work.mean_norm[m] = quadratic.mean_norm[m]
         for m in range(M):
             _bound_class(learner, quadratic, work, m, 0, size)
             _update_known(learner, quadratic.staleness, work, m)

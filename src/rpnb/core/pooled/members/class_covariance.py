@@ -421,10 +421,12 @@ def _refresh(state: ClassCovariance) -> None:
     for c in range(M):
         if state.class_weight[c] > 0.0:
             df += max(state.class_weight[c] - 1.0, 0.0)
-            prior[:] += state.scatter[c]
+            for j in range(prior.shape[0]):
+                prior[j] += state.scatter[c, j]
     for j in range(d):
         prior[j * (j + 3) // 2] += d
-    prior[:] *= (2.0 * d + 1.0) / df
+    for j in range(prior.shape[0]):
+        prior[j] *= (2.0 * d + 1.0) / df
     work = np.empty((2, d, d))
     v = np.empty(d)
     mean = np.empty(d)
@@ -433,16 +435,22 @@ def _refresh(state: ClassCovariance) -> None:
     for c in range(M):
         first = 4 * prior.shape[0] * (c // 4) + c % 4
         if state.class_weight[c] > 0.0:
-            state.log_volume[c] = invert(
-                prior, state.scatter[c], entries, first, 4, work
-            )
+            scatter = state.scatter[c]
+            state.log_volume[c] = invert(prior, scatter, entries, first, 4, work)
             _set_spread(state, c, mean, v)
         else:
-            state.inverse[c // 4, :, c % 4] = state.prior_inverse
-            state.log_volume[c] = volume
+            _take_prior(state, c, volume)
         _set_constant(state, c)
     seen = state.seen[0]
     state.next[0] = max(seen + 1, np.int64(seen * GROWTH))
+
+
+@compiled_borrowing
+def _take_prior(state: ClassCovariance, c: int, volume: float) -> None:
+    """Give a class without rows the inverse of Ψ."""
+    for j in range(state.prior_inverse.shape[0]):
+        state.inverse[c // 4, j, c % 4] = state.prior_inverse[j]
+    state.log_volume[c] = volume
 
 
 @compiled
@@ -453,8 +461,7 @@ def _begin_classes(state: ClassCovariance, classes: IntArray) -> None:
     work = np.empty((2, d, d))
     volume = invert(prior, np.zeros_like(prior), state.prior_inverse, 0, 1, work)
     for c in classes:
-        state.inverse[c // 4, :, c % 4] = state.prior_inverse
-        state.log_volume[c] = volume
+        _take_prior(state, c, volume)
         _set_constant(state, c)
     for c in range(state.class_weight.shape[0]):
         if state.class_weight[c] > 0.0:

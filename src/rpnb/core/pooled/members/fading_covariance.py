@@ -217,10 +217,14 @@ def _add_pending(state: FadingCovariance) -> None:
 
 @compiled
 def _forget(state: FadingCovariance) -> None:
-    state.A[:] *= _KEEP
-    state.B[:] *= _KEEP
-    state.class_weight[:] *= _KEEP
+    A = state.A.reshape(state.A.size)
+    for i in range(A.shape[0]):
+        A[i] *= _KEEP
     for c in range(state.class_weight.shape[0]):
+        B = state.B[c]
+        for f in range(B.shape[0]):
+            B[f] *= _KEEP
+        state.class_weight[c] *= _KEEP
         state.log_count[c] = np.log(state.class_weight[c] + 0.5)
 
 
