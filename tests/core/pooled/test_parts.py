@@ -31,7 +31,14 @@ from rpnb.core.pooled.algebra.row_products import (
     multiply_rows,
 )
 from rpnb.core.pooled.algebra.triangles import fill_forms, form, invert
-from rpnb.core.pooled.discriminant import add_rows, discriminants
+from rpnb.core.pooled.discriminant import (
+    add_rows,
+    class_offsets,
+    common_mean,
+    degrees,
+    discriminants,
+    shrinkage,
+)
 from rpnb.core.pooled.hashing import HASHED, draw_places, hash_rows
 from rpnb.core.pooled.member import same_state
 
@@ -224,6 +231,29 @@ def test_sums_that_rounding_has_spoilt_get_more_ridge() -> None:
     assert (V == 7.0).all()  # of no rows nothing is made
     discriminants(count, B, np.full_like(A, np.nan), 16, V, offset)
     assert (V == 7.0).all()  # and nothing of what no ridge can mend
+
+
+def test_more_ridge_is_added_to_the_sums_themselves() -> None:
+    """Not to what a factorisation left of them that failed at the last column."""
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(16, 16))
+    S = root @ root.T
+    S[15, 15] -= 400.0
+    count, B = np.array([4.0, 6.0]), rng.normal(size=(2, 16))
+    A = S + B.T @ (B / count[:, None])
+    V, offset = np.zeros((16, 8), np.float32), np.zeros(8, np.float32)
+    discriminants(count, B, packed(A), 16, V, offset)
+    m, U = np.empty(16), np.empty((16, 8))
+    df = degrees(count, common_mean(count, B, m))
+    class_offsets(count, B, m, U)
+    ridge, factor = shrinkage(
+        np.trace(S) / df, (S**2).sum() / df**2, df, 16, np.trace(A) / df
+    )
+    assert np.linalg.eigvalsh(S)[0] + ridge < 0.0
+    while np.linalg.eigvalsh(S)[0] + ridge < 0.0:
+        ridge *= 10.0
+    expected = factor * np.linalg.solve(S + ridge * np.eye(16), U)
+    assert_allclose(V, expected, rtol=1e-4, atol=1e-6)
 
 
 # Features
