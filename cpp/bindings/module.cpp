@@ -1,0 +1,24 @@
+// The extension module: one submodule for each room of the core.
+#include "rooms.h"
+
+NB_MODULE(RPNB_MODULE, module) {
+  module.doc() = "The compiled core of rpnb.";
+  const auto room = [&](const char* name, void (*bind)(nb::module_&)) {
+    nb::module_ submodule = module.def_submodule(name);
+    // The same for all levels, so that what is pickled on one machine loads on another.
+    submodule.attr("__name__") = nb::str("rpnb._core.") + nb::str(name);
+    bind(submodule);
+  };
+  room("numbers", rpnb::bind_numbers);
+  room("pooled", rpnb::bind_pooled);
+  room("algebra", rpnb::bind_algebra);
+  room("covariances", rpnb::bind_covariances);
+  room("densities", rpnb::bind_densities);
+  room("forest", rpnb::bind_forest);
+  room("projection", rpnb::bind_projection);
+  room("bayes", rpnb::bind_bayes);
+  room("passes", rpnb::bind_passes);
+  room("linear", rpnb::bind_linear);
+  room("trees", rpnb::bind_trees);
+  room("streams", rpnb::bind_streams);
+}

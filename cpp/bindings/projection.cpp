@@ -1,0 +1,7 @@
+#include "rooms.h"
+
+namespace rpnb {
+
+void bind_projection(nb::module_& /*module*/) {}
+
+}  // namespace rpnb

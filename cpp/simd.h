@@ -1,0 +1,216 @@
+// Vectors of eight singles or four doubles, with which kernels keep sums in registers.
+//
+// The compiler vectorises a simple loop by itself, but not one over many arrays, which
+// it must assume may overlap, and it never keeps a tile of sums in registers across a
+// loop. Kernels that gain from either use these vectors. The number of lanes is the same
+// on every processor, and so are the bits of the results: where a processor's registers
+// are narrower, the compiler uses two of them.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include "array.h"
+
+namespace rpnb {
+
+using Singles = float __attribute__((vector_size(32)));
+using Doubles = double __attribute__((vector_size(32)));
+inline constexpr Index kSingles = 8;
+inline constexpr Index kDoubles = 4;
+
+// Sixteen 16-bit integers, that is eight pairs, and eight sums of products of pairs.
+using Pairs = std::int16_t __attribute__((vector_size(32)));
+using Sums = std::int32_t __attribute__((vector_size(32)));
+inline constexpr Index kPairs = 8;
+
+[[gnu::always_inline]] inline Singles repeat(float value) { return value - Singles{}; }
+[[gnu::always_inline]] inline Doubles repeat(double value) { return value - Doubles{}; }
+
+[[gnu::always_inline]] inline Singles load(const float* from) {
+  Singles value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+[[gnu::always_inline]] inline Doubles load(const double* from) {
+  Doubles value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+[[gnu::always_inline]] inline Pairs load(const std::int16_t* from) {
+  Pairs value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Four singles as doubles.
+[[gnu::always_inline]] inline Doubles load_widened(const float* from) {
+  using Four = float __attribute__((vector_size(16)));
+  Four value;
+  std::memcpy(&value, from, sizeof value);
+  return __builtin_convertvector(value, Doubles);
+}
+
+[[gnu::always_inline]] inline void store(float* to, Singles value) {
+  std::memcpy(to, &value, sizeof value);
+}
+[[gnu::always_inline]] inline void store(double* to, Doubles value) {
+  std::memcpy(to, &value, sizeof value);
+}
+[[gnu::always_inline]] inline void store(std::int32_t* to, Sums value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+// a·b + c, rounded once.
+[[gnu::always_inline]] inline Singles fused(Singles a, Singles b, Singles c) {
+#if defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  Singles result;
+  for (int lane = 0; lane < kSingles; ++lane) {
+    result[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  }
+  return result;
+#endif
+}
+[[gnu::always_inline]] inline Doubles fused(Doubles a, Doubles b, Doubles c) {
+#if defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  Doubles result;
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    result[lane] = __builtin_fma(a[lane], b[lane], c[lane]);
+  }
+  return result;
+#endif
+}
+
+// The sum of the lanes, one after the other.
+[[gnu::always_inline]] inline double sum(Doubles value) {
+  return ((value[0] + value[1]) + value[2]) + value[3];
+}
+
+// The sum of the lanes, taken in double precision.
+[[gnu::always_inline]] inline double sum(Singles value) {
+  using Four = float __attribute__((vector_size(16)));
+  Four low;
+  Four high;
+  std::memcpy(&low, &value, sizeof low);
+  std::memcpy(&high, reinterpret_cast<const char*>(&value) + sizeof low, sizeof high);
+  return sum(__builtin_convertvector(low, Doubles) + __builtin_convertvector(high, Doubles));
+}
+
+// The lanes of two vectors, rounded to single precision, as one.
+[[gnu::always_inline]] inline Singles narrowed(Doubles first, Doubles second) {
+  using Four = float __attribute__((vector_size(16)));
+  const Four low = __builtin_convertvector(first, Four);
+  const Four high = __builtin_convertvector(second, Four);
+  Singles value;
+  std::memcpy(&value, &low, sizeof low);
+  std::memcpy(reinterpret_cast<char*>(&value) + sizeof low, &high, sizeof high);
+  return value;
+}
+
+// The smaller and the larger of each two lanes; b where they cannot be compared.
+template <class V>
+[[gnu::always_inline]] inline V lesser(V a, V b) {
+  return a < b ? a : b;
+}
+template <class V>
+[[gnu::always_inline]] inline V greater(V a, V b) {
+  return a > b ? a : b;
+}
+
+// `value` where it is between `low` and `high`, else the nearer of them.
+[[gnu::always_inline]] inline Doubles limit(Doubles value, double low, double high) {
+  return lesser(greater(value, repeat(low)), repeat(high));
+}
+inline double limit(double value, double low, double high) {
+  const double raised = value > low ? value : low;
+  return raised < high ? raised : high;
+}
+
+// x's lanes where a's are greater than b's, else y's.
+[[gnu::always_inline]] inline Doubles where_greater(Doubles a, Doubles b, Doubles x, Doubles y) {
+  return a > b ? x : y;
+}
+
+// 1023 + e, and m, of positive normal values m·2ᵉ with 1 ≤ m < 2.
+[[gnu::always_inline]] inline Doubles exponent(Doubles value) {
+  using Words = std::int64_t __attribute__((vector_size(32)));
+  // The bits of 2⁵² + k are those of 2⁵², or k.
+  constexpr std::int64_t kBig = 0x4330000000000000;
+  const Words bits = (std::bit_cast<Words>(value) >> 52) | kBig;
+  return std::bit_cast<Doubles>(bits) - 0x1p52;
+}
+[[gnu::always_inline]] inline Doubles mantissa(Doubles value) {
+  using Words = std::int64_t __attribute__((vector_size(32)));
+  const Words bits = (std::bit_cast<Words>(value) & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000;
+  return std::bit_cast<Doubles>(bits);
+}
+inline double exponent(double value) {
+  return static_cast<double>(std::bit_cast<std::int64_t>(value) >> 52);
+}
+inline double mantissa(double value) {
+  const auto bits = std::bit_cast<std::int64_t>(value);
+  return std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000);
+}
+
+// The pair of two values, eight times.
+[[gnu::always_inline]] inline Pairs repeat_pair(const std::int16_t* from) {
+  std::int32_t pair = 0;
+  std::memcpy(&pair, from, sizeof pair);
+  return std::bit_cast<Pairs>(pair - Sums{});
+}
+
+// For each pair, its sum plus a₀·b₀ + a₁·b₁; all must fit in 32 bits.
+[[gnu::always_inline]] inline Sums add_pair_products(Pairs a, Pairs b, Sums sums) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  return std::bit_cast<Sums>(_mm256_dpwssd_epi32(
+      std::bit_cast<__m256i>(sums), std::bit_cast<__m256i>(a), std::bit_cast<__m256i>(b)));
+#elif defined(__AVX2__)
+  return sums + std::bit_cast<Sums>(_mm256_madd_epi16(std::bit_cast<__m256i>(a),
+                                                      std::bit_cast<__m256i>(b)));
+#else
+  for (int pair = 0; pair < kPairs; ++pair) {
+    sums[pair] += std::int32_t{a[2 * pair]} * b[2 * pair] +
+                  std::int32_t{a[2 * pair + 1]} * b[2 * pair + 1];
+  }
+  return sums;
+#endif
+}
+
+// Which of eight values are at most the threshold, as bits.
+[[gnu::always_inline]] inline std::uint64_t eight_below(const double* values, double threshold) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_pd_mask(_mm512_loadu_pd(values), _mm512_set1_pd(threshold), _CMP_LE_OQ);
+#else
+  std::uint64_t bits = 0;
+  for (int lane = 0; lane < 8; ++lane) {
+    bits |= static_cast<std::uint64_t>(values[lane] <= threshold) << lane;
+  }
+  return bits;
+#endif
+}
+[[gnu::always_inline]] inline std::uint64_t eight_below(const float* values, float threshold) {
+#if defined(__AVX__)
+  const __m256 below = _mm256_cmp_ps(_mm256_loadu_ps(values), _mm256_set1_ps(threshold), _CMP_LE_OQ);
+  return static_cast<std::uint64_t>(static_cast<unsigned>(_mm256_movemask_ps(below)));
+#else
+  std::uint64_t bits = 0;
+  for (int lane = 0; lane < 8; ++lane) {
+    bits |= static_cast<std::uint64_t>(values[lane] <= threshold) << lane;
+  }
+  return bits;
+#endif
+}
+
+}  // namespace rpnb
