@@ -10,7 +10,6 @@ learns from its scores: `rpnb.core.pooled.late`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -22,8 +21,7 @@ from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import fill_features
 from rpnb.core.pooled.hashing import HASHED, hash_rows
 from rpnb.core.pooled.member import MemberRows
-from rpnb.core.pooled.model import SILENT, LateLabels, PooledModel, code_for_model
-from rpnb.core.pooled.plain import as_it_is, plain
+from rpnb.core.pooled.model import SILENT, LateLabels, PooledModel
 from rpnb.core.pooled.scale import LAST_REPLAY
 
 # Rows handled at once.
@@ -51,22 +49,21 @@ def run(
     probabilities.
     """
     n = y.shape[0]
-    code = code_for_model(model, n, True)
     done = 0
     while done < n:
         stop, replay = _next_chunk(model, y, done)
         part = slice(done, stop)
-        rows = prepare_rows(model, X[part], y[part], weight[part], code)
-        scores = _member_scores(model, rows, y[part], weight[part], jobs, code)
+        rows = prepare_rows(model, X[part], y[part], weight[part])
+        scores = _member_scores(model, rows, y[part], weight[part], jobs)
         learnt = _NO_SCORES
         if model.late is not None:
             learnt = _late_scores(model.late, rows.raw, y[part], weight[part], jobs)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        code(pooling.pool_rows)(
+        pooling.pool_rows(
             model.pool, scores, y[part], weight[part], labels[part], out, learnt
         )
         if replay:
-            _replay(model, code)
+            _replay(model)
         done = stop
 
 
@@ -135,13 +132,12 @@ def score(
 ) -> None:
     """Predict rows; the arguments are those of `run`. Changes nothing."""
     n = X.shape[0]
-    code = code_for_model(model, n, False)
     for done in range(0, n, _CHUNK):
         part = slice(done, min(done + _CHUNK, n))
-        rows = prepare_rows(model, X[part], _NO_LABELS, _NO_WEIGHT, code)
-        scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1, code)
+        rows = prepare_rows(model, X[part], _NO_LABELS, _NO_WEIGHT)
+        scores = _member_scores(model, rows, _NO_LABELS, _NO_WEIGHT, 1)
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        code(pooling.pool_rows)(
+        pooling.pool_rows(
             model.pool, scores, _NO_LABELS, _NO_WEIGHT, labels[part], out, _NO_SCORES
         )
 
@@ -151,20 +147,19 @@ def prepare_rows(
     table: RowTable,
     y: IntArray,
     weight: FloatArray,
-    code: Any = as_it_is,
 ) -> MemberRows:
     """Scale rows and project them; keep what the scale needs of labelled rows."""
     n = table.shape[0]
     if model.places.shape[0] > 0:
         X = np.empty((n, HASHED))
-        code(hash_rows)(as_rows(table), table.shape[1], model.places, X)
+        hash_rows(as_rows(table), table.shape[1], model.places, X)
     else:
         X = as_block(table.toarray() if issparse(table) else table)
     z = np.empty(X.shape, np.float32)
     phi = np.empty((n, model.shape.E), np.float32)
     low = np.empty((n, model.shape.d), np.float32)
-    code(scale.scale_rows)(model.scale, X, y, weight, z)
-    code(fill_features)(model.features, z, phi, low)
+    scale.scale_rows(model.scale, X, y, weight, z)
+    fill_features(model.features, z, phi, low)
     return MemberRows(X, z, low, phi)
 
 
@@ -174,7 +169,6 @@ def _member_scores(
     y: IntArray,
     weight: FloatArray,
     jobs: int,
-    code: Any = as_it_is,
 ) -> FloatArray:
     """Return the scores (n, K, M) of all members, which learn rows if there is y."""
     n, M = rows.raw.shape[0], model.M
@@ -189,22 +183,22 @@ def _member_scores(
             part = whole[:, first : first + len(module.OUTPUTS)]
             first += len(module.OUTPUTS)
             if learn:
-                code(module.learn_rows)(state, rows, y, weight, part)
+                module.learn_rows(state, rows, y, weight, part)
             else:
-                code(module.score_rows)(state, rows, part)
+                module.score_rows(state, rows, part)
         return whole
 
     def work(k: int) -> FloatArray:
         module = modules[k]
         scores = np.zeros((n, len(module.OUTPUTS), M))
         if learn:
-            code(module.learn_rows)(model.states[k], rows, y, weight, scores)
+            module.learn_rows(model.states[k], rows, y, weight, scores)
         else:
-            code(module.score_rows)(model.states[k], rows, scores)
+            module.score_rows(model.states[k], rows, scores)
         return scores
 
     members = range(len(modules))
-    if jobs > 1 and code is not plain:
+    if jobs > 1:
         with ThreadPoolExecutor(jobs) as threads:
             parts = list(threads.map(work, members))
     else:
@@ -212,22 +206,22 @@ def _member_scores(
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
-def _replay(model: PooledModel, code: Any = as_it_is) -> None:
+def _replay(model: PooledModel) -> None:
     """Find the scale anew; what depends on it learns the rows kept once more."""
-    code(scale.fit_all)(model.scale)
+    scale.fit_all(model.scale)
     seen = int(model.scale.seen[0])
     X = model.scale.rows[:seen]
     y, weight = model.scale.labels[:seen], model.scale.weight[:seen]
     z = np.empty(X.shape, np.float32)
     phi = np.empty((seen, model.shape.E), np.float32)
     low = np.empty((seen, model.shape.d), np.float32)
-    code(scale.apply_scale)(model.scale, X, z)
-    code(fill_features)(model.features, z, phi, low)
+    scale.apply_scale(model.scale, X, z)
+    fill_features(model.features, z, phi, low)
     rows = MemberRows(X, z, low, phi)
     active = model.pool.active
     for k, module in enumerate(model.modules):
         if module.USES_SCALE:
-            state = code(module.begin)(model.shape, active, model.seed)
+            state = module.begin(model.shape, active, model.seed)
             nothing = np.zeros((0, len(module.OUTPUTS), model.M))
-            code(module.learn_rows)(state, rows, y, weight, nothing)
+            module.learn_rows(state, rows, y, weight, nothing)
             model.states[k] = state

@@ -30,7 +30,6 @@ from rpnb.core.pooled.members import (
     transitions,
     window_forest,
 )
-from rpnb.core.pooled.plain import as_it_is, code_for_beginning, code_for_rows
 from rpnb.core.pooled.pool_state import Pool
 from rpnb.core.pooled.scale import FeatureScale
 
@@ -117,8 +116,7 @@ def new_model(
     """
     shape = model_shape(p, D, window, delay)
     names = members_for(names, shape)
-    code = code_for_beginning(p)
-    states = [code(MEMBERS[name].begin)(shape, active, seed) for name in names]
+    states = [MEMBERS[name].begin(shape, active, seed) for name in names]
     outputs = [output for name in names for output in MEMBERS[name].OUTPUTS]
     waiting = np.array([output in _LATE_STARTERS for output in outputs])
     first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
@@ -172,12 +170,11 @@ def assemble(
     pool: Pool,
 ) -> PooledModel:
     """Return the model of these states; its projections are drawn from the seed."""
-    code = code_for_beginning(p)
     return PooledModel(
         tuple(names),
         shape,
         seed,
-        code(draw_features)(shape.p, shape.D, shape.dense, seed),
+        draw_features(shape.p, shape.D, shape.dense, seed),
         draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64),
         scale,
         states,
@@ -226,9 +223,8 @@ def arrange_classes(
             copy_state(model.late.pending),
         )
         behind.pending.labels[:] = target[behind.pending.labels]
-    code = code_for_model(model, 1, False)
     states = [
-        code(module.grow_classes)(state, source, active)
+        module.grow_classes(state, source, active)
         for module, state in zip(model.modules, model.states, strict=True)
     ]
     return PooledModel(
@@ -242,14 +238,6 @@ def arrange_classes(
         pool_state.grow_classes(model.pool, source, active),
         behind,
     )
-
-
-def code_for_model(model: PooledModel, n: int, learn: bool) -> Any:
-    """Return what turns functions into those that learn, or predict, n rows."""
-    if model.late is not None:
-        return as_it_is
-    seen = int(model.scale.seen[0])
-    return code_for_rows(n, learn, seen, model.shape.p, model.M)
 
 
 def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledModel:
