@@ -50,6 +50,7 @@ MEMBERS: Final[dict[str, ModuleType]] = {
 # Members whose weight is 0 until they prove useful.
 _LATE_STARTERS = ("transitions", "selected_neighbours")
 
+
 class LateLabels(NamedTuple):
     """Members that are behind, and the rows that they have not learned yet."""
 
