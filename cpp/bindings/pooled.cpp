@@ -137,38 +137,37 @@ void bind_scale(nb::module_& module) {
              if (y.size() > 0) require_length("y", y.size(), X.size());
              self.scale_rows(X, {y, weight}, z);
            })
-      .def("keep_last_rows", [](FeatureScale& self, Matrix<const double> X,
-                                Vector<const std::int64_t> y, Vector<const double> weight,
-                                Index n) {
-        require_length("a row", X.size(1), self.mean.size());
-        require_length("y", y.size(), X.size());
-        require_length("weight", weight.size(), X.size());
-        if (n < X.size()) throw std::invalid_argument("n is less than the number of rows");
-        self.keep_last_rows(X, {y, weight}, n);
-      });
+      .def("keep_last_rows",
+           [](FeatureScale& self, Matrix<const double> X, Vector<const std::int64_t> y,
+              Vector<const double> weight, Index n) {
+             require_length("a row", X.size(1), self.mean.size());
+             require_length("y", y.size(), X.size());
+             require_length("weight", weight.size(), X.size());
+             if (n < X.size()) throw std::invalid_argument("n is less than the number of rows");
+             self.keep_last_rows(X, {y, weight}, n);
+           });
   bind_record<Features>(module, "Features")
       .def_static("draw", &Features::draw)
-      .def("fill", [](const Features& self, Matrix<const float> z, Matrix<float> phi,
-                      Matrix<float> low) {
-        require_length("a row", z.size(1), self.dense.size());
-        require_length("phi", phi.size(), z.size());
-        require_length("low", low.size(), z.size());
-        require_length("a row of low", low.size(1),
-                       self.low.size(1) > 0 ? self.low.size(1) : z.size(1));
-        const Index used = self.dense.size(1) + self.reads.size(1);
-        if (phi.size(1) < used + (z.size(1) <= 64 ? z.size(1) : 0)) {
-          throw std::invalid_argument("phi has too few columns");
-        }
-        self.fill(z, phi, low);
-      });
+      .def("fill",
+           [](const Features& self, Matrix<const float> z, Matrix<float> phi, Matrix<float> low) {
+             require_length("a row", z.size(1), self.dense.size());
+             require_length("phi", phi.size(), z.size());
+             require_length("low", low.size(), z.size());
+             require_length("a row of low", low.size(1),
+                            self.low.size(1) > 0 ? self.low.size(1) : z.size(1));
+             const Index used = self.dense.size(1) + self.reads.size(1);
+             if (phi.size(1) < used + (z.size(1) <= 64 ? z.size(1) : 0)) {
+               throw std::invalid_argument("phi has too few columns");
+             }
+             self.fill(z, phi, low);
+           });
 }
 
 void bind_pool(nb::module_& module) {
   bind_record<Pool>(module, "Pool");
-  module.def("pool_rows", [](Pool& pool, View<const double, 3> scores,
-                             Vector<const std::int64_t> y, Vector<const double> weight,
-                             Vector<std::int64_t> predicted, Matrix<double> log_posteriors,
-                             View<const double, 3> learned_from) {
+  module.def("pool_rows", [](Pool& pool, View<const double, 3> scores, Vector<const std::int64_t> y,
+                             Vector<const double> weight, Vector<std::int64_t> predicted,
+                             Matrix<double> log_posteriors, View<const double, 3> learned_from) {
     const Index n = predicted.size();
     check_scores(scores, n, pool.members(), pool.classes());
     if (y.size() > 0) check_labels({y, weight}, n, pool.classes());
@@ -182,15 +181,15 @@ void bind_pool(nb::module_& module) {
     const nb::gil_scoped_release released;
     pool_rows(pool, scores, {y, weight}, predicted, log_posteriors, learned_from);
   });
-  module.def("learn_scored_rows", [](Pool& pool, View<const double, 3> scores,
-                                     Vector<const std::int64_t> y, Vector<const double> weight,
-                                     Vector<const std::int64_t> predicted) {
-    const Labels labels{y, weight};
-    check_labels(labels, predicted.size(), pool.classes(), 0);
-    check_scores(scores, predicted.size(), pool.members(), pool.classes());
-    const nb::gil_scoped_release released;
-    learn_scored_rows(pool, scores, labels, predicted);
-  });
+  module.def("learn_scored_rows",
+             [](Pool& pool, View<const double, 3> scores, Vector<const std::int64_t> y,
+                Vector<const double> weight, Vector<const std::int64_t> predicted) {
+               const Labels labels{y, weight};
+               check_labels(labels, predicted.size(), pool.classes(), 0);
+               check_scores(scores, predicted.size(), pool.members(), pool.classes());
+               const nb::gil_scoped_release released;
+               learn_scored_rows(pool, scores, labels, predicted);
+             });
   bind_record<Pending>(module, "Pending")
       .def_static("begin", &Pending::begin)
       .def_static("block_rows", &Pending::block_rows);
@@ -201,31 +200,31 @@ void bind_model(nb::module_& module) {
       .def_static("dense", &dense_table)
       .def_static("sparse", &sparse_table);
   nb::class_<PooledModel>(module, "PooledModel")
-      .def("__init__",
-           [](PooledModel* self, std::vector<std::string> names, const Shape& shape,
-              std::uint64_t seed, std::shared_ptr<Features> features,
-              Vector<const std::int64_t> places, std::shared_ptr<FeatureScale> scale,
-              std::vector<std::shared_ptr<Member>> members, std::shared_ptr<Pool> pool,
-              std::shared_ptr<PooledModel> behind, std::shared_ptr<Pending> pending) {
-             Array<std::int64_t, 1> own(places.shape());
-             copy_into(own, places);
-             if ((behind == nullptr) != (pending == nullptr)) {
-               throw std::invalid_argument("members behind and pending rows go together");
-             }
-             new (self) PooledModel(std::move(names), shape, seed, std::move(features),
-                                    std::move(own), std::move(scale), std::move(members),
-                                    std::move(pool), std::move(behind), std::move(pending));
-           },
-           nb::arg("names"), nb::arg("shape"), nb::arg("seed"), nb::arg("features"),
-           nb::arg("places"), nb::arg("scale"), nb::arg("states"), nb::arg("pool"),
-           nb::arg("behind").none() = nb::none(), nb::arg("pending").none() = nb::none())
+      .def(
+          "__init__",
+          [](PooledModel* self, std::vector<std::string> names, const Shape& shape,
+             std::uint64_t seed, std::shared_ptr<Features> features,
+             Vector<const std::int64_t> places, std::shared_ptr<FeatureScale> scale,
+             std::vector<std::shared_ptr<Member>> members, std::shared_ptr<Pool> pool,
+             std::shared_ptr<PooledModel> behind, std::shared_ptr<Pending> pending) {
+            Array<std::int64_t, 1> own(places.shape());
+            copy_into(own, places);
+            if ((behind == nullptr) != (pending == nullptr)) {
+              throw std::invalid_argument("members behind and pending rows go together");
+            }
+            new (self) PooledModel(std::move(names), shape, seed, std::move(features),
+                                   std::move(own), std::move(scale), std::move(members),
+                                   std::move(pool), std::move(behind), std::move(pending));
+          },
+          nb::arg("names"), nb::arg("shape"), nb::arg("seed"), nb::arg("features"),
+          nb::arg("places"), nb::arg("scale"), nb::arg("states"), nb::arg("pool"),
+          nb::arg("behind").none() = nb::none(), nb::arg("pending").none() = nb::none())
       .def_prop_ro("names", [](const PooledModel& self) { return nb::tuple(nb::cast(self.names)); })
       .def_ro("shape", &PooledModel::shape)
       .def_ro("seed", &PooledModel::seed)
-      .def_prop_ro("features",
-                   [](const PooledModel& self) {
-                     return std::const_pointer_cast<Features>(self.features);
-                   })
+      .def_prop_ro(
+          "features",
+          [](const PooledModel& self) { return std::const_pointer_cast<Features>(self.features); })
       .def_prop_ro("places",
                    [](nb::pointer_and_handle<PooledModel> self) {
                      return show<std::int64_t, 1>(self.p->places, self.h);
@@ -298,8 +297,7 @@ void bind_pooled(nb::module_& module) {
       .def("__iter__", [](const Shape& self) { return nb::iter(parts_of(self)); })
       .def("__eq__", [](const Shape& self, const Shape& other) { return self == other; })
       .def("__hash__", [](const Shape& self) { return nb::hash(parts_of(self)); })
-      .def("__repr__",
-           [](const Shape& self) { return nb::str("Shape{}").format(parts_of(self)); })
+      .def("__repr__", [](const Shape& self) { return nb::str("Shape{}").format(parts_of(self)); })
       .def("__reduce__", [](nb::handle self) {
         return nb::make_tuple(self.type(), parts_of(nb::cast<const Shape&>(self)));
       });

@@ -82,8 +82,8 @@ void draw_sparse(std::uint64_t seed, Index p, Matrix<std::int64_t> reads, Matrix
     }
     for (Index slot = 0; slot < k; ++slot) {
       reads(slot, f) = chosen[slot];
-      entry(slot, f) = static_cast<float>(normal[kMostRead * f + slot] /
-                                          std::sqrt(static_cast<double>(k)));
+      entry(slot, f) =
+          static_cast<float>(normal[kMostRead * f + slot] / std::sqrt(static_cast<double>(k)));
     }
   }
 }

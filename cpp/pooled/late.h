@@ -28,10 +28,9 @@ struct Pending {
   Array<std::int64_t, 1> seen;  // labelled rows so far
 
   static constexpr auto fields() {
-    return std::tuple{field("rows", &Pending::rows, "kept p"),
-                      field("labels", &Pending::labels, "kept"),
-                      field("weight", &Pending::weight, "kept"),
-                      field("seen", &Pending::seen, "1")};
+    return std::tuple{
+        field("rows", &Pending::rows, "kept p"), field("labels", &Pending::labels, "kept"),
+        field("weight", &Pending::weight, "kept"), field("seen", &Pending::seen, "1")};
   }
 
   // g, the rows that the members behind learn at once.

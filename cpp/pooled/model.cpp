@@ -98,11 +98,10 @@ class PooledModel::Chunk {
 };
 
 PooledModel::PooledModel(std::vector<std::string> names_, const Shape& shape_, std::uint64_t seed_,
-                         std::shared_ptr<const Features> features_,
-                         Array<std::int64_t, 1> places_, std::shared_ptr<FeatureScale> scale_,
-                         std::vector<std::shared_ptr<Member>> members_,
-                         std::shared_ptr<Pool> pool_, std::shared_ptr<PooledModel> behind_,
-                         std::shared_ptr<Pending> pending_)
+                         std::shared_ptr<const Features> features_, Array<std::int64_t, 1> places_,
+                         std::shared_ptr<FeatureScale> scale_,
+                         std::vector<std::shared_ptr<Member>> members_, std::shared_ptr<Pool> pool_,
+                         std::shared_ptr<PooledModel> behind_, std::shared_ptr<Pending> pending_)
     : names(std::move(names_)),
       shape(shape_),
       seed(seed_),
@@ -213,9 +212,8 @@ void PooledModel::learn_members(const Rows& rows, const Labels& labels,
   for (std::size_t k = 1; k < members.size(); ++k) {
     first[k] = first[k - 1] + members[k - 1]->outputs();
   }
-  in_threads(static_cast<Index>(members.size()), threads, [&](Index k) {
-    members[k]->learn_rows(rows, labels, Scores(scores, first[k]));
-  });
+  in_threads(static_cast<Index>(members.size()), threads,
+             [&](Index k) { members[k]->learn_rows(rows, labels, Scores(scores, first[k])); });
 }
 
 void PooledModel::score_members(const Rows& rows, const View<double, 3>& scores) const {

@@ -231,8 +231,7 @@ void learn_weights(Pool& pool, const RowSpace& space, Index y, double trust) {
         lanes = fused(load(space.f[k].data() + c), load(space.weighted[j].data() + c), lanes);
       }
       const double covariance = trust * (sum(lanes) - space.mean[k] * space.mean[j]);
-      double value =
-          kMemory * H(k, j) + 0.5 * (covariance + space.gradient[k] * space.gradient[j]);
+      double value = kMemory * H(k, j) + 0.5 * (covariance + space.gradient[k] * space.gradient[j]);
       if (k == j) value += (1.0 - kMemory) * kRidge;
       H(k, j) = value;
       H(j, k) = value;

@@ -58,7 +58,7 @@ struct Pool {
   Array<double, 1> mistakes;         // weight of rows each member would get wrong, the pool last
   Array<double, 1> weight;           // weight of the rows learned
   Array<std::int64_t, 1> seen;       // rows learned, and those that the pool got wrong
-  Array<double, 2> history;  // rows learned, `weight`, `mistakes` and `weights` at some rows
+  Array<double, 2> history;      // rows learned, `weight`, `mistakes` and `weights` at some rows
   Array<std::int64_t, 1> clock;  // entries of the history, and rows between those to come
 
   static constexpr auto fields() {
