@@ -73,7 +73,7 @@ $(SERVE)/.installed: $(STAMP)
 	rm -rf $(SERVE)
 	$(BIN)/python -m venv --without-pip $(SERVE)
 	$(BIN)/python tools/link_environment.py $(SERVE)
-	$(BIN)/python -m pip --python $(SERVE)/bin/python install --quiet --editable '.[serve]' --group serve --constraint constraints.txt
+	$(BIN)/python -m pip --python $(SERVE)/bin/python install --quiet --editable '.[serve]' $(EDITABLE) --group serve --constraint constraints.txt
 	touch $@
 
 .PHONY: test-serve
