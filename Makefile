@@ -46,7 +46,7 @@ test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
 check: $(STAMP) ## style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/python tools/check_types.py
+	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
 	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet
@@ -142,11 +142,6 @@ bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot av
 	$(BIN)/python benchmarks/bench_one_row.py
 	$(BIN)/python benchmarks/bench_river.py
 	$(BIN)/python benchmarks/bench_import.py
-
-# make mutants N=200 SEED=0; tests are recorded first, once: about 20 minutes of a processor
-.PHONY: mutants
-mutants: $(STAMP) ## put random small mistakes into the sources; which does no test notice?
-	$(BIN)/python tools/mutants.py $(or $(N),200) --seed $(or $(SEED),0)
 
 .PHONY: constraints
 constraints: $(STAMP) ## take the newest versions of everything
