@@ -115,6 +115,10 @@ cover: $(VENV)/coverage/.installed ## all lines of the compiled core, and all br
 	$(BIN)/coverage report --fail-under=100
 	$(BIN)/gcovr --root . --filter cpp/ --exclude-throw-branches --fail-under-line 100 build/coverage
 
+.PHONY: wheels
+wheels: $(STAMP) ## wheels, repaired, and used in fresh environments of every Python here
+	$(BIN)/python tools/wheels.py
+
 # make fuzz SECONDS=1200, and SEED=7 for the cases of a seed
 .PHONY: fuzz
 fuzz: $(STAMP) ## random and hostile input for everything; failing cases are kept
