@@ -23,9 +23,7 @@ def project_singles(X: SingleArray, R: SingleArray, Z: SingleArray) -> None: ...
 # An array (n, p), or rows that `rpnb.core.kernels.rows` made.
 _Rows: TypeAlias = FloatArray | RowBlock
 
-def project_rows(
-    rows: _Rows, scale: float, R: SingleArray, Z: FloatArray
-) -> None: ...
+def project_rows(rows: _Rows, scale: float, R: SingleArray, Z: FloatArray) -> None: ...
 def draw_and_project_rows(
     rows: _Rows,
     scale: float,
