@@ -134,6 +134,30 @@ using HalfSingles = float __attribute__((vector_size(16)));
   return value;
 }
 
+// Four words of 64 bits.
+using Words = std::uint64_t __attribute__((vector_size(32)));
+inline constexpr Index kWords = 4;
+
+[[gnu::always_inline]] inline Words load(const std::uint64_t* from) {
+  Words value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// The product of the low 32 bits of each word and a factor of 32 bits.
+[[gnu::always_inline]] inline std::uint64_t multiply_halves(std::uint64_t word,
+                                                            std::uint32_t factor) {
+  return (word & 0xFFFFFFFF) * factor;
+}
+[[gnu::always_inline]] inline Words multiply_halves(Words word, std::uint32_t factor) {
+#if defined(__AVX2__)
+  return std::bit_cast<Words>(
+      _mm256_mul_epu32(std::bit_cast<__m256i>(word), _mm256_set1_epi64x(factor)));
+#else
+  return (word & 0xFFFFFFFF) * factor;
+#endif
+}
+
 // The smaller and the larger of each two lanes; b where they cannot be compared.
 template <class V>
 [[gnu::always_inline]] inline V lesser(V a, V b) {
