@@ -1,11 +1,12 @@
 // Random projections, and hashing of rows.
+#include "../rpnb/projection.h"
+
 #include <nanobind/stl/string.h>
 
 #include <string>
 
 #include "../pooled/hashing.h"
 #include "../rpnb/hadamard.h"
-#include "../rpnb/projection.h"
 #include "../rpnb/projection_matrix.h"
 #include "../rpnb/projection_rows.h"
 #include "../rpnb/very_sparse.h"
@@ -57,41 +58,40 @@ void bind_matrices(nb::module_& module) {
     const nb::gil_scoped_release released;
     project(X, rows, scale, R, Z);
   });
-  module.def("project_singles",
-             [](Matrix<const float> X, Matrix<const float> R, Matrix<float> Z) {
-               require(X.size(0) % 4 == 0, "X must have a multiple of four rows");
-               require(X.size(1) == R.size(0), "X must have as many columns as R has rows");
-               require(Z.size(0) == X.size(0) && Z.size(1) == R.size(1),
-                       "Z must have the rows of X and the columns of R");
-               const nb::gil_scoped_release released;
-               project_singles(X, R, Z);
-             });
+  module.def("project_singles", [](Matrix<const float> X, Matrix<const float> R, Matrix<float> Z) {
+    require(X.size(0) % 4 == 0, "X must have a multiple of four rows");
+    require(X.size(1) == R.size(0), "X must have as many columns as R has rows");
+    require(Z.size(0) == X.size(0) && Z.size(1) == R.size(1),
+            "Z must have the rows of X and the columns of R");
+    const nb::gil_scoped_release released;
+    project_singles(X, R, Z);
+  });
 }
 
 void bind_rows(nb::module_& module) {
-  module.def("project_rows", [](const RowBlock& rows, double scale, Matrix<const float> R,
-                                Matrix<double> Z) {
-    require_outputs(rows, R.size(0), R.size(1), Z);
-    const nb::gil_scoped_release released;
-    project_rows(rows, scale, R, Z);
-  });
-  module.def("draw_and_project_rows",
-             [](const RowBlock& rows, double scale, const std::string& distribution,
-                std::uint64_t seed, Vector<const std::uint64_t> features, Index q,
-                Matrix<double> Z) {
-               const DrawnMatrix matrix{distribution_named(distribution), seed, features, q};
-               require_columns(q, Z.size(1));
-               require_outputs(rows, features.size(), Z.size(1), Z);
+  module.def("project_rows",
+             [](const RowBlock& rows, double scale, Matrix<const float> R, Matrix<double> Z) {
+               require_outputs(rows, R.size(0), R.size(1), Z);
                const nb::gil_scoped_release released;
-               project_rows(rows, scale, matrix, Z);
+               project_rows(rows, scale, R, Z);
              });
-  module.def("hash_rows", [](const RowBlock& rows, Vector<const std::int64_t> places,
-                             Matrix<double> out) {
-    check_rows(rows, places.size());
-    require(out.size(0) == rows.size(), "out must have as many rows as are hashed");
-    const nb::gil_scoped_release released;
-    hash_rows(rows, places, out);
-  });
+  module.def(
+      "draw_and_project_rows",
+      [](const RowBlock& rows, double scale, const std::string& distribution, std::uint64_t seed,
+         Vector<const std::uint64_t> features, Index q, Matrix<double> Z) {
+        const DrawnMatrix matrix{distribution_named(distribution), seed, features, q};
+        require_columns(q, Z.size(1));
+        require_outputs(rows, features.size(), Z.size(1), Z);
+        const nb::gil_scoped_release released;
+        project_rows(rows, scale, matrix, Z);
+      });
+  module.def("hash_rows",
+             [](const RowBlock& rows, Vector<const std::int64_t> places, Matrix<double> out) {
+               check_rows(rows, places.size());
+               require(out.size(0) == rows.size(), "out must have as many rows as are hashed");
+               const nb::gil_scoped_release released;
+               hash_rows(rows, places, out);
+             });
 }
 
 // Bind what very sparse and Hadamard projections have in common.

@@ -99,9 +99,8 @@ Hadamard Hadamard::draw(std::uint64_t seed, Vector<const std::uint64_t> features
   for (Index t = 0; t < T; ++t) {
     const auto places = drawn.places_[t];
     std::iota(places.begin(), places.end(), std::int64_t{0});
-    std::stable_sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) {
-      return keys(a, t) < keys(b, t);
-    });
+    std::stable_sort(places.begin(), places.end(),
+                     [&](std::int64_t a, std::int64_t b) { return keys(a, t) < keys(b, t); });
     for (Index i = 0; i < order; ++i) {
       drawn.weights_(t, i) = static_cast<double>(second(i, t)) / root;
     }
@@ -126,7 +125,11 @@ void Hadamard::project(const RowBlock& rows, double scale, Matrix<double> Z) con
     for (Index i = 0; i < N; ++i) many_v[i] = weights[i] * v[places[i]];
     transform(many_v, many_w, N, order);
     double* const z = Z[b].data();
-    for (Index f = 0; f < F_; ++f) z[f] = many_v[f % order * T + f / order];
+    for (Index t = 0; t < T; ++t) {
+      const Index first = t * order;
+      const Index size = std::min(order, F_ - first);
+      for (Index i = 0; i < size; ++i) z[first + i] = many_v[i * T + t];
+    }
   }
 }
 

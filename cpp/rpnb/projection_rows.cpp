@@ -1,6 +1,7 @@
 #include "projection_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "../simd.h"
@@ -10,6 +11,9 @@ namespace rpnb {
 
 namespace {
 
+// Entries of a matrix that are applied to all rows before the next ones, so that they stay
+// in the second-level cache.
+constexpr Index kEntries = Index{1} << 16;
 // Rows of a matrix that is not kept which are drawn and used together.
 constexpr Index kPanel = 256;
 // Features that are added together, so that a sum is loaded and stored once for all.
@@ -27,20 +31,24 @@ void add_one(double x, const float* r, Vector<double> z) {
 }
 
 // Do what `add_one` does for each of several features, one after the other.
-void add_several(const double* x, const float* const* r, Vector<double> z) {
+void add_several(const std::array<double, kTogether>& x,
+                 const std::array<const float*, kTogether>& r, Vector<double> z) {
   const Index F = z.size();
   double* const sums = z.data();
+  // Copies, which no store to z can change.
+  const std::array<double, kTogether> value = x;
+  const std::array<const float*, kTogether> row = r;
   Index f = 0;
   for (; f + kDoubles <= F; f += kDoubles) {
     Doubles sum = load(sums + f);
     for (int t = 0; t < kTogether; ++t) {
-      sum = fused(repeat(x[t]), load_widened(r[t] + f), sum);
+      sum = fused(repeat(value[t]), load_widened(row[t] + f), sum);
     }
     store(sums + f, sum);
   }
   for (; f < F; ++f) {
     for (int t = 0; t < kTogether; ++t) {
-      sums[f] = std::fma(x[t], static_cast<double>(r[t][f]), sums[f]);
+      sums[f] = std::fma(value[t], static_cast<double>(row[t][f]), sums[f]);
     }
   }
 }
@@ -50,8 +58,8 @@ void add_several(const double* x, const float* const* r, Vector<double> z) {
 template <class RowOf>
 void add_contributions(const Row& row, Index first, Index last, double scale, RowOf row_of,
                        Vector<double> z) {
-  double x[kTogether];
-  const float* r[kTogether];
+  std::array<double, kTogether> x;
+  std::array<const float*, kTogether> r;
   int count = 0;
   for (Index j = first; j < last; ++j) {
     if (row.values[j] == 0.0) continue;
@@ -65,7 +73,35 @@ void add_contributions(const Row& row, Index first, Index last, double scale, Ro
   for (int t = 0; t < count; ++t) add_one(x[t], r[t], z);
 }
 
-// Write the features that any of the rows has to `met`, ascending; return their number.
+// The next value of each row that has not been added yet.
+class Cursors {
+ public:
+  Cursors(const RowBlock& rows, Workspace& space)
+      : rows_(rows), next_(space.take_zeros<Index>(rows.size())) {}
+
+  // Add to Z the contributions of all further values up to feature `last`.
+  template <class RowOf>
+  void add_up_to(Index last, double scale, RowOf row_of, Matrix<double> Z) const {
+    for (Index b = 0; b < rows_.size(); ++b) {
+      const Row row = rows_[b];
+      const Index first = next_[b];
+      Index stop = first;
+      if (row.sparse()) {
+        while (stop < row.size() && row.columns[stop] <= last) ++stop;
+      } else {
+        stop = std::min(last + 1, row.size());
+      }
+      add_contributions(row, first, stop, scale, row_of, Z[b]);
+      next_[b] = stop;
+    }
+  }
+
+ private:
+  const RowBlock& rows_;
+  Vector<Index> next_;
+};
+
+// Write the features that any of the rows has to `met` (p,), ascending; return their number.
 Index list_features(const RowBlock& rows, Vector<Index> met) {
   if (!rows.sparse()) {
     for (Index i = 0; i < met.size(); ++i) met[i] = i;
@@ -85,26 +121,30 @@ Index list_features(const RowBlock& rows, Vector<Index> met) {
 }  // namespace
 
 void project_rows(const RowBlock& rows, double scale, Matrix<const float> R, Matrix<double> Z) {
+  const Index p = R.size(0);
   const Index F = R.size(1);
+  // Dense rows need all of the matrix; sparse ones have few features in common.
+  const Index together = rows.sparse() ? p : std::max(kEntries / std::max(F, Index{1}), Index{8});
   const auto row_of = [&](Index i) { return R.data() + i * F; };
-  for (Index b = 0; b < rows.size(); ++b) {
-    const Row row = rows[b];
-    Z[b].fill(0.0);
-    add_contributions(row, 0, row.size(), scale, row_of, Z[b]);
+  Workspace space;
+  const Cursors cursors(rows, space);
+  Z.fill(0.0);
+  for (Index first = 0; first < p; first += together) {
+    cursors.add_up_to(std::min(first + together, p) - 1, scale, row_of, Z);
   }
 }
 
-void project_rows(const RowBlock& rows, double scale, const DrawnMatrix& matrix,
-                  Matrix<double> Z) {
-  const Index n = rows.size();
+void project_rows(const RowBlock& rows, double scale, const DrawnMatrix& matrix, Matrix<double> Z) {
+  const Index p = matrix.features.size();
   const Index F = Z.size(1);
   Workspace space;
-  const auto met = space.take<Index>(matrix.features.size());
+  const Cursors cursors(rows, space);
+  const auto met = space.take<Index>(p);
   const Index count = list_features(rows, met);
-  const auto place = space.take<Index>(matrix.features.size());  // of a feature in the panel
-  const auto next = space.take_zeros<Index>(n);                  // value of each row
+  const auto place = space.take<Index>(p);  // of a feature in the panel
   const auto features = space.take<std::uint64_t>(kPanel);
   const auto R = space.take<float>(kPanel, F);
+  const auto row_of = [&](Index i) { return R.data() + place[i] * F; };
   Z.fill(0.0);
   for (Index first = 0; first < count; first += kPanel) {
     const Index size = std::min(kPanel, count - first);
@@ -115,15 +155,7 @@ void project_rows(const RowBlock& rows, double scale, const DrawnMatrix& matrix,
     }
     draw_matrix(matrix.distribution, matrix.seed, features.slice(0, size), matrix.q,
                 R.slice(0, size));
-    const Index last_feature = met[first + size - 1];
-    const auto row_of = [&](Index i) { return R.data() + place[i] * F; };
-    for (Index b = 0; b < n; ++b) {
-      const Row row = rows[b];
-      Index stop = next[b];
-      while (stop < row.size() && row.column(stop) <= last_feature) ++stop;
-      add_contributions(row, next[b], stop, scale, row_of, Z[b]);
-      next[b] = stop;
-    }
+    cursors.add_up_to(met[first + size - 1], scale, row_of, Z);
   }
 }
 

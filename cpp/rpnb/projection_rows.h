@@ -28,7 +28,6 @@ struct DrawnMatrix {
 };
 
 // The same by a matrix that is not kept: rows of it are drawn as they are needed.
-void project_rows(const RowBlock& rows, double scale, const DrawnMatrix& matrix,
-                  Matrix<double> Z);
+void project_rows(const RowBlock& rows, double scale, const DrawnMatrix& matrix, Matrix<double> Z);
 
 }  // namespace rpnb

@@ -14,21 +14,29 @@ namespace {
 
 constexpr double kCell = 0x1p-31;
 
-// Draw logarithms of uniform numbers, and signs, 0 or −1: numbers `first` and following of
-// a feature, four for each counter.
-void fill_skips(std::uint64_t seed, std::uint64_t feature, Index first, Vector<double> skips,
-                Vector<std::int32_t> signs) {
-  const auto low = static_cast<std::uint32_t>(feature);
-  const auto high = static_cast<std::uint32_t>(feature >> 32);
-  for (Index t = 0; t < skips.size(); t += 4) {
-    const auto number = static_cast<std::uint32_t>((first + t) / 4);
-    const Counter bits = philox({number, 0, low, high}, seed);
-    for (Index lane = 0; lane < 4; ++lane) {
-      signs[t + lane] = -static_cast<std::int32_t>(bits[lane] & 1);
-      skips[t + lane] = (static_cast<double>(bits[lane] >> 1) + 0.5) * kCell;
-    }
+// Numbers drawn at once for a row, and the work arrays for that: four for each counter.
+struct Skips {
+  Vector<double> logs;         // logarithms of uniform numbers
+  Vector<std::int32_t> signs;  // 0 or −1
+  Vector<std::uint64_t> counters;
+  Vector<std::uint64_t> zeros;
+  Vector<std::uint32_t> bits;
+};
+
+// Draw numbers `first` and following of a feature.
+void draw_skips(std::uint64_t seed, std::uint64_t feature, Index first, const Skips& skips) {
+  for (Index c = 0; c < skips.counters.size(); ++c) {
+    skips.counters[c] = static_cast<std::uint64_t>(first / 4 + c);
   }
-  fill_logs(skips);
+  fill_bits(seed, feature, skips.counters, skips.zeros, skips.bits);
+  const std::uint32_t* const bits = skips.bits.data();
+  for (Index t = 0; t < skips.bits.size(); ++t) {
+    skips.signs[t] = -static_cast<std::int32_t>(bits[t] & 1);
+    // Below 2³¹, and so the same as a signed number, which is converted faster.
+    const auto cell = static_cast<std::int32_t>(bits[t] >> 1);
+    skips.logs[t] = (static_cast<double>(cell) + 0.5) * kCell;
+  }
+  fill_logs(skips.logs);
 }
 
 // 1/log(1 − 1/s): how many zeros the logarithm of a uniform number stands for; 0 if s = 1,
@@ -46,12 +54,14 @@ VerySparse VerySparse::draw(std::uint64_t seed, Vector<const std::uint64_t> feat
   const Index p = features.size();
   const double s = std::sqrt(static_cast<double>(p));
   const double per_skip = zeros_per_log(s);
-  // Skips drawn at once: enough for most rows.
+  // Counters used at once: enough for most rows.
   const double mean = static_cast<double>(F) / s;
-  const Index batch = 4 * (static_cast<Index>(mean + 2.0 * std::sqrt(mean)) / 4 + 1);
+  const Index counters = static_cast<Index>(mean + 2.0 * std::sqrt(mean)) / 4 + 1;
+  const Index batch = 4 * counters;
   Workspace space;
-  const auto skips = space.take<double>(batch);
-  const auto signs = space.take<std::int32_t>(batch);
+  const Skips skips{space.take<double>(batch), space.take<std::int32_t>(batch),
+                    space.take<std::uint64_t>(counters), space.take_zeros<std::uint64_t>(counters),
+                    space.take<std::uint32_t>(batch)};
 
   VerySparse matrix;
   matrix.F_ = F;
@@ -62,11 +72,11 @@ VerySparse VerySparse::draw(std::uint64_t seed, Vector<const std::uint64_t> feat
   for (Index i = 0; i < p; ++i) {
     Index f = 0;
     for (Index first = 0; f < F; first += batch) {
-      fill_skips(seed, features[i], first, skips, signs);
+      draw_skips(seed, features[i], first, skips);
       for (Index t = 0; t < batch; ++t) {
-        f += static_cast<Index>(skips[t] * per_skip);
+        f += static_cast<Index>(skips.logs[t] * per_skip);
         if (f >= F) break;
-        entries.push_back(static_cast<std::int32_t>(f) ^ signs[t]);
+        entries.push_back(static_cast<std::int32_t>(f) ^ skips.signs[t]);
         ++f;
       }
     }
@@ -79,6 +89,7 @@ VerySparse VerySparse::draw(std::uint64_t seed, Vector<const std::uint64_t> feat
 
 void VerySparse::project(const RowBlock& rows, double scale, Matrix<double> Z) const {
   const std::int32_t* const entries = entries_.data();
+  const double size = size_;
   for (Index b = 0; b < rows.size(); ++b) {
     double* const z = Z[b].data();
     std::fill_n(z, F_, 0.0);
@@ -87,11 +98,20 @@ void VerySparse::project(const RowBlock& rows, double scale, Matrix<double> Z) c
       const double x = row.values[j] * scale;
       if (x == 0.0) continue;
       const Index i = row.column(j);
-      for (Index t = starts_[i]; t < starts_[i + 1]; ++t) {
+      const double signed_x[] = {x, -x};
+      const auto add = [&](Index t) {
         const std::int32_t entry = entries[t];
-        const Index f = entry ^ (entry >> 31);
-        z[f] = std::fma(entry >= 0 ? x : -x, size_, z[f]);
+        const std::int32_t negative = entry >> 31;  // 0 or −1
+        const auto f = static_cast<std::uint32_t>(entry ^ negative);
+        z[f] = std::fma(signed_x[-negative], size, z[f]);
+      };
+      // Four at a time: a loop's end costs as much as some entries.
+      const Index last = starts_[i + 1];
+      Index t = starts_[i];
+      for (; t + 4 <= last; t += 4) {
+        for (Index k = 0; k < 4; ++k) add(t + k);
       }
+      for (; t < last; ++t) add(t);
     }
   }
 }
