@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -214,7 +216,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     Z = np.zeros((3, 6))
     rows = np.arange(3)
     features = np.arange(4, dtype=np.uint64)
-    for refused in (
+    calls: tuple[Callable[[], None], ...] = (
         lambda: project(X[:, :3].copy(), rows, 1.0, R, Z),
         lambda: project(X, rows, 1.0, R[:0], Z),
         lambda: project(X, rows, 1.0, R, Z[:, :5].copy()),
@@ -225,7 +227,8 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         lambda: kernels.draw_matrix("gaussian", 0, features, 0, R),
         lambda: kernels.draw_matrix("gaussian", 0, features[:3], 3, R),
         lambda: kernels.draw_matrix("hadamard", 0, features, 3, R),
-    ):
+    )
+    for refused in calls:
         with pytest.raises(ValueError, match=r"must|no such row|no distribution"):
             refused()
     x, z = np.zeros((4, 4), np.float32), np.zeros((4, 6), np.float32)
