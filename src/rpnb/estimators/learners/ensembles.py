@@ -59,9 +59,7 @@ class OnlineBagging(TreeEnsemble):
         votes: FloatArray,
     ) -> None:
         draws = Draws(state.seed, 0, state.seen)
-        pass_bagging(
-            state.forest, state.parameters, draws, X, y, weight, learn, votes
-        )
+        pass_bagging(state.forest, state.parameters, draws, X, y, weight, learn, votes)
 
 
 @final
