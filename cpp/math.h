@@ -18,6 +18,8 @@ template <std::size_t N>
 
 inline double log(double x) { return std::log(x); }
 inline double exp(double x) { return std::exp(x); }
+// 1 − erf(x), the complementary error function.
+inline double erfc(double x) { return std::erfc(x); }
 
 // log Γ(x). The C library's `lgamma` writes the sign to a global variable.
 inline double lgamma(double x) {

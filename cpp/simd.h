@@ -51,12 +51,29 @@ inline constexpr Index kPairs = 8;
   return value;
 }
 
-// Four singles as doubles.
-[[gnu::always_inline]] inline Doubles load_widened(const float* from) {
-  using Four = float __attribute__((vector_size(16)));
-  Four value;
-  std::memcpy(&value, from, sizeof value);
+// Half a vector of singles: as many as there are doubles in one.
+using HalfSingles = float __attribute__((vector_size(16)));
+
+// Four singles as doubles, and the reverse. g++ 12 converts halves of a vector separately
+// unless it is told the instruction.
+[[gnu::always_inline]] inline Doubles widened(HalfSingles value) {
+#if defined(__AVX__)
+  return _mm256_cvtps_pd(value);
+#else
   return __builtin_convertvector(value, Doubles);
+#endif
+}
+[[gnu::always_inline]] inline HalfSingles narrowed(Doubles value) {
+#if defined(__AVX__)
+  return _mm256_cvtpd_ps(value);
+#else
+  return __builtin_convertvector(value, HalfSingles);
+#endif
+}
+[[gnu::always_inline]] inline Doubles load_widened(const float* from) {
+  HalfSingles value;
+  std::memcpy(&value, from, sizeof value);
+  return widened(value);
 }
 
 [[gnu::always_inline]] inline void store(float* to, Singles value) {
@@ -100,23 +117,45 @@ inline constexpr Index kPairs = 8;
 
 // The sum of the lanes, taken in double precision.
 [[gnu::always_inline]] inline double sum(Singles value) {
-  using Four = float __attribute__((vector_size(16)));
-  Four low;
-  Four high;
+  HalfSingles low;
+  HalfSingles high;
   std::memcpy(&low, &value, sizeof low);
   std::memcpy(&high, reinterpret_cast<const char*>(&value) + sizeof low, sizeof high);
-  return sum(__builtin_convertvector(low, Doubles) + __builtin_convertvector(high, Doubles));
+  return sum(widened(low) + widened(high));
 }
 
 // The lanes of two vectors, rounded to single precision, as one.
 [[gnu::always_inline]] inline Singles narrowed(Doubles first, Doubles second) {
-  using Four = float __attribute__((vector_size(16)));
-  const Four low = __builtin_convertvector(first, Four);
-  const Four high = __builtin_convertvector(second, Four);
+  const HalfSingles low = narrowed(first);
+  const HalfSingles high = narrowed(second);
   Singles value;
   std::memcpy(&value, &low, sizeof low);
   std::memcpy(reinterpret_cast<char*>(&value) + sizeof low, &high, sizeof high);
   return value;
+}
+
+// Four words of 64 bits.
+using Words = std::uint64_t __attribute__((vector_size(32)));
+inline constexpr Index kWords = 4;
+
+[[gnu::always_inline]] inline Words load(const std::uint64_t* from) {
+  Words value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// The product of the low 32 bits of each word and a factor of 32 bits.
+[[gnu::always_inline]] inline std::uint64_t multiply_halves(std::uint64_t word,
+                                                            std::uint32_t factor) {
+  return (word & 0xFFFFFFFF) * factor;
+}
+[[gnu::always_inline]] inline Words multiply_halves(Words word, std::uint32_t factor) {
+#if defined(__AVX2__)
+  return std::bit_cast<Words>(
+      _mm256_mul_epu32(std::bit_cast<__m256i>(word), _mm256_set1_epi64x(factor)));
+#else
+  return (word & 0xFFFFFFFF) * factor;
+#endif
 }
 
 // The smaller and the larger of each two lanes; b where they cannot be compared.

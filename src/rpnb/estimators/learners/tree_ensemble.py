@@ -211,10 +211,9 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         return state.seen, state.seen
 
     def _copy(self, state: EnsembleState) -> EnsembleState:
-        splits, nodes, leaves = state.forest
-        leaves = Leaves(*(_copied(group) for group in leaves))
-        forest = Forest(splits.copy(), _copied(nodes), leaves)
-        return replace(state, forest=forest, record=_copied(state.record))
+        # The constructors copy all arrays.
+        forest, record = Forest(*state.forest), MemberAccuracy(*state.record)
+        return replace(state, forest=forest, record=record)
 
     def _export_state(
         self, state: EnsembleState
@@ -262,11 +261,6 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             metadata["seed"],
             metadata["seen"],
         )
-
-
-def _copied(record: Any) -> Any:
-    """Return a record of copies of its arrays."""
-    return type(record)(*(part.copy() for part in record))
 
 
 def _record_arrays(arrays: dict[str, NDArray[Any]], record: Any) -> list[NDArray[Any]]:
