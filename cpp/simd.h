@@ -228,6 +228,10 @@ using WideSums = std::int32_t __attribute__((vector_size(64)));
 [[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
   return __builtin_convertvector(load(from), WideDoubles);
 }
+// Doubles as singles.
+[[gnu::always_inline]] inline void store_narrowed(float* to, WideDoubles value) {
+  store(to, __builtin_convertvector(value, Singles));
+}
 #else
 using WideSingles = Singles;
 using WideDoubles = Doubles;
@@ -236,6 +240,11 @@ using WideSums = Sums;
 
 [[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
   return load_widened(from);
+}
+[[gnu::always_inline]] inline void store_narrowed(float* to, WideDoubles value) {
+  using Four = float __attribute__((vector_size(16)));
+  const Four narrow = __builtin_convertvector(value, Four);
+  std::memcpy(to, &narrow, sizeof narrow);
 }
 #endif
 inline constexpr Index kWideSingles = sizeof(WideSingles) / sizeof(float);
