@@ -1,14 +1,13 @@
 #include "shared_covariance.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "../math.h"
-#include "../workspace.h"
 #include "algebra/blocks.h"
 #include "algebra/row_products.h"
 #include "discriminant.h"
+#include "row_discriminants.h"
 
 namespace rpnb {
 
@@ -204,109 +203,8 @@ void SharedCovariance::refresh_from_rows() {
   if (t == 0) return;
   inner_products(packed(), done[0], t, gram);
   done[0] = t;
-  const Vector<const double> count = class_weight;
-  const Index M = count.size();
-  const Index E = V.size(0);
-  const Index C = V.size(1);
-  Workspace workspace;
-  const auto m = workspace.take<double>(E);
-  const double total = common_mean(count, B, m);
-  // P[r, c] = ⟨φ_r, B_c⟩ and R[a, c] = ⟨B_a, B_c⟩/n_a. All inner products first, so that
-  // for each row s those with all rows r are one behind the other.
-  const auto products = workspace.take<float>(t, t);
-  for (Index r = 0; r < t; ++r) {
-    for (Index s = 0; s <= r; ++s) products(r, s) = products(s, r) = gram(r, s);
-  }
-  const auto by_class = workspace.take_zeros<double>(M, t);  // P, transposed
-  for (Index s = 0; s < t; ++s) {
-    const auto of_class = by_class[labels[s]];
-    const auto with_s = products[s];
-    const double w = weight[s];
-    for (Index r = 0; r < t; ++r) of_class[r] += w * static_cast<double>(with_s[r]);
-  }
-  const auto P = workspace.take<double>(t, M);
-  for (Index r = 0; r < t; ++r) {
-    for (Index c = 0; c < M; ++c) P(r, c) = by_class(c, r);
-  }
-  const auto R = workspace.take_zeros<double>(M, M);
-  for (Index r = 0; r < t; ++r) {
-    const Index a = labels[r];
-    const auto of_a = R[a];
-    for (Index c = 0; c < M; ++c) of_a[c] += weight[r] * P(r, c) / count[a];
-  }
-  // ⟨mean of class c, φ_r⟩ and ⟨mean of class a, mean of class c⟩.
-  const auto to_mean_of = workspace.take_zeros<double>(M, t);
-  const auto between = workspace.take_zeros<double>(M, M);
-  for (Index c = 0; c < M; ++c) {
-    if (!(count[c] > 0.0)) continue;
-    for (Index r = 0; r < t; ++r) to_mean_of(c, r) = by_class(c, r) / count[c];
-    for (Index a = 0; a < M; ++a) between(a, c) = R(a, c) / count[c];
-  }
-  const auto root = workspace.take<double>(t);
-  for (Index r = 0; r < t; ++r) root[r] = std::sqrt(weight[r]);
-  const Index side = padded(t);
-  const auto G = workspace.take_zeros<double>(matrix_entries(side));
-  const auto row = workspace.take<double>(t);
-  const auto row_to_mean = workspace.take<double>(M);
-  double trace = 0.0;
-  double whole = 0.0;
-  double square = 0.0;
-  for (Index r = 0; r < t; ++r) {
-    const Index a = labels[r];
-    for (Index c = 0; c < M; ++c) row_to_mean[c] = to_mean_of(c, r);
-    const auto to_mean_of_a = to_mean_of[a];
-    const auto between_a = between[a];
-    for (Index s = 0; s <= r; ++s) {
-      const Index c = labels[s];
-      const double g =
-          static_cast<double>(gram(r, s)) - row_to_mean[c] - to_mean_of_a[s] + between_a[c];
-      row[s] = g * (root[r] * root[s]);
-    }
-    for (Index s = 0; s <= r; ++s) {
-      const double g = row[s];
-      G[place(r, s)] = g;
-      square += s == r ? g * g : 2.0 * g * g;
-    }
-    trace += row[r];
-    whole += weight[r] * static_cast<double>(gram(r, r));
-  }
-  const double df = degrees(count, total);
-  const auto [ridge, effective] =
-      shrinkage(trace / df, square / (df * df), df, dimension[0], whole / df);
-  for (Index r = 0; r < side; ++r) G[place(r, r)] += ridge;
-  static_cast<void>(cholesky(G, side));
-  // ΦU, and (λI + G)⁻¹ of it.
-  const auto X = workspace.take_zeros<double>(side, C);
-  for (Index r = 0; r < t; ++r) {
-    const auto of_a = R[labels[r]];
-    double to_mean = 0.0;
-    for (Index c = 0; c < M; ++c) to_mean += (P(r, c) - of_a[c]) / total;
-    for (Index c = 0; c < M; ++c) {
-      if (!(count[c] > 0.0)) continue;
-      const double to_class = P(r, c) - of_a[c] + kMeanWeight * to_mean;
-      X(r, c) = root[r] * (to_class / (count[c] + kMeanWeight) - to_mean);
-    }
-  }
-  solve(G, X);
-  // Coefficients of the rows φ_r in ΦᵀX, then in V.
-  const auto drawn = workspace.take_zeros<double>(M, C);
-  for (Index r = 0; r < t; ++r) {
-    for (Index c = 0; c < C; ++c) drawn(labels[r], c) += root[r] * X(r, c);
-  }
-  for (Index r = 0; r < t; ++r) {
-    const Index a = labels[r];
-    const double share = weight[r] / count[a];
-    for (Index c = 0; c < C; ++c) X(r, c) = root[r] * X(r, c) - share * drawn(a, c);
-  }
-  const auto U = workspace.take<double>(E, C);
-  class_offsets(count, B, m, U);
-  const auto combined = workspace.take<double>(C, E);
-  combine_rows(packed(), X.slice(0, t), combined);
-  const auto directions = workspace.take<double>(E, C);
-  for (Index f = 0; f < E; ++f) {
-    for (Index c = 0; c < C; ++c) directions(f, c) = (U(f, c) - combined(c, f)) / ridge;
-  }
-  store_directions(m, U, directions, effective, V, offset);
+  const RowSample sample{packed(), labels.slice(0, t), weight.slice(0, t), gram};
+  discriminants_from_rows(sample, class_weight, B, dimension[0], V, offset);
 }
 
 }  // namespace rpnb

@@ -3,15 +3,8 @@
 // The sums, and how discriminants follow from them, are in discriminant.h. V is recomputed
 // when the number of rows learned has grown by an eighth; after row 256 by a fifth, at most
 // by 4,096, at the end of a group of 128 rows, 64 up to row 1,024. Up to 256 rows are
-// collected, and added to A = Σφφᵀ at once.
-//
-// Of the first 256 rows, fewer than φ has columns, V is computed from inner products of
-// rows. With Φ the rows φ_r minus their class's mean, times √w_r, G = Φ·Φᵀ and Woodbury's
-// identity,
-//
-//   (λI + ΦᵀΦ)⁻¹ U = (U − Φᵀ (λI + G)⁻¹ Φ U)/λ,
-//
-// and as all columns of U are combinations of the rows φ_r, so are those of V.
+// collected, and added to A = Σφφᵀ at once. Of the first 256 rows, V is computed from inner
+// products of rows (row_discriminants.h), fewer than φ has columns.
 #pragma once
 
 #include "../record.h"
