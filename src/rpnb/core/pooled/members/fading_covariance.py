@@ -1,18 +1,32 @@
 """Linear discriminants with a shared covariance that forgets.
 
-The state and the kernels, with their formulas, are in `cpp/pooled/fading_covariance.h`;
-here is how states begin, grow and merge.
+The formulas are in fading_covariance.h; here states begin, grow and merge.
 """
 
 from typing import Final
 
 import numpy as np
 
-from rpnb._core.covariances import FadingCovariance as FadingCovariance
-from rpnb._core.pooled import Shape as CoreShape
+from rpnb._core.covariances import FadingCovariance
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled.algebra.blocks import padded
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb.core.pooled.member import (
+    Shape,
+    arrange,
+    copy_state,
+    learn_rows,
+    score_rows,
+)
+
+__all__ = [
+    "FadingCovariance",
+    "begin",
+    "chosen_columns",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "score_rows",
+]
 
 OUTPUTS: Final = ("fading_covariance",)
 MERGEABLE: Final = False
@@ -29,7 +43,7 @@ def chosen_columns(shape: Shape) -> IntArray:
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> FadingCovariance:
     """Return the sums of no rows."""
-    return FadingCovariance.begin(CoreShape(*shape), active)
+    return FadingCovariance.begin(shape, active)
 
 
 def grow_classes(
@@ -49,22 +63,6 @@ def grow_classes(
         V=V,
         offset=offset,
     )
-
-
-def score_rows(state: FadingCovariance, rows: MemberRows, scores: FloatArray) -> None:
-    """Write the scores of each row; learn nothing."""
-    state.score_rows(*rows, scores)
-
-
-def learn_rows(
-    state: FadingCovariance,
-    rows: MemberRows,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-) -> None:
-    """Score each row, then learn it, in order."""
-    state.learn_rows(*rows, y, weight, scores)
 
 
 def merge(states: list[FadingCovariance]) -> FadingCovariance:

@@ -1,15 +1,13 @@
 """Linear discriminants with a shared covariance on rectified random projections.
 
-The state and the kernels, with their formulas, are in `cpp/pooled/shared_covariance.h`;
-here is how states begin, grow and merge.
+The formulas are in shared_covariance.h; here states begin, grow and merge.
 """
 
 from typing import Final
 
 import numpy as np
 
-from rpnb._core.covariances import SharedCovariance as SharedCovariance
-from rpnb._core.pooled import Shape as CoreShape
+from rpnb._core.covariances import SharedCovariance
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
@@ -17,8 +15,20 @@ from rpnb.core.pooled.member import (
     Shape,
     arrange,
     copy_state,
+    learn_rows,
+    score_rows,
     without_sums,
 )
+
+__all__ = [
+    "SharedCovariance",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "score_rows",
+    "sum_rows",
+]
 
 OUTPUTS: Final = ("shared_covariance",)
 MERGEABLE: Final = True
@@ -31,7 +41,7 @@ FIRST: Final = 256
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> SharedCovariance:
     """Return the sums of no rows."""
-    return SharedCovariance.begin(CoreShape(*shape), active)
+    return SharedCovariance.begin(shape, active)
 
 
 def grow_classes(
@@ -55,22 +65,6 @@ def grow_classes(
         offset=offset,
         labels=target[state.labels] if target.shape[0] > 0 else state.labels,
     )
-
-
-def score_rows(state: SharedCovariance, rows: MemberRows, scores: FloatArray) -> None:
-    """Write the scores of each row; learn nothing."""
-    state.score_rows(*rows, scores)
-
-
-def learn_rows(
-    state: SharedCovariance,
-    rows: MemberRows,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-) -> None:
-    """Score each row, then learn it, in order."""
-    state.learn_rows(*rows, y, weight, scores)
 
 
 def merge(
