@@ -1,7 +1,9 @@
-// Products and factors of matrices. Kernels call these; they are bound for tests.
+// Products and factors of matrices, and discriminants. Kernels call these; they are bound
+// for tests.
 #include "../pooled/algebra/blocks.h"
 #include "../pooled/algebra/outer_products.h"
 #include "../pooled/algebra/row_products.h"
+#include "../pooled/discriminant.h"
 #include "arrays.h"
 #include "rooms.h"
 
@@ -86,6 +88,24 @@ void bind_algebra(nb::module_& module) {
                        "out must have a row for each column of factors, a multiple of 8");
                require(out.size(1) == kSide * packed.size(0), "out must be as wide as packed rows");
                combine_rows(packed, factors, out);
+             });
+  module.def("add_rows", [](Vector<double> A, PackedRows<const float> packed,
+                            Vector<const double> weight, Index n) {
+    require_packed(packed, 0, n);
+    require(weight.size() >= n, "there must be a weight for each row");
+    require_matrix(A, kSide * packed.size(0));
+    add_rows(A, packed, weight, n);
+  });
+  module.def("discriminants",
+             [](Vector<const double> count, Matrix<const double> B, Vector<const double> A,
+                Index dimension, Matrix<float> V, Vector<float> offset) {
+               require_matrix(A, V.size(0));
+               require(B.size(0) == count.size() && B.size(1) == V.size(0),
+                       "B must have a row for each class, as long as V has rows");
+               require(V.size(1) % 8 == 0 && V.size(1) >= count.size(),
+                       "V must have a column for each class, and a multiple of 8");
+               require(offset.size() == V.size(1), "offset must be as long as rows of V");
+               discriminants(count, B, A, dimension, V, offset);
              });
 }
 

@@ -66,7 +66,6 @@ FadingCovariance FadingCovariance::begin(const Shape& shape, Vector<const bool> 
 }
 
 void FadingCovariance::score_rows(const Rows& rows, const Scores& scores) const {
-  require_length("phi", rows.phi.size(0), scores.rows());
   check_state();
   Workspace workspace;
   const auto used = workspace.take_zeros<float>(rows.phi.size(0), V.size(0));
@@ -76,7 +75,6 @@ void FadingCovariance::score_rows(const Rows& rows, const Scores& scores) const 
 
 void FadingCovariance::learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) {
   const Index n = labels.y.size();
-  require_length("phi", rows.phi.size(0), n);
   check_state();
   if (scores.wanted() && next[0] <= seen[0]) {
     throw std::invalid_argument("counters of fading_covariance contradict each other");

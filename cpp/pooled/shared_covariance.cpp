@@ -58,13 +58,13 @@ SharedCovariance SharedCovariance::begin(const Shape& shape, Vector<const bool> 
 }
 
 void SharedCovariance::score_rows(const Rows& rows, const Scores& scores) const {
-  check_rows(rows.phi, scores.rows());
+  check_rows(rows.phi);
   score_linear(rows.phi, V, offset, log_count, scores, 0);
 }
 
 void SharedCovariance::learn_rows(const Rows& rows, const Labels& known, const Scores& scores) {
   const Index n = known.y.size();
-  check_rows(rows.phi, n);
+  check_rows(rows.phi);
   if (seen[0] < kFirst && (pending[0] > seen[0] || next[0] <= seen[0])) {
     throw std::invalid_argument("counters of shared_covariance contradict each other");
   }
@@ -132,7 +132,7 @@ void SharedCovariance::refresh_all() {
 
 void SharedCovariance::sum_rows(Matrix<const float> phi, const Labels& known) {
   const Index n = known.y.size();
-  check_rows(phi, n);
+  check_rows(phi);
   for (Index i = 0; i < n; ++i) {
     class_weight[known.y[i]] += known.weight[i];
     keep(phi[i], known.y[i], known.weight[i]);
@@ -159,8 +159,7 @@ void SharedCovariance::check_state() const {
   }
 }
 
-void SharedCovariance::check_rows(Matrix<const float> phi, Index n) const {
-  require_length("phi", phi.size(0), n);
+void SharedCovariance::check_rows(Matrix<const float> phi) const {
   require_length("axis 1 of phi", phi.size(1), V.size(0));
   check_state();
 }

@@ -74,7 +74,7 @@ struct SharedCovariance final : Member {
  private:
   [[nodiscard]] PackedRows<float> packed() const;
   void check_state() const;
-  void check_rows(Matrix<const float> phi, Index n) const;
+  void check_rows(Matrix<const float> phi) const;
   void keep(Vector<const float> phi, std::int64_t y, double w);
   void add_pending();
   void refresh();

@@ -40,31 +40,30 @@ Index multiply_columns(const float* x, Index E, const float* v, Index C, const f
   return c;
 }
 
-// Multiply R rows with all columns.
+// Multiply rows from r on with all columns, R at a time; return the first that is left.
 template <int R>
-void multiply_group(const float* x, Index E, const float* v, Index C, const float* start,
-                    float* out) {
+Index multiply_groups(Matrix<const float> rows, Matrix<const float> matrix,
+                      Vector<const float> start, Matrix<float> out, Index r) {
   constexpr int kWidest = std::min(kMostSums / R, 8);
-  const Index c = multiply_columns<WideSingles, R, kWidest>(x, E, v, C, start, out, 0);
-  multiply_columns<Singles, R, 1>(x, E, v, C, start, out, c);
+  const Index E = rows.size(1);
+  const Index C = matrix.size(1);
+  const float* v = matrix.data();
+  for (; r + R <= rows.size(); r += R) {
+    const float* x = rows.data() + r * E;
+    float* to = out.data() + r * C;
+    const Index c = multiply_columns<WideSingles, R, kWidest>(x, E, v, C, start.data(), to, 0);
+    multiply_columns<Singles, R, 1>(x, E, v, C, start.data(), to, c);
+  }
+  return r;
 }
 
 }  // namespace
 
 void multiply_rows(Matrix<const float> rows, Matrix<const float> matrix, Vector<const float> start,
                    Matrix<float> out) {
-  const Index n = rows.size();
-  const Index E = rows.size(1);
-  const Index C = matrix.size(1);
-  Index r = 0;
-  const auto multiply = [&]<int R>() {
-    for (; r + R <= n; r += R) {
-      multiply_group<R>(rows.data() + r * E, E, matrix.data(), C, start.data(), out.data() + r * C);
-    }
-  };
-  multiply.template operator()<8>();
-  multiply.template operator()<4>();
-  multiply.template operator()<1>();
+  Index r = multiply_groups<8>(rows, matrix, start, out, 0);
+  r = multiply_groups<4>(rows, matrix, start, out, r);
+  multiply_groups<1>(rows, matrix, start, out, r);
 }
 
 void inner_products(PackedRows<const float> packed, Index first, Index last, Matrix<float> gram) {

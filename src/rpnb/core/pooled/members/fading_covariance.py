@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from rpnb._core.covariances import FadingCovariance
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.arrays import BoolArray, IntArray
 from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
     Shape,
