@@ -326,6 +326,11 @@ template <class V, class T>
 [[gnu::always_inline]] inline std::uint64_t eight_below(const double* values, double threshold) {
 #if defined(__AVX512F__)
   return _mm512_cmp_pd_mask(_mm512_loadu_pd(values), _mm512_set1_pd(threshold), _CMP_LE_OQ);
+#elif defined(__AVX__)
+  const __m256d bound = _mm256_set1_pd(threshold);
+  const __m256d first = _mm256_cmp_pd(_mm256_loadu_pd(values), bound, _CMP_LE_OQ);
+  const __m256d second = _mm256_cmp_pd(_mm256_loadu_pd(values + 4), bound, _CMP_LE_OQ);
+  return static_cast<unsigned>(_mm256_movemask_pd(first) | _mm256_movemask_pd(second) << 4);
 #else
   std::uint64_t bits = 0;
   for (int lane = 0; lane < 8; ++lane) {
