@@ -1,7 +1,7 @@
 """What the linear learners share as estimators: their two forms, state and sparsity.
 
 They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
-of each is beside its step, in `rpnb.core.linear.algorithms` and `.confidence`.
+of each is beside its step, in ``cpp/linear/algorithms.cpp`` and ``confidence.h``.
 """
 
 from collections.abc import Mapping
@@ -9,9 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
+from rpnb._core.linear import learn_rows, predict_rows, score_rows
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import as_rows, row_blocks
+from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_blocks
 from rpnb.core.linear.algorithms import (
     ALGORITHMS,
     MULTICLASS,
@@ -19,7 +21,6 @@ from rpnb.core.linear.algorithms import (
     keeps_covariance,
     make_algorithm,
 )
-from rpnb.core.linear.kernel import linear_pass, linear_scores
 from rpnb.core.linear.state import (
     ROUNDS,
     UPDATES,
@@ -45,7 +46,6 @@ from rpnb.estimators.stream.learner import Shapes
 Form = Literal["auto", "two_class", "multiclass"]
 Covariance = Literal["full", "diagonal"]
 
-_NO_LABELS = np.zeros(0, np.int64)
 # The parameters of steps: the least value, whether it is excluded, and the largest.
 _RANGES: Mapping[str, tuple[float, bool, float]] = {
     "C": (0.0, True, 1e100),
@@ -196,27 +196,14 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     ) -> None:
         if labels is None:
             labels = np.empty(y.shape[0], np.int64)
-        self._pass(state, X, y, True, labels)
+        for part in row_blocks(X.shape[0]):
+            learn_rows(*state, _rows(X[part]), y[part], labels[part])
 
     def _classify(self, state: LinearLearner, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
-        self._pass(state, X, _NO_LABELS, False, labels)
+        for part in row_blocks(X.shape[0]):
+            predict_rows(*state, _rows(X[part]), labels[part])
         return labels
-
-    def _pass(
-        self,
-        state: LinearLearner,
-        X: NDArray[Any],
-        y: IntArray,
-        learn: bool,
-        labels: IntArray,
-    ) -> None:
-        """Predict rows into `labels`, and learn each after its prediction if asked."""
-        for rows in row_blocks(X.shape[0]):
-            target = y[rows] if learn else _NO_LABELS
-            linear_pass(
-                state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
-            )
 
     def _row_counts(self, state: LinearLearner) -> tuple[int, int]:
         return int(state.state.counts[ROUNDS]), int(state.state.counts[UPDATES])
@@ -286,9 +273,14 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         learner = self._state
         out = np.empty((rows.shape[0], learner.state.W.shape[0]))
         for part in row_blocks(rows.shape[0]):
-            linear_scores(learner.rule, learner.state, as_rows(rows[part]), out[part])
+            score_rows(*learner, _rows(rows[part]), out[part])
         if learner.rule.two_class:
             # The first class is +1 to the learner, and negative to scikit-learn.
             return -out[:, 0]
         out[:, ~learner.state.eligible] = -np.inf
         return decisions(out)
+
+
+def _rows(X: RowTable) -> FloatArray | RowBlock:
+    """Return rows as the core takes them: double precision, one row after the other."""
+    return as_rows(X) if issparse(X) else np.ascontiguousarray(X, np.float64)
