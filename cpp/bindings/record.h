@@ -23,8 +23,8 @@ class Axes {
       if (!(words >> word)) throw std::logic_error(std::string(name) + " lists too few axes");
       if (!fits(word, shape[axis])) {
         throw std::invalid_argument(std::string(name) + ": axis " + std::to_string(axis) +
-                                    " is of length " + std::to_string(shape[axis]) +
-                                    ", not " + word);
+                                    " is of length " + std::to_string(shape[axis]) + ", not " +
+                                    word);
       }
     }
     if (words >> word) throw std::logic_error(std::string(name) + " lists too many axes");
@@ -135,9 +135,8 @@ nb::class_<R, Bases...> bind_record(nb::module_& module, const char* name) {
     }
     return self.type()(**fields);
   });
-  bound.def("__reduce__", [](nb::handle self) {
-    return nb::make_tuple(self.type(), show_fields<R>(self));
-  });
+  bound.def("__reduce__",
+            [](nb::handle self) { return nb::make_tuple(self.type(), show_fields<R>(self)); });
   return bound;
 }
 
