@@ -101,9 +101,7 @@ class Learner {
       : rule_(rule),
         state_(state),
         scorer_(rule, state, true),
-        norms_(workspace_.take<double>(is_romma(rule.algorithm) ? state.W.size() : 0)) {
-    for (Index m = 0; m < norms_.size(); ++m) norms_[m] = square_norm(state.W[m]);
-  }
+        norms_(workspace_.take<double>(is_romma(rule.algorithm) ? state.W.size() : 0)) {}
 
   // Predict a row, and learn it unless y is −1.
   Index learn_row(const Row& row, Index y) {
@@ -166,7 +164,7 @@ class Learner {
     }
   }
 
-  [[nodiscard]] StepInputs inputs(const Target& target, double v, Index k) const {
+  [[nodiscard]] StepInputs inputs(const Target& target, double v, Index k) {
     StepInputs found{};
     found.m = target.m;
     found.t = state_.rounds();
@@ -175,7 +173,11 @@ class Learner {
     found.c = state_.c[0];
     found.sides = target.down < 0 ? 1 : 2;
     found.square = scorer_.square();
-    for (const double norm : norms_) found.weight += norm;
+    if (norms_.size() > 0) {
+      if (!norms_known_) square_norms(state_.W, norms_);
+      norms_known_ = true;
+      for (const double norm : norms_) found.weight += norm;
+    }
     return found;
   }
 
@@ -205,7 +207,7 @@ class Learner {
 
   // Compute ‖w‖² of the rows of W that have changed.
   void refresh_norms(const Target& target) {
-    if (norms_.size() == 0) return;
+    if (!norms_known_) return;
     norms_[target.up] = square_norm(state_.W[target.up]);
     if (target.down >= 0) norms_[target.down] = square_norm(state_.W[target.down]);
   }
@@ -230,6 +232,7 @@ class Learner {
   Scorer scorer_;
   Workspace workspace_;
   Vector<double> norms_;  // ‖w‖² of each row of W, where steps depend on it
+  bool norms_known_ = false;
 };
 
 }  // namespace

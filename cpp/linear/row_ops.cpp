@@ -26,90 +26,108 @@ struct TwoColumns {
           __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
 }
 
-// The products of x (p,) with four rows of W in each of G groups; `first` are their first
-// rows. Each lane adds its row's terms one by one, and many lanes do so at once. With
-// kSquare, the sum of squares of x, added in the same way, is returned.
-template <int G, bool kSquare>
-double multiply_groups(Vector<const double> x, Matrix<const double> W, const Index* first,
-                       double* scores) {
-  const Index p = x.size();
+// What is summed over the columns of rows of W: the products with a row x …
+struct Products {
+  const double* x;
+
+  void begin_column(Index /*j*/) {}
+  template <class T>
+  T term(Index j, T w) const {
+    return x[j] * w;
+  }
+};
+
+// … these, and besides the squares of x …
+struct ProductsAndSquare : Products {
+  double square = 0.0;
+
+  void begin_column(Index j) { square += x[j] * x[j]; }
+};
+
+// … or the squares of the rows of W.
+struct Squares {
+  void begin_column(Index /*j*/) {}
+  template <class T>
+  T term(Index /*j*/, T w) const {
+    return w * w;
+  }
+};
+
+// The sums of four rows of W in each of G groups; `first` are their first rows. Each lane
+// adds its row's terms one by one, and many lanes do so at once.
+template <int G, class Terms>
+void sum_groups(Terms& terms, Matrix<const double> W, const Index* first, double* sums_of_rows) {
+  const Index p = W.size(1);
   std::array<const double*, G> group;
   for (int g = 0; g < G; ++g) group[g] = W.data() + first[g] * p;
   std::array<Doubles, G> sums{};
-  double square = 0.0;
   Index j = 0;
   for (; j + 2 <= p; j += 2) {
-    const Doubles x0 = repeat(x[j]);
-    const Doubles x1 = repeat(x[j + 1]);
-    if constexpr (kSquare) square = (square + x[j] * x[j]) + x[j + 1] * x[j + 1];
+    terms.begin_column(j);
+    terms.begin_column(j + 1);
     for (int g = 0; g < G; ++g) {
       const auto [w0, w1] = load_columns(group[g] + j, p);
-      sums[g] = (sums[g] + x0 * w0) + x1 * w1;
+      sums[g] = (sums[g] + terms.term(j, w0)) + terms.term(j + 1, w1);
     }
   }
-  if (kSquare && j < p) square += x[j] * x[j];
-  for (int g = 0; g < G; ++g) {
-    const double* w = group[g];
-    if (j < p) sums[g] += x[j] * Doubles{w[j], w[p + j], w[2 * p + j], w[3 * p + j]};
-    store(scores + first[g], sums[g]);
+  if (j < p) {
+    terms.begin_column(j);
+    for (int g = 0; g < G; ++g) {
+      const double* w = group[g] + j;
+      sums[g] = sums[g] + terms.term(j, Doubles{w[0], w[p], w[2 * p], w[3 * p]});
+    }
   }
-  return square;
+  for (int g = 0; g < G; ++g) store(sums_of_rows + first[g], sums[g]);
 }
 
-// Call multiply_groups for `count` groups, 1 … G.
-template <int G, bool kSquare>
-double multiply_some_groups(Index count, Vector<const double> x, Matrix<const double> W,
-                            const Index* first, double* scores) {
+// Call sum_groups for `count` groups, 1 … G.
+template <int G, class Terms>
+void sum_some_groups(Index count, Terms& terms, Matrix<const double> W, const Index* first,
+                     double* sums) {
   if constexpr (G > 1) {
-    if (count < G) return multiply_some_groups<G - 1, kSquare>(count, x, W, first, scores);
+    if (count < G) return sum_some_groups<G - 1>(count, terms, W, first, sums);
   }
-  return multiply_groups<G, kSquare>(x, W, first, scores);
+  sum_groups<G>(terms, W, first, sums);
 }
 
-// Four rows of W at a time; the last four may contain some of those before.
-template <bool kSquare>
-double multiply_many(Vector<const double> x, Matrix<const double> W, Vector<double> scores) {
-  constexpr Index kLanes = kDoubles;
-  constexpr Index kGroups = 4;
-  const Index M = W.size();
-  double square = 0.0;
-  for (Index m = 0; m < M; m += kGroups * kLanes) {
-    std::array<Index, kGroups> first;
-    Index count = 0;
-    for (Index at = m; at < M && count < kGroups; at += kLanes) {
-      first[count++] = std::min(at, M - kLanes);
-    }
-    if (kSquare && m == 0) {
-      square = multiply_some_groups<kGroups, true>(count, x, W, first.data(), scores.data());
-    } else {
-      multiply_some_groups<kGroups, false>(count, x, W, first.data(), scores.data());
-    }
-  }
-  return square;
-}
-
-// One to three rows of W.
-template <int M, bool kSquare>
-double multiply_few(Vector<const double> x, Matrix<const double> W, Vector<double> scores) {
+// The sums of all rows of W, which are 1 … M.
+template <int M, class Terms>
+void sum_few(Terms& terms, Matrix<const double> W, double* sums_of_rows) {
   if constexpr (M > 1) {
-    if (W.size() < M) return multiply_few<M - 1, kSquare>(x, W, scores);
+    if (W.size() < M) return sum_few<M - 1>(terms, W, sums_of_rows);
   }
   std::array<double, M> sums{};
-  double square = 0.0;
-  for (Index j = 0; j < x.size(); ++j) {
-    for (int m = 0; m < M; ++m) sums[m] += x[j] * W(m, j);
-    if constexpr (kSquare) square += x[j] * x[j];
+  for (Index j = 0; j < W.size(1); ++j) {
+    terms.begin_column(j);
+    for (int m = 0; m < M; ++m) sums[m] += terms.term(j, W(m, j));
   }
-  for (int m = 0; m < M; ++m) scores[m] = sums[m];
-  return square;
+  std::copy(sums.begin(), sums.end(), sums_of_rows);
 }
 
-template <bool kSquare>
-double dense_products(Vector<const double> x, Matrix<const double> W, Vector<double> scores) {
-  if (W.size() >= kDoubles) return multiply_many<kSquare>(x, W, scores);
-  return multiply_few<kDoubles - 1, kSquare>(x, W, scores);
+// The sums of all rows of W, in groups of four rows. The last group may contain rows of
+// the one before. `first_terms` are summed for the first groups, `terms` for the others.
+template <class FirstTerms, class Terms>
+void sum_rows(FirstTerms& first_terms, Terms terms, Matrix<const double> W, double* sums) {
+  constexpr Index kRows = kDoubles;
+  constexpr Index kGroups = 4;
+  const Index M = W.size();
+  if (M == 0) return;
+  if (M < kRows) return sum_few<kRows - 1>(first_terms, W, sums);
+  for (Index m = 0; m < M; m += kGroups * kRows) {
+    std::array<Index, kGroups> first;
+    Index count = 0;
+    for (Index at = m; at < M && count < kGroups; at += kRows) {
+      first[count++] = std::min(at, M - kRows);
+    }
+    if (m == 0) {
+      sum_some_groups<kGroups>(count, first_terms, W, first.data(), sums);
+    } else {
+      sum_some_groups<kGroups>(count, terms, W, first.data(), sums);
+    }
+  }
 }
 
+// Four rows of W at a time, since each sum must wait for its last addition.
 void sparse_products(const Row& row, Matrix<const double> W, Vector<double> scores) {
   const Index M = W.size();
   for (Index m = 0; m < M; m += 4) {
@@ -177,14 +195,25 @@ void products(const Row& row, Matrix<const double> W, Vector<double> scores) {
   } else if (row.sparse()) {
     sparse_products(row, W, scores);
   } else {
-    dense_products<false>(row.values, W, scores);
+    Products terms{row.values.data()};
+    sum_rows(terms, terms, W, scores.data());
   }
 }
 
 double products_and_square(const Row& row, Matrix<const double> W, Vector<double> scores) {
-  if (row.size() > 0 && !row.sparse()) return dense_products<true>(row.values, W, scores);
-  products(row, W, scores);
-  return square_norm(row.values);
+  if (row.size() == 0 || row.sparse()) {
+    products(row, W, scores);
+    return square_norm(row.values);
+  }
+  const Products terms{row.values.data()};
+  ProductsAndSquare first_terms{terms};
+  sum_rows(first_terms, terms, W, scores.data());
+  return first_terms.square;
+}
+
+void square_norms(Matrix<const double> W, Vector<double> norms) {
+  Squares terms;
+  sum_rows(terms, terms, W, norms.data());
 }
 
 double square_norm(Vector<const double> values) {

@@ -20,6 +20,9 @@ double products_and_square(const Row& row, Matrix<const double> W, Vector<double
 // The sum of squares.
 double square_norm(Vector<const double> values);
 
+// Write the sum of squares of each row of W (M, p) to `norms` (M,).
+void square_norms(Matrix<const double> W, Vector<double> norms);
+
 // Scale w (p,) to length 1 if it is longer, without overflow on the way.
 void project_to_ball(Vector<double> w);
 
