@@ -153,6 +153,19 @@ inline double limit(double value, double low, double high) {
   return a > b ? x : y;
 }
 
+// In which lanes two vectors are equal, as bits.
+[[gnu::always_inline]] inline unsigned equal_lanes(Doubles a, Doubles b) {
+#if defined(__AVX__)
+  return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ)));
+#else
+  unsigned bits = 0;
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    bits |= static_cast<unsigned>(a[lane] == b[lane]) << lane;
+  }
+  return bits;
+#endif
+}
+
 // 1023 + e, and m, of positive normal values m·2ᵉ with 1 ≤ m < 2.
 [[gnu::always_inline]] inline Doubles exponent(Doubles value) {
   using Words = std::int64_t __attribute__((vector_size(32)));

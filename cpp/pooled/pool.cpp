@@ -1,6 +1,7 @@
 #include "pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -41,9 +42,19 @@ struct RowSpace {
         posterior(space.take_zeros<double>(C)),
         tempered(space.take_zeros<double>(C)),
         logs(space.take_zeros<double>(C)),
+        ones(space.take<double>(C)),
+        penalty(space.take<double>(C)),
         mean(space.take<double>(K)),
         gradient(space.take<double>(K)),
-        factor(space.take<double>(K, K)) {}
+        factor(space.take<double>(K, K)) {
+    ones.fill(1.0);
+    penalty.fill(-kInfinity);
+  }
+
+  // Take note of which classes are active.
+  void find_active(const Pool& pool) const {
+    for (Index c = 0; c < M; ++c) penalty[c] = pool.active[c] ? 0.0 : -kInfinity;
+  }
 
   Index K;
   Index M;
@@ -54,6 +65,8 @@ struct RowSpace {
   Vector<double> posterior;
   Vector<double> tempered;
   Vector<double> logs;  // log P
+  Vector<double> ones;
+  Vector<double> penalty;  // 0 for active classes, −∞ for others and for padding
   Vector<double> mean;
   Vector<double> gradient;
   Matrix<double> factor;
@@ -85,41 +98,46 @@ double normalise(const Pool& pool, Vector<const double> logs, double power, doub
 }
 
 // The active class with the largest value, the first of equals; −1 if none is active.
-Index best_class(const Pool& pool, const double* values) {
-  Index best = -1;
-  double highest = -kInfinity;
-  for (Index c = 0; c < pool.classes(); ++c) {
-    if (pool.active[c] && (best < 0 || values[c] > highest)) {
-      best = c;
-      highest = values[c];
-    }
+//
+// `values` is (C,), and may be anything where `penalty` is −∞.
+Index best_class(const RowSpace& space, const double* values) {
+  Doubles highest = repeat(-kInfinity);
+  for (Index c = 0; c < space.C; c += kDoubles) {
+    highest = greater(load(values + c) + load(space.penalty.data() + c), highest);
   }
-  return best;
+  const double top = std::max(std::max(highest[0], highest[1]), std::max(highest[2], highest[3]));
+  for (Index c = 0; c < space.C; c += kDoubles) {
+    const Doubles penalty = load(space.penalty.data() + c);
+    const unsigned found =
+        equal_lanes(load(values + c), repeat(top)) & equal_lanes(penalty, repeat(0.0));
+    if (found != 0) return c + std::countr_zero(found);
+  }
+  return -1;
 }
 
 // Set f, each member's best class, log P and P; return the best class.
 Index combine(const Pool& pool, Matrix<const double> scores, const RowSpace& space) {
   const Index K = space.K;
   const Index M = space.M;
-  double* const logs = space.logs.data();
+  double* const __restrict logs = space.logs.data();
   std::copy_n(pool.class_terms[K].data(), M, logs);
   for (Index k = 0; k < K; ++k) {
-    const double* const row = scores[k].data();
-    const double* const added = pool.class_terms[k].data();
-    double* const f = space.f[k].data();
-    const Index top = best_class(pool, row);
+    const double* const __restrict added = pool.class_terms[k].data();
+    double* const __restrict f = space.f[k].data();
+    std::copy_n(scores[k].data(), M, f);
+    const Index top = best_class(space, f);
     space.best[k] = top;
     if (top < 0) return -1;
-    const double highest = row[top];
+    const double highest = f[top];
     const double w = pool.weights[k];
     for (Index c = 0; c < M; ++c) {
-      const double value = row[c] - highest;
+      const double value = f[c] - highest;
       // Written so that NaN, of a class that is not active, is replaced as well.
       f[c] = value > kLowest ? value : kLowest;
       logs[c] += (w + added[c]) * f[c];
     }
   }
-  const Index label = best_class(pool, logs);
+  const Index label = best_class(space, logs);
   const double shift = normalise(pool, space.logs, 1.0, logs[label], space.posterior);
   for (Index c = 0; c < M; ++c) logs[c] -= shift;
   return label;
@@ -249,19 +267,24 @@ void learn_class_terms(Pool& pool, const RowSpace& space, Index y, double weight
   const Index M = space.M;
   const double beyond = trust * std::max(weight - 1.0, 0.0);
   const double share = trust * weight;
-  const double* const P = space.posterior.data();
-  const bool* const active = pool.active.data();
+  // What is the same for all members, in the space of what is used no more.
+  double* const slope = space.tempered.data();
+  double* const spread = space.logs.data();
+  for (Index c = 0; c < M; ++c) {
+    const double P = space.posterior[c];
+    slope[c] = P - static_cast<double>(c == y);
+    spread[c] = share * P * (1.0 - P) + beyond * std::abs(slope[c]);
+  }
+  for (Index c = 0; c < M; ++c) slope[c] *= share;
   for (Index k = 0; k <= K; ++k) {
     const double ridge = (1.0 - kMemory) * pool.class_ridge[k];
-    double* const terms = pool.class_terms[k].data();
-    double* const curvature = pool.class_curvature[k].data();
-    const double* const f = space.f[std::min(k, K - 1)].data();
+    double* const __restrict terms = pool.class_terms[k].data();
+    double* const __restrict curvature = pool.class_curvature[k].data();
+    const bool* const __restrict active = pool.active.data();
+    const double* const __restrict f = k < K ? space.f[k].data() : space.ones.data();
     for (Index c = 0; c < M; ++c) {
-      const double slope = P[c] - static_cast<double>(c == y);
-      const double x = k < K ? f[c] : 1.0;
-      const double spread = share * P[c] * (1.0 - P[c]) + beyond * std::abs(slope);
-      const double h = kMemory * curvature[c] + ridge + spread * x * x;
-      const double step = share * slope * x / h;
+      const double h = kMemory * curvature[c] + ridge + spread[c] * f[c] * f[c];
+      const double step = slope[c] * f[c] / h;
       curvature[c] = active[c] ? h : curvature[c];
       terms[c] = active[c] ? terms[c] - step : terms[c];
     }
@@ -311,6 +334,7 @@ void pool_rows(Pool& pool, const View<const double, 3>& scores, const Labels& la
                const View<const double, 3>& learned_from) {
   Workspace memory;
   const RowSpace space(memory, pool.members(), pool.classes());
+  space.find_active(pool);
   for (Index i = 0; i < predicted.size(); ++i) {
     Index label = combine(pool, scores[i], space);
     predicted[i] = label;
@@ -324,7 +348,10 @@ void pool_rows(Pool& pool, const View<const double, 3>& scores, const Labels& la
     } else {
       count_unpredicted(pool, labels.weight[i]);
     }
-    pool.active[y] = true;
+    if (!pool.active[y]) {
+      pool.active[y] = true;
+      space.find_active(pool);
+    }
     if (pool.seen[0] % pool.clock[1] == 0) record(pool);
   }
 }
@@ -333,6 +360,7 @@ void predict_rows(const Pool& pool, const View<const double, 3>& scores,
                   Vector<std::int64_t> predicted, Matrix<double> log_posteriors) {
   Workspace memory;
   const RowSpace space(memory, pool.members(), pool.classes());
+  space.find_active(pool);
   for (Index i = 0; i < predicted.size(); ++i) {
     predicted[i] = combine(pool, scores[i], space);
     if (log_posteriors.size() > 0) give_out(pool, space, log_posteriors[i]);
@@ -343,6 +371,7 @@ void learn_scored_rows(Pool& pool, const View<const double, 3>& scores, const La
                        Vector<const std::int64_t> predicted) {
   Workspace memory;
   const RowSpace space(memory, pool.members(), pool.classes());
+  space.find_active(pool);
   for (Index i = 0; i < labels.y.size(); ++i) {
     combine(pool, scores[i], space);
     const std::int64_t y = labels.y[i];
