@@ -51,6 +51,16 @@ inline constexpr Index kPairs = 8;
   return value;
 }
 
+// Two doubles from one place and two from another.
+[[gnu::always_inline]] inline Doubles load_halves(const double* low, const double* high) {
+#if defined(__AVX__)
+  // The second half is loaded and put in its place by one instruction.
+  return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
+#else
+  return Doubles{low[0], low[1], high[0], high[1]};
+#endif
+}
+
 // Half a vector of singles: as many as there are doubles in one.
 using HalfSingles = float __attribute__((vector_size(16)));
 
