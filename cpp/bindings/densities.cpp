@@ -1,6 +1,5 @@
 // Members that estimate densities: class covariances, and neighbours of two kinds.
 #include "../pooled/class_covariance.h"
-#include "../pooled/nearest.h"
 #include "../pooled/neighbours.h"
 #include "../pooled/selected_neighbours.h"
 #include "member.h"
@@ -30,14 +29,12 @@ void bind_densities(nb::module_& module) {
   auto neighbours =
       bind_member<Neighbours>(module, "Neighbours").def_static("begin", &Neighbours::begin);
   neighbours.attr("ROWS") = Neighbours::kRows;
-  neighbours.attr("NEAREST") = kNearest;
 
   auto selected = bind_member<SelectedNeighbours>(module, "SelectedNeighbours")
                       .def_static("begin", &SelectedNeighbours::begin)
                       .def_static("rows_kept", &SelectedNeighbours::rows_kept)
                       .def("select", &SelectedNeighbours::select, ReleaseGil());
   selected.attr("ROWS") = SelectedNeighbours::kRows;
-  selected.attr("LEAST") = SelectedNeighbours::kLeast;
   selected.attr("MOST") = SelectedNeighbours::kMost;
   selected.attr("BINS") = SelectedNeighbours::kBins;
   selected.attr("MOST_PAIRS") = SelectedNeighbours::kMostPairs;

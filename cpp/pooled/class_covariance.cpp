@@ -1,8 +1,10 @@
 #include "class_covariance.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <stdexcept>
 
 #include "../math.h"
@@ -56,6 +58,7 @@ class Pass {
         logs_(space.take<double>(kLanes * state.mean.size(0))),
         x_(space.take<double>(state.mean.size(1))),
         common_mean_(space.take_zeros<double>(state.mean.size(1))),
+        deltas_(space.take<double>(kLanes * state.mean.size(1))),
         delta_(space.take<double>(state.mean.size(1))),
         v_(space.take<double>(state.mean.size(1))),
         chosen_(space.take_zeros<bool>(state.mean.size(0))) {
@@ -128,7 +131,7 @@ class Pass {
   // Set log(1 + q) of the classes of the groups chosen; the others mean nothing.
   void score_chosen(const ClassCovariance& state) {
     const FormTerms terms{share_, rest_, factor_};
-    fill_forms(state.inverse, state.mean, chosen_, x_, common_mean_, terms, logs_);
+    fill_forms(state.inverse, state.mean, chosen_, x_, common_mean_, terms, deltas_, logs_);
     fill_logs(logs_);
   }
 
@@ -205,7 +208,8 @@ class Pass {
   Vector<double> logs_;         // (4G,) log(1 + q)
   Vector<double> x_;            // (d,) the row
   Vector<double> common_mean_;  // (d,) of all rows
-  Vector<double> delta_;        // (d,)
+  Vector<double> deltas_;       // (4d,)
+  Vector<double> delta_;        // (d,) of the row from the mean of its class
   Vector<double> v_;            // (d,)
   Vector<bool> chosen_;         // (G,) groups that are scored
   Vector<double> promise_;      // (M,) if there are many classes
@@ -236,26 +240,23 @@ void pool_scatters(ClassCovariance& state) {
   for (double& entry : prior) entry *= (2.0 * d + 1.0) / df;
 }
 
-// Recompute the inverses and determinants of the classes of a group that have rows, all
-// four at once.
-void refresh_group(ClassCovariance& state, Index group) {
+// Recompute the inverses and determinants of up to four classes at once.
+void refresh_classes(ClassCovariance& state, std::span<const Index> classes) {
   const Index P = state.prior.size();
-  const Index first = kLanes * group;
-  const Index lanes = std::min(kLanes, state.classes() - first);
   Workspace space;
   const auto matrix = space.take<Doubles>(P);
   const auto inverse = space.take<Doubles>(P);
-  for (Index i = 0; i < P; ++i) {
-    matrix[i] = repeat(state.prior[i]);
-    for (Index lane = 0; lane < lanes; ++lane) {
-      matrix[i][lane] = state.prior[i] + state.scatter(first + lane, i);
-    }
+  for (Index i = 0; i < P; ++i) matrix[i] = repeat(state.prior[i]);
+  for (std::size_t lane = 0; lane < classes.size(); ++lane) {
+    const auto scatter = state.scatter[classes[lane]];
+    for (Index i = 0; i < P; ++i) matrix[i][lane] += scatter[i];
   }
   const Doubles volume = invert<Doubles>(matrix, state.mean.size(1), inverse);
-  for (Index lane = 0; lane < lanes; ++lane) {
-    if (!(state.class_weight[first + lane] > 0.0)) continue;
-    state.log_volume[first + lane] = volume[lane];
-    for (Index i = 0; i < P; ++i) state.inverse(group, i, lane) = inverse[i][lane];
+  for (std::size_t lane = 0; lane < classes.size(); ++lane) {
+    const Index c = classes[lane];
+    state.log_volume[c] = volume[lane];
+    double* const entries = state.inverse[c / kLanes].data() + c % kLanes;
+    for (Index i = 0; i < P; ++i) entries[kLanes * i] = inverse[i][lane];
   }
 }
 
@@ -300,22 +301,22 @@ ClassCovariance ClassCovariance::begin(const Shape& shape, Vector<const bool> ac
 void ClassCovariance::refresh() {
   pool_scatters(*this);
   const double volume = invert<double>(prior, mean.size(1), prior_inverse);
-  for (Index group = 0; group < mean.size(0); ++group) {
-    const Index first = kLanes * group;
-    const Index last = std::min(first + kLanes, classes());
-    const auto has_rows = [&](double n) { return n > 0.0; };
-    if (std::any_of(&class_weight[first], class_weight.data() + last, has_rows)) {
-      refresh_group(*this, group);
-    }
-    for (Index c = first; c < last; ++c) {
-      if (has_rows(class_weight[c])) {
-        set_spread(*this, c);
-      } else {
-        take_prior(*this, c, volume);
+  std::array<Index, kLanes> with_rows;
+  Index count = 0;
+  for (Index c = 0; c < classes(); ++c) {
+    if (class_weight[c] > 0.0) {
+      with_rows[count++] = c;
+      if (count == kLanes) {
+        refresh_classes(*this, with_rows);
+        count = 0;
       }
-      set_constant(*this, c);
+      set_spread(*this, c);
+    } else {
+      take_prior(*this, c, volume);
     }
   }
+  if (count > 0) refresh_classes(*this, {with_rows.data(), static_cast<std::size_t>(count)});
+  for (Index c = 0; c < classes(); ++c) set_constant(*this, c);
   const auto grown = static_cast<std::int64_t>(static_cast<double>(seen[0]) * kGrowth);
   next[0] = std::max(seen[0] + 1, grown);
 }

@@ -1,9 +1,9 @@
 #include "triangles.h"
 
-#include <array>
 #include <cmath>
 
 #include "../../math.h"
+#include "../../tile.h"
 #include "../../workspace.h"
 
 namespace rpnb {
@@ -15,29 +15,29 @@ namespace {
 constexpr double kLeastPivot = 0x1p-52;
 
 // Rows of a triangle that are handled together.
-constexpr Index kTile = 4;
+constexpr int kTile = 4;
 
 // Add what rows j to j + Rows − 1 of a group's triangles add to δᵀAδ: the entries of the
 // diagonal to `squares`, those below it, which count twice, to `products`.
-template <Index Rows>
+template <int Rows>
 [[gnu::always_inline]] inline void add_form_rows(const double* triangle, const double* delta,
                                                  Index j, Doubles& squares, Doubles& products) {
-  std::array<const double*, Rows> row;
-  std::array<Doubles, Rows> sums{};
-  for (Index r = 0; r < Rows; ++r) row[r] = triangle + kDoubles * triangle_size(j + r);
-  for (Index k = 0; k < kDoubles * j; k += kDoubles) {
-    const Doubles there = load(delta + k);
-    for (Index r = 0; r < Rows; ++r) sums[r] = fused(load(row[r] + k), there, sums[r]);
+  const auto entry = [&](int r, Index k) {
+    return load(triangle + kDoubles * (triangle_size(j + r) + k));
+  };
+  Tile<Doubles, Rows, 1> sums;
+  for (Index k = 0; k < j; ++k) {
+    const Doubles there = load(delta + kDoubles * k);
+    sums.for_each([&](int r, int, Doubles& sum) { sum = fused(entry(r, k), there, sum); });
   }
-  for (Index r = 0; r < Rows; ++r) {
-    for (Index k = kDoubles * j; k < kDoubles * (j + r); k += kDoubles) {
-      sums[r] = fused(load(row[r] + k), load(delta + k), sums[r]);
+  sums.for_each([&](int r, int, Doubles& sum) {
+    for (Index k = j; k < j + r; ++k) {
+      sum = fused(entry(r, k), load(delta + kDoubles * k), sum);
     }
-    const Index diagonal = kDoubles * (j + r);
-    const Doubles here = load(delta + diagonal);
-    products = fused(sums[r], here, products);
-    squares = fused(load(row[r] + diagonal) * here, here, squares);
-  }
+    const Doubles here = load(delta + kDoubles * (j + r));
+    products = fused(sum, here, products);
+    squares = fused(entry(r, j + r) * here, here, squares);
+  });
 }
 
 // δᵀAδ of the four classes of a group.
@@ -55,29 +55,26 @@ Doubles group_form(const double* triangle, const double* delta, Index d) {
 // Add what rows j to j + Rows − 1 of a triangle add to v = A·delta.
 //
 // Each v[j] is the sum of A[j, k]·delta[k] in the order of k.
-template <Index Stride, Index Rows>
+template <Index Stride, int Rows>
 [[gnu::always_inline]] inline void multiply_rows(const double* entries, const double* delta,
                                                  Index j, double* v) {
-  std::array<const double*, Rows> row;
-  std::array<double, Rows> sums{};
-  for (Index r = 0; r < Rows; ++r) row[r] = entries + Stride * triangle_size(j + r);
+  const auto entry = [&](int r, Index k) { return entries[Stride * (triangle_size(j + r) + k)]; };
+  Tile<double, Rows, 1> sums;
   for (Index k = 0; k < j; ++k) {
     double above = v[k];
-    for (Index r = 0; r < Rows; ++r) {
-      const double entry = row[r][Stride * k];
-      sums[r] += entry * delta[k];
-      above += entry * delta[j + r];
-    }
+    sums.for_each([&](int r, int, double& sum) {
+      sum += entry(r, k) * delta[k];
+      above += entry(r, k) * delta[j + r];
+    });
     v[k] = above;
   }
-  for (Index r = 0; r < Rows; ++r) {
+  sums.for_each([&](int r, int, double& sum) {
     for (Index k = j; k < j + r; ++k) {
-      const double entry = row[r][Stride * k];
-      sums[r] += entry * delta[k];
-      v[k] += entry * delta[j + r];
+      sum += entry(r, k) * delta[k];
+      v[k] += entry(r, k) * delta[j + r];
     }
-    v[j + r] = sums[r] + row[r][Stride * (j + r)] * delta[j + r];
-  }
+    v[j + r] = sum + entry(r, j + r) * delta[j + r];
+  });
 }
 
 double square_root(double x) { return std::sqrt(x); }
@@ -95,10 +92,8 @@ Doubles logarithm(Doubles x) {
 
 void fill_forms(const View<const double, 3>& inverses, const View<const double, 3>& means,
                 Vector<const bool> chosen, Vector<const double> x, Vector<const double> m0,
-                const FormTerms& terms, Vector<double> forms) {
+                const FormTerms& terms, Vector<double> delta, Vector<double> forms) {
   const Index d = x.size();
-  Workspace space;
-  const auto delta = space.take<double>(kDoubles * d);
   for (Index group = 0; group < chosen.size(); ++group) {
     if (!chosen[group]) continue;
     const Index first = kDoubles * group;

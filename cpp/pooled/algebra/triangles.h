@@ -26,9 +26,10 @@ struct FormTerms {
 //
 // `inverses` (G, P, 4) holds the matrices A, `means` (G, d, 4) the means. Groups that are
 // not chosen (G,) keep what they have; a form that rounding made negative counts as 0.
+// `delta` (4d,) is working memory.
 void fill_forms(const View<const double, 3>& inverses, const View<const double, 3>& means,
                 Vector<const bool> chosen, Vector<const double> x, Vector<const double> m0,
-                const FormTerms& terms, Vector<double> forms);
+                const FormTerms& terms, Vector<double> delta, Vector<double> forms);
 
 // Set v to matrix·delta; return ⟨delta, v⟩. Entry i of the triangle is entries[Stride·i].
 template <Index Stride>

@@ -1,18 +1,31 @@
-"""A covariance for each class: the Student-t predictive of a normal model.
-
-The formulas and the code that scores and learns rows are in
-``cpp/pooled/class_covariance.h``; here states begin, grow and merge.
-"""
+"""A covariance for each class. The formulas are in class_covariance.h."""
 
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb._core import pooled as compiled
-from rpnb._core.densities import ClassCovariance as ClassCovariance
+from rpnb._core.densities import ClassCovariance
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state, without_sums
+from rpnb.core.pooled.member import (
+    MemberRows,
+    Shape,
+    arrange,
+    copy_state,
+    learn_rows,
+    score_rows,
+    without_sums,
+)
+
+__all__ = [
+    "ClassCovariance",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "score_rows",
+    "sum_rows",
+]
 
 OUTPUTS: Final = ("class_covariance",)
 MERGEABLE: Final = True
@@ -27,7 +40,7 @@ _LANES: Final = 4
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> ClassCovariance:
     """Return the state of no rows."""
-    return ClassCovariance.begin(compiled.Shape(*shape), active)
+    return ClassCovariance.begin(shape, active)
 
 
 def by_class(lanes: NDArray[Any], M: int) -> NDArray[Any]:
@@ -63,22 +76,6 @@ def grow_classes(
     )
     grown.begin_classes(np.flatnonzero(source < 0))
     return grown
-
-
-def score_rows(state: ClassCovariance, rows: MemberRows, scores: FloatArray) -> None:
-    """Write the scores of each row; learn nothing."""
-    state.score_rows(*rows, scores)
-
-
-def learn_rows(
-    state: ClassCovariance,
-    rows: MemberRows,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-) -> None:
-    """Score each row, then learn it, in order."""
-    state.learn_rows(*rows, y, weight, scores)
 
 
 def merge(

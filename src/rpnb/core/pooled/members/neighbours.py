@@ -1,18 +1,20 @@
-"""Nearest neighbours among the last 500 rows.
-
-The formula and the code that scores and learns rows are in
-``cpp/pooled/neighbours.h`` and ``cpp/pooled/nearest.h``; here states begin, grow and
-merge.
-"""
+"""Nearest neighbours among the last 500 rows. The formula is in nearest.h."""
 
 from typing import Final
 
 import numpy as np
 
-from rpnb._core import pooled as compiled
-from rpnb._core.densities import Neighbours as Neighbours
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb._core.densities import Neighbours
+from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb.core.pooled.member import (
+    Shape,
+    arrange,
+    copy_state,
+    learn_rows,
+    score_rows,
+)
+
+__all__ = ["Neighbours", "begin", "grow_classes", "learn_rows", "merge", "score_rows"]
 
 OUTPUTS: Final = ("neighbours",)
 MERGEABLE: Final = False
@@ -20,13 +22,11 @@ USES_SCALE: Final = True
 
 #: Rows kept.
 ROWS: Final = Neighbours.ROWS
-#: Neighbours that vote.
-NEAREST: Final = Neighbours.NEAREST
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> Neighbours:
     """Return an empty ring."""
-    return Neighbours.begin(compiled.Shape(*shape), active)
+    return Neighbours.begin(shape, active)
 
 
 def grow_classes(state: Neighbours, source: IntArray, active: BoolArray) -> Neighbours:
@@ -39,22 +39,6 @@ def grow_classes(state: Neighbours, source: IntArray, active: BoolArray) -> Neig
         class_weight=arrange(state.class_weight, source, 0.0),
         labels=target[state.labels],
     )
-
-
-def score_rows(state: Neighbours, rows: MemberRows, scores: FloatArray) -> None:
-    """Write the scores of each row; learn nothing."""
-    state.score_rows(*rows, scores)
-
-
-def learn_rows(
-    state: Neighbours,
-    rows: MemberRows,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-) -> None:
-    """Score each row, then learn it, in order."""
-    state.learn_rows(*rows, y, weight, scores)
 
 
 def merge(states: list[Neighbours]) -> Neighbours:

@@ -1,17 +1,28 @@
-"""Nearest neighbours by the few features that are most informative about the class.
-
-The formulas and the code that scores and learns rows are in
-``cpp/pooled/selected_neighbours.h``; here states begin, grow and merge.
-"""
+"""Neighbours by selected features. The formulas are in selected_neighbours.h."""
 
 from typing import Final
 
 import numpy as np
 
-from rpnb._core import pooled as compiled
-from rpnb._core.densities import SelectedNeighbours as SelectedNeighbours
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
+from rpnb._core.densities import SelectedNeighbours
+from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb.core.pooled.member import (
+    Shape,
+    arrange,
+    copy_state,
+    learn_rows,
+    score_rows,
+)
+
+__all__ = [
+    "SelectedNeighbours",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "rows_kept",
+    "score_rows",
+]
 
 OUTPUTS: Final = ("selected_neighbours",)
 MERGEABLE: Final = False
@@ -36,7 +47,7 @@ def rows_kept(p: int) -> int:
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> SelectedNeighbours:
     """Return a state that has learned nothing."""
-    return SelectedNeighbours.begin(compiled.Shape(*shape), active)
+    return SelectedNeighbours.begin(shape, active)
 
 
 def grow_classes(
@@ -63,22 +74,6 @@ def grow_classes(
             rows=np.zeros((state.rows.shape[0], 0), np.float32),
         )
     return grown
-
-
-def score_rows(state: SelectedNeighbours, rows: MemberRows, scores: FloatArray) -> None:
-    """Write the scores of each row; learn nothing."""
-    state.score_rows(*rows, scores)
-
-
-def learn_rows(
-    state: SelectedNeighbours,
-    rows: MemberRows,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-) -> None:
-    """Score each row, then learn it, in order."""
-    state.learn_rows(*rows, y, weight, scores)
 
 
 def merge(states: list[SelectedNeighbours]) -> SelectedNeighbours:
