@@ -94,7 +94,7 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
     X, y, weight = stream(500, weighted)
     # After row 256 all members have learnt the first rows with one scale.
     model = begun(n=256, weighted=weighted)
-    rows = prepare_rows(model, X, NO_LABELS, NO_WEIGHT)
+    rows = prepare_rows(model, X)
     columns = model.shape.dimension
 
     def part(start: int, stop: int) -> tuple[MemberRows, IntArray, FloatArray]:
@@ -277,7 +277,7 @@ def test_sums_of_rows_alone_are_those_of_numpy() -> None:
     model = new_model(
         ["shared_covariance", "class_covariance"], P, 16, 0, np.ones(M, np.bool_), 1
     )
-    rows = prepare_rows(model, np.nan_to_num(X), NO_LABELS, NO_WEIGHT)
+    rows = prepare_rows(model, np.nan_to_num(X))
     for module, state in zip(model.modules, model.states, strict=True):
         part = module.sum_rows(state, rows, y, weight)
         assert part.seen[0] == 270
