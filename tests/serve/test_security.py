@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.serve.http.guard import scope_needed
 from rpnb.serve.server import is_loopback
 from rpnb.serve.tokens import TokenFileError, add_token, read_tokens
 from serve.process import ServerProcess, run_command
@@ -92,18 +91,6 @@ def test_tokens_have_scopes_and_are_stored_hashed(start: Start, tmp_path: Path) 
         assert httpx.get(server.address + path).status_code == 401
 
 
-def test_every_operation_needs_the_scope_that_it_should() -> None:
-    one = "/v1/models/m"
-    assert scope_needed("POST", "/v1/models") == "admin"
-    assert scope_needed("DELETE", one) == "admin"
-    assert scope_needed("PUT", f"{one}/file") == "admin"
-    assert scope_needed("GET", f"{one}/file") == "admin"
-    assert scope_needed("POST", f"{one}/predict") == "predict"
-    assert scope_needed("POST", f"{one}/labels") == "learn"
-    assert scope_needed("GET", "/v1/models") == "predict"
-    assert scope_needed("POST", "/anything/else") == "admin"
-
-
 def test_token_files_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     secret = add_token(file, "one", "predict")
@@ -160,7 +147,7 @@ def test_answers_carry_security_headers(shared: ServerProcess) -> None:
 )
 def test_paths_lead_nowhere_else(shared: ServerProcess, path: str) -> None:
     answer = httpx.get(shared.address + path)
-    assert answer.status_code == 404
+    assert answer.status_code == (400 if "%00" in path else 404)
     assert "Traceback" not in answer.text
 
 

@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import uvicorn
 
 from rpnb.serve.app import make_app
-from rpnb.serve.http.dispatch import Dispatcher
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError
@@ -130,7 +129,7 @@ def run(options: Options) -> int:
         metrics = Metrics(writer)
         app, stopping = options.make_app(writer, metrics)
         guard = Guard(
-            Dispatcher(app),
+            app,
             options.limits,
             options.tokens,
             metrics,

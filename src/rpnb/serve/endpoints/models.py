@@ -14,6 +14,7 @@ from rpnb.serve.endpoints.messages import (
 )
 from rpnb.serve.endpoints.page import details
 from rpnb.serve.http.formats import parse_json
+from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
 from rpnb.serve.models import nothing_learnt
@@ -36,11 +37,13 @@ class ModelEndpoints:
     def __init__(self, writer: Writer) -> None:
         self._writer, self._limits = writer, writer.limits
 
+    @needs("predict")
     async def list_models(self, _request: Request) -> Response:
         """Return all models."""
         models = list(self._writer.models.values())
         return json_answer({"models": [model.describe() for model in models]})
 
+    @needs("admin")
     async def create_model(self, request: Request) -> Response:
         """Create a model."""
         body = await request.body()
@@ -59,6 +62,7 @@ class ModelEndpoints:
         )
         return json_answer(await self._writer.submit(command), 201)
 
+    @needs("admin")
     async def upload_model(self, request: Request) -> Response:
         """Create a model from a model file."""
         name = check_name(request.path_params["name"])
@@ -75,22 +79,26 @@ class ModelEndpoints:
         )
         return json_answer(await self._writer.submit(command), 201)
 
+    @needs("predict")
     async def get_model(self, request: Request) -> Response:
         """Return what is known of a model."""
         return json_answer(find_model(request, self._writer).describe())
 
+    @needs("predict")
     async def get_scores(self, request: Request) -> Response:
         """Return how a model is doing, in detail."""
         return json_answer(
             await asyncio.to_thread(details, find_model(request, self._writer))
         )
 
+    @needs("admin")
     async def delete_model(self, request: Request) -> Response:
         """Delete a model and all its rows."""
         return json_answer(
             await self._writer.submit(Delete(name=request.path_params["name"]))
         )
 
+    @needs("admin")
     async def download_model(self, request: Request) -> Response:
         """Return a model as a file."""
         model = find_model(request, self._writer)
