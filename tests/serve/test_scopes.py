@@ -169,9 +169,9 @@ def served_routes(folder: Path) -> set[tuple[str, str]]:
     writer.start()
     writer.stop()
     return {
-        (method, route.path)  # type: ignore[attr-defined]
+        (method, route.path)
         for route in app.routes
-        for method in route.methods  # type: ignore[attr-defined]
+        for method in route.methods
         if method != "HEAD"
     }
 

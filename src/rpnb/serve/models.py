@@ -202,6 +202,10 @@ class ServedModel:
         """Whether an event is a mini-batch, which must not be joined with others."""
         return getattr(self.learner, "batch_size", 1) != 1
 
+    def check_labels(self, labels: Sequence[Label]) -> None:
+        """Refuse labels that the learner would refuse, by its own checks."""
+        self.learner._check_labels(as_array(labels))
+
     def apply(self, events: Sequence[LabelledEvent]) -> dict[int, list[Label | None]]:
         """Learn the rows of events; return predictions of those that asked for them.
 
@@ -313,6 +317,7 @@ class ServedModel:
             "n_features": self.spec.n_features,
             "features": None if self.spec.features is None else [*self.spec.features],
             "classes": sorted(self.known),
+            "new_classes": self.spec.new_classes,
             "created": self.created,
             "applied": self.applied,
             "waiting": self.waiting,

@@ -30,7 +30,9 @@ class Create(Command):
     @property
     def digest(self) -> bytes:
         """A digest of what was sent."""
-        return digest_of("create", self.name, self.given)
+        rule = self.spec.new_classes
+        rules = () if rule == "accept" else (rule,)
+        return digest_of("create", self.name, self.given, *rules)
 
     def namespace(self, group: Group) -> int:
         """Return 0: there is no model yet."""

@@ -18,7 +18,13 @@ from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
 from rpnb.serve.models import nothing_learnt
-from rpnb.serve.specs import check_name, compile_kernels, new_learner, read_spec
+from rpnb.serve.specs import (
+    check_name,
+    check_new_classes,
+    compile_kernels,
+    new_learner,
+    read_spec,
+)
 from rpnb.serve.writer import Writer
 
 _FILE_KINDS = ("model", "frozen", "onnx")
@@ -51,8 +57,8 @@ class ModelEndpoints:
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
-        learner = await asyncio.to_thread(new_learner, spec, self._limits)
         await asyncio.to_thread(compile_kernels, spec.learner)
+        learner = await asyncio.to_thread(new_learner, spec, self._limits)
         command = Create(
             name=name,
             key=idempotency_key(request),
@@ -66,8 +72,9 @@ class ModelEndpoints:
     async def upload_model(self, request: Request) -> Response:
         """Create a model from a model file."""
         name = check_name(request.path_params["name"])
+        rule = check_new_classes(request.query_params.get("new_classes", "accept"))
         body = await request.body()
-        upload = await asyncio.to_thread(read_upload, body, self._limits)
+        upload = await asyncio.to_thread(read_upload, body, self._limits, rule)
         await asyncio.to_thread(compile_kernels, upload.spec.learner)
         command = Create(
             name=name,
