@@ -82,6 +82,8 @@ class ServedModel:
     """why no more labels are accepted"""
     predicts: bool = True
     """whether there is a state to predict with"""
+    set_aside: int = 0
+    """Events that were set aside because they could not be replayed."""
     kind: type | None = None
     """type of the labels"""
     known: set[Label] = field(default_factory=set)
@@ -103,6 +105,11 @@ class ServedModel:
             self.known.update(self.learner.classes_.tolist())
         if self.known:
             self.kind = type(next(iter(self.known)))
+
+    @property
+    def degraded(self) -> bool:
+        """Whether it predicts from the state before an event that it cannot apply."""
+        return self.broken is not None and self.predicts
 
     # Predicting
 
@@ -260,6 +267,7 @@ class ServedModel:
         with self.lock:
             self.learner, self.scores = other.learner, other.scores
             self.applied, self.known, self.kind = other.applied, other.known, other.kind
+            self.broken, self.predicts = other.broken, other.predicts
 
     # Files
 
@@ -324,6 +332,8 @@ class ServedModel:
             "expired": self.expired,
             "predicted": self.predicted,
             "problem": self.broken,
+            "degraded": self.degraded,
+            "set_aside": self.set_aside,
             **self.scores.summary(),
         }
 

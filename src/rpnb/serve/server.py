@@ -76,6 +76,8 @@ def is_loopback(host: str) -> bool:
 @contextmanager
 def only_one(folder: Path) -> "Iterator[IO[str]]":
     """Hold the folder's lock, or say that another process has it."""
+    if not folder.is_dir():
+        raise LogError(f"{folder} is no folder of rpnb serve")
     file = (folder / "lock").open("a+")
     try:
         if os.name == "posix":

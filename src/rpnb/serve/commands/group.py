@@ -82,6 +82,8 @@ class Group:
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
         self.replayed: dict[int, ServedModel] = {}
+        self.not_learned: set[int] = set()
+        """Events that are on the disk and could not be applied."""
         self._changes: dict[int, _Changes] = {}
         self._labels: dict[int, _LabelsEvent] = {}
         self._answers = answers
@@ -143,6 +145,13 @@ class Group:
             )
         answer = found.answer or self._answers.get((number, key))
         if answer is None:
+            aside = "SELECT 1 FROM aside WHERE id=?"
+            if self.connection.execute(aside, (found.event,)).fetchone() is not None:
+                raise ApiError(
+                    409,
+                    "set_aside",
+                    "the event of this key was set aside: it could not be learned",
+                )
             command.repeats = found.event
             return None
         value: dict[str, Any] = json.loads(answer)

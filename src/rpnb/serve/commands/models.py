@@ -74,7 +74,7 @@ class Delete(Command):
         """Delete it from all tables."""
         model = group.model(self.name, self.number, changing=False)
         group.flush()
-        for table in ("events", "rows", "keys", "snapshots"):
+        for table in ("events", "aside", "rows", "keys", "snapshots"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
                 (model.id,),

@@ -82,7 +82,10 @@ class Remember(Command):
 
     def write(self, group: Group) -> dict[str, Any]:
         """Insert the rows; those that are there already keep their predictions."""
-        model = group.model(self.name, self.number)
+        # Rows are no events: they may wait while a model accepts no labels.
+        model = group.model(self.name, self.number, changing=False)
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
         found = self.found
         if found is None:
             raise unavailable("the rows could not be predicted")

@@ -53,14 +53,18 @@ class OperationEndpoints:
     def health(self) -> dict[str, Any]:
         """Return whether all is well, and what is not."""
         health, models = self._writer.health, self._writer.models
-        broken = {m.name: m.broken for m in list(models.values()) if m.broken}
+        unsound = [each for each in list(models.values()) if each.broken]
+        broken = {each.name: each.broken for each in unsound if not each.degraded}
+        degraded = {each.name: each.broken for each in unsound if each.degraded}
+        status = "degraded" if degraded else "ok"
         return {
-            "status": "failing" if health.writes or broken else "ok",
+            "status": "failing" if health.writes or broken else status,
             "version": __version__,
             "writes": health.writes or "ok",
             "writes_failing_since": health.since if health.writes else None,
             "models": len(models),
             "broken_models": broken,
+            "degraded_models": degraded,
             "notes": health.notes,
         }
 
