@@ -57,7 +57,7 @@ def serve_bare(folder: Path) -> None:
     from rpnb.serve import server
     from rpnb.serve.app import make_app
     from rpnb.serve.commands import Command, Group
-    from rpnb.serve.http.formats import RequestColumns, read_table
+    from rpnb.serve.http.formats import TABLES, RequestColumns, read_table
     from rpnb.serve.http.routes import OPEN, needs
     from rpnb.serve.limits import Limits
     from rpnb.serve.log import pack_row
@@ -80,7 +80,7 @@ def serve_bare(folder: Path) -> None:
         app, stopping = make_app(writer, metrics)
         columns, limits = RequestColumns(FEATURES, None, False), Limits()
 
-        @needs(OPEN)
+        @needs(OPEN, takes=TABLES)
         async def store(request: Request) -> Response:
             body = await request.body()
             kind = request.headers.get("content-type", "")
@@ -93,7 +93,7 @@ def serve_bare(folder: Path) -> None:
         path = "/v1/rows/{name}/store"
         framework.add_api_route(path, store, methods=["POST"], response_model=None)
 
-        @needs(OPEN)
+        @needs(OPEN, takes=TABLES)
         async def through_framework(_request: Request) -> FastAPI:
             return framework  # an answer is called as an application is
 

@@ -10,10 +10,9 @@ from rpnb.serve.endpoints.messages import (
     find_model,
     idempotency_key,
     json_answer,
-    require_json,
 )
 from rpnb.serve.endpoints.page import details
-from rpnb.serve.http.formats import parse_json
+from rpnb.serve.http.formats import BINARY, JSON, parse_json
 from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
@@ -49,11 +48,10 @@ class ModelEndpoints:
         models = list(self._writer.models.values())
         return json_answer({"models": [model.describe() for model in models]})
 
-    @needs("admin")
+    @needs("admin", takes=(JSON,))
     async def create_model(self, request: Request) -> Response:
         """Create a model."""
         body = await request.body()
-        require_json(request)
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
@@ -68,7 +66,7 @@ class ModelEndpoints:
         )
         return json_answer(await self._writer.submit(command), 201)
 
-    @needs("admin")
+    @needs("admin", takes=(BINARY,))
     async def upload_model(self, request: Request) -> Response:
         """Create a model from a model file."""
         name = check_name(request.path_params["name"])
@@ -124,4 +122,4 @@ class ModelEndpoints:
         headers = {
             "content-disposition": f'attachment; filename="{model.name}.{suffix}"'
         }
-        return Response(content, 200, headers, "application/octet-stream")
+        return Response(content, 200, headers, BINARY)

@@ -10,6 +10,13 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request
 from pydantic_core import to_json
 
+from rpnb.serve.http.headers import (
+    Authority,
+    check_content_type,
+    check_host,
+    check_origin,
+    read_headers,
+)
 from rpnb.serve.http.routes import OPEN, Access, Routes
 from rpnb.serve.limits import ApiError, Limits, beyond, unavailable
 from rpnb.serve.metrics import Metrics
@@ -48,7 +55,8 @@ class Guard:
     limits, tokens, metrics
         Of the service. Without tokens nobody is refused, but only requests that name
         this machine as their host are answered: a page of another site cannot reach
-        the service through a name of its own.
+        the service through a name of its own. Nor can it send requests of its own,
+        with or without tokens.
     log_requests
         Whether each request is logged, not only failures.
     """
@@ -115,6 +123,9 @@ class Guard:
                 )
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = read_headers(scope["headers"])
+        host = check_host(headers)
+        self._check_name(host)
         raw_path = scope.get("raw_path") or quote(scope["path"]).encode()
         route, access, parameters = self._routes.match(scope["method"], raw_path)
         scope["route"], scope["path_params"] = route, parameters
@@ -126,9 +137,12 @@ class Guard:
                 f"too many requests at a time: max_in_flight is "
                 f"{self._limits.max_in_flight}",
             )
-        headers = dict(scope["headers"])
+        check_origin(scope["method"], headers, host, access)
         self._check_access(access, headers)
-        body = await self._body(headers, receive)
+        body = b""
+        if access.takes:
+            check_content_type(headers, access)
+            body = await self._body(headers, receive)
         sent = False
 
         async def receive_again() -> MutableMapping[str, Any]:
@@ -153,18 +167,14 @@ class Guard:
                 "same key a retry is safe"
             ) from None
 
+    def _check_name(self, host: Authority) -> None:
+        if self._tokens is None and host[0] not in _LOCAL_NAMES:
+            raise ApiError(
+                421, "host", "without tokens only requests to localhost are answered"
+            )
+
     def _check_access(self, access: Access, headers: dict[bytes, bytes]) -> None:
-        if self._tokens is None:
-            host = headers.get(b"host", b"").decode("latin-1").lower()
-            name = host.rpartition(":")[0] if not host.endswith("]") else host
-            if (name or host) not in _LOCAL_NAMES and host not in _LOCAL_NAMES:
-                raise ApiError(
-                    421,
-                    "host",
-                    "without tokens only requests to localhost are answered",
-                )
-            return
-        if access.scope == OPEN:
+        if self._tokens is None or access.scope == OPEN:
             return
         scheme, _, secret = (
             headers.get(b"authorization", b"").decode("latin-1").partition(" ")

@@ -266,9 +266,9 @@ _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
 }
 _FILES = {("GET", f"{_ONE}/file"), ("PUT", f"{_ONE}/file"), ("GET", "/metrics")}
 _MEANINGS = {
-    400: "The request was cut off.",
+    400: "The request was cut off, or its path or a header is malformed.",
     401: "A token is needed.",
-    403: "The token lacks the scope.",
+    403: "The token lacks the scope, or a page of another origin asks.",
     404: "There is no such model.",
     405: "This method is not allowed here.",
     408: "The body came too slowly.",

@@ -19,6 +19,8 @@ from rpnb.serve.tokens import SCOPES
 #: The scope of a route that nobody needs a token for.
 OPEN: Final = "open"
 
+_WITH_BODY = {"POST", "PUT", "PATCH"}
+
 Scope = Literal["open", "predict", "learn", "admin"]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -28,15 +30,19 @@ class Access(NamedTuple):
 
     scope: Scope
     """Scope that a token must have; `OPEN` if no token is needed."""
+    takes: tuple[str, ...] = ()
+    """Media types of the request's body, one of which a request must name."""
     live: bool = False
     """Whether the answer is a stream that ends with the connection."""
 
 
-def needs(scope: Scope, *, live: bool = False) -> Callable[[Endpoint], Endpoint]:
-    """Declare the scope that an endpoint needs; see `Access`."""
+def needs(
+    scope: Scope, *, takes: tuple[str, ...] = (), live: bool = False
+) -> Callable[[Endpoint], Endpoint]:
+    """Declare the scope that an endpoint needs, and the rest of its `Access`."""
 
     def declare(endpoint: Endpoint) -> Endpoint:
-        endpoint.access = Access(scope, live)  # type: ignore[attr-defined]
+        endpoint.access = Access(scope, takes, live)  # type: ignore[attr-defined]
         return endpoint
 
     return declare
@@ -72,7 +78,8 @@ class Routes:
     Raises
     ------
     TypeError
-        If a route has no scope: the service does not start.
+        If a route has no scope, or takes a body of any kind: the service does not
+        start.
     """
 
     def __init__(self, routes: Iterable[Any]) -> None:
@@ -93,6 +100,10 @@ class Routes:
             path = getattr(route, "path", route)
             raise TypeError(
                 f"the route {path} has no scope: decorate its endpoint with needs(...)"
+            )
+        if not access.takes and route.methods & _WITH_BODY:
+            raise TypeError(
+                f"the route {route.path} takes a body of any kind: name its media types"
             )
         segments = route.path.split("/")
         names = {
