@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
+from rpnb.serve.http.formats import Label
 from rpnb.serve.log import pack_labels, pack_rows
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
@@ -30,7 +31,7 @@ def statement(folder: Path, text: str, *values: Any) -> list[Any]:
     return found
 
 
-def append_event(folder: Path, labels: list[str], kind: str = "learn") -> int:
+def append_event(folder: Path, labels: list[Label], kind: str = "learn") -> int:
     """Write an event as an earlier version did, which checked less."""
     body = pack_rows(np.ones((len(labels), 3)), labels)
     statement(
@@ -251,13 +252,14 @@ def test_an_event_before_a_sound_snapshot_does_not_matter_to_a_start(
 
 def test_words_that_do_not_fit(start: Start, tmp_path: Path) -> None:
     server = start()
-    for words, said in (
+    wrong: list[tuple[list[str | Path], str]] = [
         ([server.folder, "--set-aside"], "--check"),
         ([server.folder, "--check", "--set-aside"], "in use"),
         ([server.folder, "--put-back", "1"], "in use"),
         ([tmp_path / "no", "--check", "--set-aside"], "no folder of rpnb serve"),
         ([tmp_path / "no", "--put-back", "1"], "no folder of rpnb serve"),
-    ):
+    ]
+    for words, said in wrong:
         done = run_command("serve", *words)
         assert done.returncode == 2, words
         assert said in done.stderr
@@ -292,7 +294,7 @@ def test_a_failure_while_serving_falls_back_to_the_log(tmp_path: Path) -> None:
         await learn(0)
         model = writer.models["m"]
         sound = model.to_bytes()
-        whole = type(model.learner)._learn
+        whole: Any = type(model.learner)._learn
 
         def half(self: Any, state: Any, X: Any, y: Any, *more: Any) -> None:
             if y.shape[0] > 1 or calls:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +226,7 @@ def test_a_closed_set_of_classes(start: Start) -> None:
     server.kill()
     with Client(start().address, retries=0) as client:
         for name in ("m", "file"):
-            refused(lambda name=name: client.learn(name, X[:1], ["Ham"]), 0)
+            refused(partial(client.learn, name, X[:1], ["Ham"]), 0)
             client.learn(name, X[:1], ["other"])
 
 

@@ -78,8 +78,10 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
     """Return the specification in the JSON object that a client sent."""
     if not isinstance(request, dict):
         raise invalid("the body must be a JSON object")
-    fields = ("name", "learner", "parameters", "features", "n_features", "classes")
-    fields += ("new_classes",)
+    fields = (
+        *("name", "learner", "parameters", "features", "n_features", "classes"),
+        "new_classes",
+    )
     if not request.keys() <= set(fields):
         raise invalid(f"the body must have no other fields than {', '.join(fields)}")
     learner = find_learner(_text(request.get("learner", "RPNB")))
