@@ -15,6 +15,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -135,11 +136,13 @@ def outcome(estimator: Any, parameters: dict[str, Any], data: str) -> list[str]:
     return found
 
 
-def report() -> None:
-    """Print the outcome of every case."""
+def report(chosen: str) -> None:
+    """Print the outcome of every case whose name a regular expression matches."""
     warnings.simplefilter("ignore")
     for name, estimator, parameters, data in cases():
         key = f"{name} {json.dumps(parameters, sort_keys=True)} {data}"
+        if re.search(chosen, key) is None:
+            continue
         try:
             found = outcome(estimator, parameters, data)
         except (ValueError, TypeError, NotImplementedError) as error:
@@ -147,11 +150,11 @@ def report() -> None:
         print(json.dumps([key, found]), flush=True)
 
 
-def outcomes(python: str, level: str = "") -> dict[str, list[str]]:
-    """Return the outcomes of the version that an interpreter has."""
+def outcomes(python: str, level: str = "", chosen: str = "") -> dict[str, list[str]]:
+    """Return the outcomes of the version that an interpreter has, by case."""
     environment = {**os.environ, "RPNB_LEVEL": level}
     done = subprocess.run(  # noqa: S603 - an interpreter that the user names
-        [python, __file__, "--report"],
+        [python, __file__, "--report", "--cases", chosen],
         env=environment,
         capture_output=True,
         text=True,
@@ -179,20 +182,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--other", help="interpreter of the other version")
     parser.add_argument("--levels", action="store_true", help="compare all levels")
+    parser.add_argument("--cases", default="", help="regular expression of cases")
     parser.add_argument("--report", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.report:
-        report()
+        report(arguments.cases)
         return 0
-    ours = outcomes(sys.executable)
+    chosen = arguments.cases
+    ours = outcomes(sys.executable, chosen=chosen)
     unequal = 0
     if arguments.other:
-        unequal += compare(ours, outcomes(arguments.other), "the other version")
+        unequal += compare(
+            ours, outcomes(arguments.other, chosen=chosen), "the other version"
+        )
     if arguments.levels:
         from rpnb._core._processor import supported_levels
 
         for level in supported_levels()[:-1]:
-            unequal += compare(ours, outcomes(sys.executable, level), level)
+            unequal += compare(ours, outcomes(sys.executable, level, chosen), level)
     return 1 if unequal else 0
 
 

@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import SelectedNeighbours
@@ -68,7 +67,6 @@ def test_equal_features_are_selected_in_their_order() -> None:
     assert equal == [2, 4, 20, 39]
 
 
-@pytest.mark.slow_uncompiled
 def test_the_oldest_rows_are_replaced() -> None:
     rows, y, weight = stream(1400, 5)
     state = member.begin(shape_of(5), np.ones(3, np.bool_), 5)
