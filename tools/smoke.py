@@ -26,7 +26,7 @@ def main() -> None:
     for model, most in (
         (PooledClassifier(random_state=0), 0.10),
         (RPNBClassifier(random_state=0), 0.20),
-        (AROW(), 0.20),
+        (AROW(), 0.30),
         (GaussianNB(), 0.30),
         (OnlineBagging(random_state=0), 0.60),
     ):
