@@ -18,6 +18,9 @@ template <std::size_t N>
 
 inline double log(double x) { return std::log(x); }
 inline double exp(double x) { return std::exp(x); }
+inline double log1p(double x) { return std::log1p(x); }
+inline double pow(double x, double y) { return std::pow(x, y); }
+inline double hypot(double x, double y) { return std::hypot(x, y); }
 
 // log Γ(x). The C library's `lgamma` writes the sign to a global variable.
 inline double lgamma(double x) {

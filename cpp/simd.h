@@ -110,6 +110,15 @@ using HalfSingles = float __attribute__((vector_size(16)));
 #endif
 }
 
+// a·b + c, rounded once or twice, whichever is faster: only for sums with an error bound.
+[[gnu::always_inline]] inline Singles multiply_add(Singles a, Singles b, Singles c) {
+#if defined(__FMA__)
+  return fused(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 // The sum of the lanes, one after the other.
 [[gnu::always_inline]] inline double sum(Doubles value) {
   return ((value[0] + value[1]) + value[2]) + value[3];
