@@ -226,7 +226,7 @@ default="log_sum"
             else:
                 size = X.shape[0] if self.batch_size is None else int(self.batch_size)
                 run_batches(
-                    state, X, y, weight, code, size, labels, "auto", out, thresholds
+                    state, X, y, weight, code, size, labels, None, out, thresholds
                 )
             if state.calibration is None:
                 out = np.exp(log_probabilities(state, out, self.temperature))
@@ -399,7 +399,6 @@ default="log_sum"
         projection must be drawn from the same seed.
         """
         self._state.projection = projection
-        self._state.memo = None
         self.n_features_in_ = projection.features.shape[0]
 
 

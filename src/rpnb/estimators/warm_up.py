@@ -6,12 +6,13 @@ import numpy as np
 
 from rpnb.core.bayes.state import LEARN_MISTAKES
 from rpnb.core.kernels.compiling.readiness import compiling_seconds
-from rpnb.core.passes.engine import AnyPath, run
+from rpnb.core.passes.choice import Path
+from rpnb.core.passes.engine import run
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.pooled import PooledClassifier
 from rpnb.estimators.registry import RPNB, learners
 
-_PATHS: tuple[AnyPath, ...] = ("plain", "exact", "columns", "quadratic")
+_PATHS: tuple[Path, ...] = ("exact", "screened")
 
 
 def warm_up(names: Iterable[str] = (RPNB,)) -> dict[str, float]:
