@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -91,6 +92,19 @@ def digest(*arrays: Any) -> str:
     return found.hexdigest()[:16]
 
 
+def file_digest(path: Path) -> str:
+    """Return a digest of what a model file holds, but for the version of rpnb."""
+    found = hashlib.sha256()
+    with zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            content = file.read(name)
+            if name == "metadata.json":
+                content = re.sub(rb'"rpnb_version": "[^"]*"', b"", content)
+            if name != "digest.json":  # of all the rest
+                found.update(name.encode() + content)
+    return found.hexdigest()[:16]
+
+
 def numbers(labels: Any) -> NDArray[np.int64]:
     """Return labels as numbers, −1 for none."""
     return np.array([-1 if label is None else int(label) for label in labels])
@@ -132,7 +146,7 @@ def outcome(estimator: Any, parameters: dict[str, Any], data: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             model.save(path)
-            found.append(hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+            found.append(file_digest(path))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -195,9 +196,9 @@ class RPNBLearner(StreamClassifier[Model]):
                 "only scores of the combiners 'log_sum' and 'product' are polynomials "
                 f"that can be explained; this model's combiner is {state.rule!r}"
             )
-        learner = state.kernel_state()
+        projection = state.projection
         return QuadraticScores(
-            learner.R.astype(np.float64) * learner.scale,
+            projection.R.astype(np.float64) * (1.0 / sqrt(projection.q)),
             state.gaussians.mean,
             state.gaussians.precision,
             state.gaussians.constant + state.classes.bias,
