@@ -62,6 +62,18 @@ inline constexpr Index kPairs = 8;
 #endif
 }
 
+// Two columns of four rows that are `stride` apart, from `from` on.
+struct TwoColumns {
+  Doubles first;
+  Doubles second;
+};
+[[gnu::always_inline]] inline TwoColumns load_columns(const double* from, Index stride) {
+  const Doubles even = load_halves(from, from + 2 * stride);
+  const Doubles odd = load_halves(from + stride, from + 3 * stride);
+  return {__builtin_shufflevector(even, odd, 0, 4, 2, 6),
+          __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
+}
+
 // Half a vector of singles: as many as there are doubles in one.
 using HalfSingles = float __attribute__((vector_size(16)));
 
