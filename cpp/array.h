@@ -144,14 +144,13 @@ class Array : public View<T, N> {
       : Array(allocate_aligned(bytes_of(shape)), shape) {
     std::memset(static_cast<void*>(this->data()), 0, bytes_of(shape));
   }
-  Array(const Array& other) : Array(other.shape()) {
+  // Records are copied, arrays are not by accident: `auto view = record.array` would be
+  // another array, and does not compile.
+  explicit Array(const Array& other) : Array(other.shape()) {
     std::memcpy(static_cast<void*>(this->data()), other.data(), bytes_of(other.shape()));
   }
+  Array& operator=(const Array&) = delete;
   Array(Array&&) noexcept = default;
-  Array& operator=(const Array& other) {
-    if (this != &other) *this = Array(other);
-    return *this;
-  }
   Array& operator=(Array&&) noexcept = default;
   ~Array() = default;
 

@@ -20,6 +20,11 @@ namespace rpnb {
 using Counter = std::array<std::uint32_t, 4>;
 Counter philox(const Counter& counter, std::uint64_t seed);
 
+// Fill `bits` (4·n,) with what Philox makes of n counters, four words each: the words of
+// counter t are first[t] and second[t], 32 bits of each, then the feature's low and high half.
+void fill_bits(std::uint64_t seed, std::uint64_t feature, Vector<const std::uint64_t> first,
+               Vector<const std::uint64_t> second, Vector<std::uint32_t> bits);
+
 // Replace each counter, a column of `counters` (4, any) with 32 bits in use of each word.
 void philox_columns(Matrix<std::uint64_t> counters, std::uint64_t seed);
 

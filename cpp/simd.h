@@ -52,6 +52,28 @@ inline constexpr Index kPairs = 8;
   return value;
 }
 
+// Two doubles from one place and two from another.
+[[gnu::always_inline]] inline Doubles load_halves(const double* low, const double* high) {
+#if defined(__AVX__)
+  // The second half is loaded and put in its place by one instruction.
+  return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
+#else
+  return Doubles{low[0], low[1], high[0], high[1]};
+#endif
+}
+
+// Two columns of four rows that are `stride` apart, from `from` on.
+struct TwoColumns {
+  Doubles first;
+  Doubles second;
+};
+[[gnu::always_inline]] inline TwoColumns load_columns(const double* from, Index stride) {
+  const Doubles even = load_halves(from, from + 2 * stride);
+  const Doubles odd = load_halves(from + stride, from + 3 * stride);
+  return {__builtin_shufflevector(even, odd, 0, 4, 2, 6),
+          __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
+}
+
 // Half a vector of singles: as many as there are doubles in one.
 using HalfSingles = float __attribute__((vector_size(16)));
 
@@ -211,13 +233,29 @@ template <class V>
   return ((value[0] + value[1]) + value[2]) + value[3];
 }
 
-// The sum of the lanes, taken in double precision.
-[[gnu::always_inline]] inline double sum(Singles value) {
+// The first four lanes plus the last four, in double precision.
+[[gnu::always_inline]] inline Doubles fold(Singles value) {
   HalfSingles low;
   HalfSingles high;
   std::memcpy(&low, &value, sizeof low);
   std::memcpy(&high, reinterpret_cast<const char*>(&value) + sizeof low, sizeof high);
-  return sum(widened(low) + widened(high));
+  return widened(low) + widened(high);
+}
+
+// The sum of the lanes, taken in double precision.
+[[gnu::always_inline]] inline double sum(Singles value) { return sum(fold(value)); }
+
+// The sums of the lanes of four vectors, each as `sum` takes it.
+[[gnu::always_inline]] inline Doubles sum_each(Doubles a, Doubles b, Doubles c, Doubles d) {
+  const Doubles ab02 = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+  const Doubles ab13 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  const Doubles cd02 = __builtin_shufflevector(c, d, 0, 4, 2, 6);
+  const Doubles cd13 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  const Doubles lane0 = __builtin_shufflevector(ab02, cd02, 0, 1, 4, 5);
+  const Doubles lane1 = __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5);
+  const Doubles lane2 = __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7);
+  const Doubles lane3 = __builtin_shufflevector(ab13, cd13, 2, 3, 6, 7);
+  return ((lane0 + lane1) + lane2) + lane3;
 }
 
 [[gnu::always_inline]] inline double sum(LongSingles value) {
@@ -228,6 +266,30 @@ template <class V>
 // The lanes of two vectors, rounded to single precision, as one.
 [[gnu::always_inline]] inline Singles narrowed(Doubles first, Doubles second) {
   return __builtin_shufflevector(narrowed(first), narrowed(second), 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+// Four words of 64 bits.
+using Words = std::uint64_t __attribute__((vector_size(32)));
+inline constexpr Index kWords = 4;
+
+[[gnu::always_inline]] inline Words load(const std::uint64_t* from) {
+  Words value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// The product of the low 32 bits of each word and a factor of 32 bits.
+[[gnu::always_inline]] inline std::uint64_t multiply_halves(std::uint64_t word,
+                                                            std::uint32_t factor) {
+  return (word & 0xFFFFFFFF) * factor;
+}
+[[gnu::always_inline]] inline Words multiply_halves(Words word, std::uint32_t factor) {
+#if defined(__AVX2__)
+  return std::bit_cast<Words>(
+      _mm256_mul_epu32(std::bit_cast<__m256i>(word), _mm256_set1_epi64x(factor)));
+#else
+  return (word & 0xFFFFFFFF) * factor;
+#endif
 }
 
 // The smaller and the larger of each two lanes; b where they cannot be compared.
@@ -252,6 +314,19 @@ inline double limit(double value, double low, double high) {
 // x's lanes where a's are greater than b's, else y's.
 [[gnu::always_inline]] inline Doubles where_greater(Doubles a, Doubles b, Doubles x, Doubles y) {
   return a > b ? x : y;
+}
+
+// In which lanes two vectors are equal, as bits.
+[[gnu::always_inline]] inline unsigned equal_lanes(Doubles a, Doubles b) {
+#if defined(__AVX__)
+  return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ)));
+#else
+  unsigned bits = 0;
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    bits |= static_cast<unsigned>(a[lane] == b[lane]) << lane;
+  }
+  return bits;
+#endif
 }
 
 // 1023 + e, and m, of positive normal values m·2ᵉ with 1 ≤ m < 2.
@@ -288,21 +363,92 @@ inline double mantissa(double value) {
   return std::bit_cast<Sums>(_mm256_dpwssd_epi32(
       std::bit_cast<__m256i>(sums), std::bit_cast<__m256i>(a), std::bit_cast<__m256i>(b)));
 #elif defined(__AVX2__)
-  return sums + std::bit_cast<Sums>(_mm256_madd_epi16(std::bit_cast<__m256i>(a),
-                                                      std::bit_cast<__m256i>(b)));
+  return sums + std::bit_cast<Sums>(
+                    _mm256_madd_epi16(std::bit_cast<__m256i>(a), std::bit_cast<__m256i>(b)));
 #else
   for (int pair = 0; pair < kPairs; ++pair) {
-    sums[pair] += std::int32_t{a[2 * pair]} * b[2 * pair] +
-                  std::int32_t{a[2 * pair + 1]} * b[2 * pair + 1];
+    sums[pair] +=
+        std::int32_t{a[2 * pair]} * b[2 * pair] + std::int32_t{a[2 * pair + 1]} * b[2 * pair + 1];
   }
   return sums;
 #endif
+}
+
+// The widest vectors of this level of instructions.
+//
+// For kernels in which lanes never meet: where each entry of a result is a chain of
+// operations of its own, bits do not depend on how many entries share a vector.
+#if defined(__AVX512F__) && defined(__AVX512VNNI__)
+using WideSingles = float __attribute__((vector_size(64)));
+using WideDoubles = double __attribute__((vector_size(64)));
+using WidePairs = std::int16_t __attribute__((vector_size(64)));
+using WideSums = std::int32_t __attribute__((vector_size(64)));
+
+[[gnu::always_inline]] inline WideSingles fused(WideSingles a, WideSingles b, WideSingles c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+[[gnu::always_inline]] inline WideDoubles fused(WideDoubles a, WideDoubles b, WideDoubles c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+[[gnu::always_inline]] inline WideSums add_pair_products(WidePairs a, WidePairs b, WideSums sums) {
+  return std::bit_cast<WideSums>(_mm512_dpwssd_epi32(
+      std::bit_cast<__m512i>(sums), std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));
+}
+// Singles as doubles.
+[[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
+  return __builtin_convertvector(load(from), WideDoubles);
+}
+// Doubles as singles.
+[[gnu::always_inline]] inline void store_narrowed(float* to, WideDoubles value) {
+  store(to, __builtin_convertvector(value, Singles));
+}
+#else
+using WideSingles = Singles;
+using WideDoubles = Doubles;
+using WidePairs = Pairs;
+using WideSums = Sums;
+
+[[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
+  return load_widened(from);
+}
+[[gnu::always_inline]] inline void store_narrowed(float* to, WideDoubles value) {
+  using Four = float __attribute__((vector_size(16)));
+  const Four narrow = __builtin_convertvector(value, Four);
+  std::memcpy(to, &narrow, sizeof narrow);
+}
+#endif
+inline constexpr Index kWideSingles = sizeof(WideSingles) / sizeof(float);
+inline constexpr Index kWideDoubles = sizeof(WideDoubles) / sizeof(double);
+
+// A vector of type V, from memory: `load<WideSingles>(from)`.
+template <class V, class T>
+[[gnu::always_inline]] inline V load(const T* from) {
+  V value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// The number in all lanes of a vector of type V.
+template <class V, class T>
+[[gnu::always_inline]] inline V repeat(T value) {
+  return value - V{};
+}
+
+// Write the lanes of any vector.
+template <class V, class T>
+[[gnu::always_inline]] inline void store_lanes(T* to, V value) {
+  std::memcpy(to, &value, sizeof value);
 }
 
 // Which of eight values are at most the threshold, as bits.
 [[gnu::always_inline]] inline std::uint64_t eight_below(const double* values, double threshold) {
 #if defined(__AVX512F__)
   return _mm512_cmp_pd_mask(_mm512_loadu_pd(values), _mm512_set1_pd(threshold), _CMP_LE_OQ);
+#elif defined(__AVX__)
+  const __m256d bound = _mm256_set1_pd(threshold);
+  const __m256d first = _mm256_cmp_pd(_mm256_loadu_pd(values), bound, _CMP_LE_OQ);
+  const __m256d second = _mm256_cmp_pd(_mm256_loadu_pd(values + 4), bound, _CMP_LE_OQ);
+  return static_cast<unsigned>(_mm256_movemask_pd(first) | _mm256_movemask_pd(second) << 4);
 #else
   std::uint64_t bits = 0;
   for (int lane = 0; lane < 8; ++lane) {
@@ -313,7 +459,8 @@ inline double mantissa(double value) {
 }
 [[gnu::always_inline]] inline std::uint64_t eight_below(const float* values, float threshold) {
 #if defined(__AVX__)
-  const __m256 below = _mm256_cmp_ps(_mm256_loadu_ps(values), _mm256_set1_ps(threshold), _CMP_LE_OQ);
+  const __m256 below =
+      _mm256_cmp_ps(_mm256_loadu_ps(values), _mm256_set1_ps(threshold), _CMP_LE_OQ);
   return static_cast<std::uint64_t>(static_cast<unsigned>(_mm256_movemask_ps(below)));
 #else
   std::uint64_t bits = 0;

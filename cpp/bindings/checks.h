@@ -21,10 +21,11 @@ void require_shape(const char* name, const View<T, N>& array,
 }
 
 // Refuse numbers that are no class, 0 … M − 1; where `least` is −1, that stands for none.
-inline void require_classes(Vector<const std::int64_t> y, Index least, Index M) {
-  for (const std::int64_t c : y) {
-    if (c < least || c >= M) throw std::invalid_argument("y holds a number that is no class");
-  }
+inline void require_classes(Vector<const std::int64_t> y, Index least, Index M,
+                            const char* name = "y") {
+  bool all = true;
+  for (const std::int64_t c : y) all &= c >= least && c < M;
+  if (!all) throw std::invalid_argument(std::string(name) + " holds a number that is no class");
 }
 
 }  // namespace rpnb

@@ -23,8 +23,8 @@ class Axes {
       if (!(words >> word)) throw std::logic_error(std::string(name) + " lists too few axes");
       if (!fits(word, shape[axis])) {
         throw std::invalid_argument(std::string(name) + ": axis " + std::to_string(axis) +
-                                    " is of length " + std::to_string(shape[axis]) +
-                                    ", not " + word);
+                                    " is of length " + std::to_string(shape[axis]) + ", not " +
+                                    word);
       }
     }
     if (words >> word) throw std::logic_error(std::string(name) + " lists too many axes");
@@ -64,7 +64,9 @@ nb::tuple show_fields(nb::handle self) {
   return nb::tuple(arrays);
 }
 
-// Make a record of copies of the arrays given by place or by name.
+// Make a record of copies of the arrays given by place or by name. If the record has a
+// function check(), that throws where the arrays do not fit together in other ways than
+// their axes.
 template <class R>
 R make_record(const char* kind, const nb::args& places, const nb::kwargs& names) {
   R record;
@@ -98,6 +100,7 @@ R make_record(const char* kind, const nb::args& places, const nb::kwargs& names)
   if (places.size() > place || names.size() != used) {
     throw nb::type_error((std::string(kind) + " got arrays that it does not have").c_str());
   }
+  if constexpr (requires { record.check(); }) record.check();
   return record;
 }
 
@@ -135,9 +138,8 @@ nb::class_<R, Bases...> bind_record(nb::module_& module, const char* name) {
     }
     return self.type()(**fields);
   });
-  bound.def("__reduce__", [](nb::handle self) {
-    return nb::make_tuple(self.type(), show_fields<R>(self));
-  });
+  bound.def("__reduce__",
+            [](nb::handle self) { return nb::make_tuple(self.type(), show_fields<R>(self)); });
   return bound;
 }
 

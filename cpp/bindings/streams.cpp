@@ -1,4 +1,4 @@
-// What a stream needs around a model: calibration, prediction sets.
+// What a stream needs around a model: calibration, prediction sets, scaling, checks, counts.
 #include <nanobind/stl/array.h>
 
 #include <algorithm>
@@ -6,9 +6,14 @@
 
 #include "../calibration/conformal.h"
 #include "../calibration/mixture.h"
+#include "../stream/confusion.h"
+#include "../stream/references.h"
+#include "../stream/row_checks.h"
+#include "../stream/running_scale.h"
 #include "checks.h"
 #include "record.h"
 #include "rooms.h"
+#include "rows.h"
 
 namespace rpnb {
 
@@ -76,7 +81,7 @@ void bind_mixture(nb::module_& module) {
                const Index M = scores.size(1);
                require_shape("y", y, {n});
                require_shape("P", P, {n, M});
-               require_shape("thresholds", thresholds, {n, static_cast<Index>(kCoverages.size())});
+               require_shape("thresholds", thresholds, {n, kCoverageCount});
                require_classes(y, -1, M);
                check_codes(codes);
                Index number = seen;
@@ -89,7 +94,7 @@ void bind_mixture(nb::module_& module) {
 }
 
 void check_thresholds(Vector<const double> thresholds) {
-  require_shape("thresholds", thresholds, {static_cast<Index>(kCoverages.size())});
+  require_shape("thresholds", thresholds, {kCoverageCount});
 }
 
 void bind_sets(nb::module_& module) {
@@ -103,7 +108,7 @@ void bind_sets(nb::module_& module) {
                                     Vector<const std::int64_t> y, Matrix<double> before) {
     check_thresholds(thresholds);
     require_shape("y", y, {P.size()});
-    require_shape("before", before, {P.size(), static_cast<Index>(kCoverages.size())});
+    require_shape("before", before, {P.size(), kCoverageCount});
     require_classes(y, 0, P.size(1));
     const nb::gil_scoped_release released;
     track_thresholds(thresholds, P, y, before);
@@ -117,12 +122,97 @@ void bind_sets(nb::module_& module) {
              });
 }
 
+ScaleJob make_job(Index n, Vector<const std::int64_t> y, Vector<const double> weight, Index size,
+                  double clip) {
+  require_shape("y", y, {n});
+  if (weight.size() != 1) require_shape("weight", weight, {n});
+  if (size < 1) throw std::invalid_argument("size must be at least 1");
+  return {y, weight, size, clip};
+}
+
+void bind_scale(nb::module_& module) {
+  bind_record<RunningScale>(module, "RunningScale");
+  module.def("scale_rows",
+             [](RunningScale& scale, Matrix<const double> X, Vector<const std::int64_t> y,
+                Vector<const double> weight, Index size, double clip, Matrix<double> out) {
+               require_shape("X", X, {X.size(), scale.mean.size()});
+               require_shape("out", out, X.shape());
+               const ScaleJob job = make_job(X.size(), y, weight, size, clip);
+               const nb::gil_scoped_release released;
+               scale_rows(scale, X, job, out);
+             });
+  module.def("scale_sparse_rows",
+             [](RunningScale& scale, const RowBlock& rows, Vector<const std::int64_t> y,
+                Vector<const double> weight, Index size, double clip, Vector<double> out) {
+               check_rows(rows, scale.mean.size());
+               require_shape("out", out, {rows.values().size()});
+               if (rows.values().size() > 0 && !rows.sparse()) {
+                 throw std::invalid_argument("the rows must be sparse");
+               }
+               const ScaleJob job = make_job(rows.size(), y, weight, size, clip);
+               const nb::gil_scoped_release released;
+               scale_sparse_rows(scale, rows, job, out);
+             });
+}
+
+// Bind `first_bad` for arrays of T of any number of axes.
+template <class T>
+void bind_first_bad(nb::module_& module) {
+  using Values = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+  module.def(
+      "first_bad",
+      [](const Values& values, bool missing) {
+        const Vector<const T> all(values.data(), {static_cast<Index>(values.size())});
+        const nb::gil_scoped_release released;
+        return first_bad(all, missing);
+      },
+      nb::arg("values").noconvert(), nb::arg("missing") = false);
+}
+
+void bind_checks(nb::module_& module) {
+  module.attr("LARGEST") = kLargestValue;
+  bind_first_bad<double>(module);
+  bind_first_bad<float>(module);
+}
+
+// Bind a learner that ignores features.
+void bind_reference(nb::module_& module, const char* name,
+                    void (*learn)(Vector<std::int64_t>, Vector<const std::int64_t>,
+                                  Vector<std::int64_t>)) {
+  module.def(name, [learn](Vector<std::int64_t> state, Vector<const std::int64_t> y,
+                           Vector<std::int64_t> labels) {
+    if (state.size() == 0) throw std::invalid_argument("there must be a class");
+    require_shape("labels", labels, y.shape());
+    require_classes(y, -1, state.size());
+    const nb::gil_scoped_release released;
+    learn(state, y, labels);
+  });
+}
+
+void bind_counts(nb::module_& module) {
+  module.def("count_rows", [](Vector<const std::int64_t> truth,
+                              Vector<const std::int64_t> predicted, Matrix<std::int64_t> counts) {
+    const Index M = counts.size();
+    require_shape("counts", counts, {M, M + 1});
+    require_shape("predicted", predicted, truth.shape());
+    require_classes(truth, 0, M, "truth");
+    require_classes(predicted, -1, M, "predicted");
+    const nb::gil_scoped_release released;
+    count_rows(truth, predicted, counts);
+  });
+}
+
 }  // namespace
 
 void bind_streams(nb::module_& module) {
   bind_cells(module);
   bind_mixture(module);
   bind_sets(module);
+  bind_scale(module);
+  bind_checks(module);
+  bind_reference(module, "count_majority", &count_majority);
+  bind_reference(module, "repeat_last", &repeat_last);
+  bind_counts(module);
 }
 
 }  // namespace rpnb

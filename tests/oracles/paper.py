@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
+from rpnb._core.projection import Hadamard, VerySparse
 from rpnb.core.bayes.combining import Combiner
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.projection.hadamard import Hadamard
 from rpnb.core.projection.matrices import draw_matrix
 from rpnb.core.projection.record import Projection
-from rpnb.core.projection.very_sparse import VerySparse
 
 
 @dataclass(slots=True)

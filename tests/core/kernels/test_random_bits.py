@@ -3,7 +3,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 
-from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal, philox
+from oracles.projection import logarithms, normal_numbers, random_words
+from rpnb._core.numbers import (
+    fill_exponentials,
+    fill_feature_words,
+    fill_logs,
+    fill_normal,
+    philox,
+)
 
 
 # Test vectors published with the generator (Random123, kat_vectors, philox4x32 10).
@@ -27,14 +34,13 @@ def test_philox_gives_the_published_numbers(
     counter: list[int], key: int, expected: list[int]
 ) -> None:
     counters = np.array(counter, np.uint64).reshape(4, 1)
-    philox(counters, np.uint64(key))
+    philox(counters, key)
     assert_array_equal(counters[:, 0], np.array(expected, np.uint64))
 
 
 def words(seed: int, feature: int, K: int, q: int) -> np.ndarray:
     out = np.empty(K * q, np.int32)
-    counters = np.empty((4, K * ((q + 3) // 4)), np.uint64)
-    fill_feature_words(np.uint64(seed), np.uint64(feature), q, counters, out)
+    fill_feature_words(seed, feature, q, out)
     return out.reshape(K, q)
 
 
@@ -79,3 +85,43 @@ def test_normal_numbers_are_symmetric() -> None:
     fill_normal(drawn, one)
     fill_normal(mirrored, two)
     assert_array_equal(one, -two)
+
+
+@pytest.mark.parametrize("K", [1, 3, 60])
+@pytest.mark.parametrize("q", [1, 4, 7, 90])
+def test_words_and_normal_numbers_are_numpys_to_the_bit(K: int, q: int) -> None:
+    feature = 2**50 + 17
+    drawn = words(2**63 + 5, feature, K, q).reshape(-1)
+    expected = random_words(2**63 + 5, np.array([feature], np.uint64), K, q)[0]
+    assert_array_equal(drawn, expected)
+    out = np.empty(K * q)
+    fill_normal(drawn, out)
+    assert out.tobytes() == normal_numbers(expected).tobytes()
+
+
+def test_logarithms_are_numpys_series_to_the_bit() -> None:
+    x = np.random.default_rng(0).uniform(-1.0, 1.0, size=1000)
+    values = np.concatenate([np.exp(700.0 * x), [1.0, 0.5, 2.0**-1022, 2.0**1023]])
+    found = values.copy()
+    fill_logs(found)
+    assert found.tobytes() == logarithms(values).tobytes()
+    assert_allclose(found, np.log(values), rtol=1e-9, atol=1e-15)
+
+
+def test_exponentials_are_those_of_numpy() -> None:
+    x = -np.geomspace(1e-9, 699.0, 1000)
+    found = np.concatenate([x, [0.0, -np.inf, -1e9]])
+    fill_exponentials(found)
+    assert_allclose(found[:-3], np.exp(x), rtol=1e-15)
+    assert found[-3] == 1.0
+    assert_allclose(found[-2:], np.exp(-700.0), rtol=1e-15)
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="4 rows"):
+        philox(np.zeros((3, 2), np.uint64), 0)
+    for q in (0, 4):
+        with pytest.raises(ValueError, match="multiple of q"):
+            fill_feature_words(0, 0, q, np.zeros(6, np.int32))
+    with pytest.raises(ValueError, match="as long"):
+        fill_normal(np.zeros(3, np.int32), np.zeros(4))

@@ -10,11 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from oracles import paper as plain
+from rpnb._core import projection as kernels
+from rpnb._core.projection import project
 from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowTable
+from rpnb.core.kernels.rows import RowBlock, RowTable
 from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
 from rpnb.core.passes.exact import pass_exact
 from rpnb.core.passes.screened.scores import (
@@ -28,8 +30,8 @@ from rpnb.core.passes.screened.scores import (
 from rpnb.core.passes.screened.screened_pass import ScreenedPass
 from rpnb.core.projection import record as models
 from rpnb.core.projection.apply import project_rows, rows_for_passes
-from rpnb.core.projection.matrices import MATRIX_DISTRIBUTIONS, Distribution, project
-from rpnb.core.projection.record import make_projection
+from rpnb.core.projection.matrices import MATRIX_DISTRIBUTIONS, Distribution
+from rpnb.core.projection.record import STRUCTURED, make_projection
 from strategies import (
     Stream,
     distributions,
@@ -129,6 +131,44 @@ def test_a_matrix_beyond_the_limit_is_not_kept(
     assert make_projection(distribution, 0, features, 2, 3).R.shape == (10, 6)
     monkeypatch.setattr(models, "LARGEST_MATRIX", 10 * 6 * 4 - 1)
     assert make_projection(distribution, 0, features, 2, 3).R.shape == (0, 6)
+
+
+@pytest.mark.parametrize("distribution", [*MATRIX_DISTRIBUTIONS, *STRUCTURED])
+def test_rows_that_do_not_fit_are_refused(distribution: Distribution) -> None:
+    numbers = np.arange(3, dtype=np.uint64)
+    projection = make_projection(distribution, 0, numbers, 2, 2)
+    unkept = replace(projection, R=projection.R[:0])
+    for one in (projection, unkept):
+        with pytest.raises(ValueError, match="a value for each feature"):
+            project_rows(one, np.ones((2, 4)))
+        for columns in ([0, 3], [-1, 2], [1, 1], [2, 0]):
+            rows = csr_array((np.ones(2), np.array(columns), np.array([0, 2])), (1, 3))
+            with pytest.raises(ValueError, match="ascending, 0 to p - 1"):
+                project_rows(one, rows)
+    # A matrix without any value is a matrix of zeros.
+    assert_array_equal(project_rows(projection, csr_array((2, 3))), np.zeros((2, 4)))
+
+
+def test_rows_must_be_inside_their_arrays_and_fit_the_result() -> None:
+    R, Z = np.zeros((3, 4), np.float32), np.zeros((1, 4))
+    values, columns = np.ones(2), np.array([0, 2])
+    good = values, columns, np.array([0, 2])
+    kernels.project_rows(RowBlock(*good), 1.0, R, Z)
+    for starts in ([], [0, 3], [-1, 2], [2, 0]):
+        with pytest.raises(TypeError):
+            kernels.project_rows(
+                RowBlock(values, columns, np.array(starts, np.int64)), 1.0, R, Z
+            )
+    with pytest.raises(TypeError):
+        kernels.project_rows(RowBlock(values, columns[:1], good[2]), 1.0, R, Z)
+    for wrong in (np.zeros((2, 4)), np.zeros((1, 3))):
+        with pytest.raises(ValueError, match="Z must have as many"):
+            kernels.project_rows(RowBlock(*good), 1.0, R, wrong)
+    for structure in STRUCTURED.values():
+        with pytest.raises(ValueError, match="at least one feature"):
+            structure.draw(0, np.zeros(0, np.uint64), 3)
+        with pytest.raises(ValueError, match="at least one column"):
+            structure.draw(0, np.zeros(3, np.uint64), 0)
 
 
 # The passes
@@ -263,7 +303,6 @@ def test_a_single_row_that_comes_twice_gives_the_same_result(
 # The bound
 
 
-@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), distributions, st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
     stream: Stream, distribution: Distribution, K: int
@@ -298,7 +337,6 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
             assert not abs(found[i, m] - exact[i, m]) > bound
 
 
-@pytest.mark.slow_uncompiled
 def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)

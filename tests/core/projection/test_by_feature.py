@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from rpnb._core.projection import project
 from rpnb.core.kernels.arrays import UIntArray
 from rpnb.core.projection.by_feature import (
     DrawnFeatures,
@@ -13,7 +14,7 @@ from rpnb.core.projection.by_feature import (
     draw_features,
     projection_of,
 )
-from rpnb.core.projection.matrices import MATRIX_DISTRIBUTIONS, Distribution, project
+from rpnb.core.projection.matrices import MATRIX_DISTRIBUTIONS, Distribution
 from rpnb.core.projection.record import make_projection
 
 distributions = st.sampled_from(MATRIX_DISTRIBUTIONS)

@@ -10,9 +10,9 @@ from scipy import stats
 from scipy.sparse import csr_array
 
 from oracles.paper import matrices
+from rpnb._core.projection import Hadamard
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.rows import as_rows
-from rpnb.core.projection.hadamard import Hadamard, draw_hadamard, project_hadamard
 from rpnb.core.projection.record import make_projection
 from strategies import Stream, streams
 
@@ -63,18 +63,18 @@ def test_the_textbooks_transform_is_the_hadamard_matrix(order: int) -> None:
 @given(streams(max_n=5, max_p=70), st.integers(1, 90))
 def test_it_makes_the_textbooks_additions_to_the_bit(stream: Stream, F: int) -> None:
     n, p = stream.X.shape
-    hadamard = draw_hadamard(3, numbers(p), F)
+    hadamard = Hadamard.draw(3, numbers(p), F)
     Z = np.full((n, F), np.nan)
-    project_hadamard(as_rows(stream.X), 0.3, hadamard, Z)
+    hadamard.project(as_rows(stream.X), 0.3, Z)
     assert_array_equal(Z, plain(stream.X, 0.3, hadamard, F))
 
 
 @given(streams(max_n=5, max_p=20), st.integers(1, 90))
 def test_it_projects_as_its_matrix(stream: Stream, F: int) -> None:
     n, p = stream.X.shape
-    hadamard = draw_hadamard(3, numbers(p), F)
+    hadamard = Hadamard.draw(3, numbers(p), F)
     Z = np.empty((n, F))
-    project_hadamard(as_rows(stream.X), 0.5, hadamard, Z)
+    hadamard.project(as_rows(stream.X), 0.5, Z)
     expected = 0.5 * stream.X @ dense(p, F, seed=3)
     # Of two transforms, each of which adds up at most 32 numbers.
     size = np.abs(stream.X).sum(axis=1, keepdims=True) * np.sqrt(32.0)
@@ -82,18 +82,17 @@ def test_it_projects_as_its_matrix(stream: Stream, F: int) -> None:
 
 
 def test_a_zero_changes_no_bit_whatever_its_sign() -> None:
-    hadamard = draw_hadamard(1, numbers(5), 40)
+    hadamard = Hadamard.draw(1, numbers(5), 40)
     X = np.array([[0.0, 1.5, 0.0, -2.0, 0.0], [-0.0, 1.5, -0.0, -2.0, -0.0]])
     X = np.concatenate([X, np.zeros((1, 5)), -np.zeros((1, 5))])
     dense, sparse = np.empty((4, 40)), np.empty((4, 40))
-    project_hadamard(as_rows(X), 0.5, hadamard, dense)
-    project_hadamard(as_rows(csr_array(X)), 0.5, hadamard, sparse)
+    hadamard.project(as_rows(X), 0.5, dense)
+    hadamard.project(as_rows(csr_array(X)), 0.5, sparse)
     assert dense.tobytes() == sparse.tobytes()
     assert dense[0].tobytes() == dense[1].tobytes()
     assert dense[2].tobytes() == dense[3].tobytes()
 
 
-@pytest.mark.slow_uncompiled
 def test_entries_are_sums_of_random_signs() -> None:
     R = dense(64, 64 * 400)
     # One entry a block, since those of a block depend on each other.
@@ -128,7 +127,6 @@ def test_a_feature_that_dominates_is_not_seen_alike_by_all_columns() -> None:
     assert seen.max() > 1.5
 
 
-@pytest.mark.slow_uncompiled
 def test_columns_are_hardly_correlated_for_observations_of_every_kind() -> None:
     # Over many seeds: columns f and g of a block, and of two blocks, for an observation
     # of one size throughout, and one with two features that dominate.
@@ -140,7 +138,7 @@ def test_columns_are_hardly_correlated_for_observations_of_every_kind() -> None:
 
 
 def test_permutations_and_signs_are_each_blocks_own() -> None:
-    hadamard = draw_hadamard(5, numbers(60), 64 * 3 + 10)
+    hadamard = Hadamard.draw(5, numbers(60), 64 * 3 + 10)
     assert hadamard.places.shape == hadamard.weights.shape == (4, 64)
     for t in range(4):
         assert_array_equal(np.sort(hadamard.places[t]), np.arange(64))
@@ -154,7 +152,7 @@ def test_permutations_and_signs_are_each_blocks_own() -> None:
 
 
 def test_permutations_do_not_follow_the_signs() -> None:
-    hadamard = draw_hadamard(5, numbers(64), 64)
+    hadamard = Hadamard.draw(5, numbers(64), 64)
     in_order = hadamard.signs[hadamard.places[0]]
     # Of 63 neighbours, about half have the other sign; sorted by it, one would.
     assert 16 < (in_order[1:] != in_order[:-1]).sum() < 48

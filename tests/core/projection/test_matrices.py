@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,17 +7,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rpnb.core.kernels.compiling.budget import CompilingBudget
-from rpnb.core.projection import matrices
+from oracles import projection as plain
+from rpnb._core import projection as kernels
+from rpnb._core.projection import max_column_norm, project, project_singles
 from rpnb.core.projection.matrices import (
     MATRIX_DISTRIBUTIONS,
     Distribution,
     MatrixDistribution,
     down_space_dimension,
-    draw_by_numpy,
     draw_matrix,
-    project,
-    project_singles,
 )
 from strategies import Stream, matrix_distributions, streams
 
@@ -31,7 +31,6 @@ def test_the_down_space_is_twice_the_logarithm_and_p_below_five(p: int, q: int) 
     assert down_space_dimension(p) == q
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_every_distribution_has_mean_zero_and_variance_one(
     distribution: Distribution,
@@ -42,7 +41,6 @@ def test_every_distribution_has_mean_zero_and_variance_one(
     assert abs((r**2).mean() - 1.0) < 4 * np.sqrt(2 / r.size)
 
 
-@pytest.mark.slow_uncompiled
 def test_gaussian_entries_are_normally_distributed() -> None:
     assert stats.kstest(entries("gaussian"), "norm").pvalue > 0.01
     # The negative control: the nearest other distribution of the three fails the test.
@@ -67,7 +65,6 @@ def test_achlioptas_entries_have_the_support_and_the_probabilities() -> None:
     assert stats.chisquare(counts, thirds).pvalue < 1e-6
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 def test_columns_are_uncorrelated_across_members_and_features(
     distribution: Distribution,
@@ -121,7 +118,6 @@ def test_a_projected_row_has_the_same_bits_whatever_the_other_rows(
         assert_array_equal(alone[0], together[b])
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("F", [15, 16, 31, 48, 4000])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_tiles_of_columns_and_blocks_of_features_change_no_bit(F: int, n: int) -> None:
@@ -180,7 +176,6 @@ def test_rows_that_depend_on_their_number_cannot_be_drawn_alone() -> None:
             draw_matrix(distribution, 0, np.arange(3, dtype=np.uint64), 2, 2)
 
 
-@pytest.mark.slow_uncompiled
 def test_distances_survive_on_average() -> None:
     # E|z|² = |x|² for every distribution: the scale 1/√q is the right one.
     p, q = 30, 6
@@ -195,30 +190,48 @@ def test_distances_survive_on_average() -> None:
 @pytest.mark.parametrize("distribution", MATRIX_DISTRIBUTIONS)
 @given(
     st.integers(0, 2**64 - 1),
-    st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5),
+    st.lists(st.integers(0, 2**64 - 1), max_size=5),
     st.integers(1, 9),
-    st.integers(1, 9),
+    st.integers(1, 40),
 )
 def test_numpy_draws_the_same_numbers_to_the_bit(
     distribution: MatrixDistribution, seed: int, features: list[int], K: int, q: int
 ) -> None:
     numbers = np.array(features, np.uint64)
-    expected = np.empty((numbers.shape[0], K * q), np.float32)
-    number = MATRIX_DISTRIBUTIONS.index(distribution)
-    matrices._fill_matrix(number, np.uint64(seed), numbers, q, expected)
-    drawn = draw_by_numpy(distribution, seed, numbers, K, q)
-    assert drawn.dtype == np.float32
+    drawn = draw_matrix(distribution, seed, numbers, K, q)
+    expected = plain.draw_matrix(distribution, seed, numbers, K, q)
+    assert drawn.dtype == expected.dtype == np.float32
     assert_array_equal(drawn, expected)
 
 
-def test_small_matrices_are_drawn_by_numpy_while_nothing_is_compiled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(matrices, "_ENTRIES", 64)  # several blocks of features
-    features = np.arange(9, dtype=np.uint64)
-    expected = draw_matrix("gaussian", 5, features, 10, 3)
-    budget = CompilingBudget(None, compiling=np.inf)
-    monkeypatch.setattr(budget, "pays", lambda _: False)
-    monkeypatch.setattr(matrices, "_compiled_drawing", budget)
-    monkeypatch.setattr(matrices, "_fill_matrix", None)
-    assert_array_equal(draw_matrix("gaussian", 5, features, 10, 3), expected)
+@given(st.integers(0, 30), st.integers(1, 30))
+def test_the_largest_norm_is_that_of_the_longest_column(p: int, F: int) -> None:
+    R = np.random.default_rng(p + 100 * F).normal(size=(p, F)).astype(np.float32)
+    expected = np.linalg.norm(R.astype(np.float64), axis=0).max()
+    assert_allclose(max_column_norm(R), expected, rtol=1e-15)
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    X, R = np.zeros((3, 4)), np.zeros((4, 6), np.float32)
+    Z = np.zeros((3, 6))
+    rows = np.arange(3)
+    features = np.arange(4, dtype=np.uint64)
+    calls: tuple[Callable[[], None], ...] = (
+        lambda: project(X[:, :3].copy(), rows, 1.0, R, Z),
+        lambda: project(X, rows, 1.0, R[:0], Z),
+        lambda: project(X, rows, 1.0, R, Z[:, :5].copy()),
+        lambda: project(X, rows, 1.0, R, Z[:2]),
+        lambda: project(X, np.array([0, 3]), 1.0, R, Z),
+        lambda: project(X, np.array([-1]), 1.0, R, Z),
+        lambda: kernels.draw_matrix("gaussian", 0, features, 4, R),
+        lambda: kernels.draw_matrix("gaussian", 0, features, 0, R),
+        lambda: kernels.draw_matrix("gaussian", 0, features[:3], 3, R),
+        lambda: kernels.draw_matrix("hadamard", 0, features, 3, R),
+    )
+    for refused in calls:
+        with pytest.raises(ValueError, match=r"must|no such row|no distribution"):
+            refused()
+    x, z = np.zeros((4, 4), np.float32), np.zeros((4, 6), np.float32)
+    for n, p, k, F in [(3, 4, 3, 6), (4, 3, 4, 6), (4, 4, 0, 6), (4, 4, 4, 5)]:
+        with pytest.raises(ValueError, match="must"):
+            project_singles(x[:n, :p].copy(), R, z[:k, :F].copy())

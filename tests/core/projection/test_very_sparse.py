@@ -10,12 +10,11 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from oracles.paper import matrices
+from rpnb._core.numbers import philox
+from rpnb._core.projection import VerySparse, project
 from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.random_bits import philox
 from rpnb.core.kernels.rows import as_rows
-from rpnb.core.projection.matrices import project
 from rpnb.core.projection.record import make_projection
-from rpnb.core.projection.very_sparse import draw_very_sparse, project_very_sparse
 from strategies import Stream, streams
 
 
@@ -36,7 +35,7 @@ def plain_row(seed: int, feature: int, F: int, s: float) -> list[int]:
         counter = np.array(
             [[t // 4], [0], [feature & 0xFFFFFFFF], [feature >> 32]], np.uint64
         )
-        philox(counter, np.uint64(seed))
+        philox(counter, seed)
         word = int(counter[t % 4, 0])
         u = (word // 2 + 0.5) / 2**31
         f += floor(log(u) / log(1.0 - 1.0 / s)) if s > 1.0 else 0
@@ -53,7 +52,7 @@ def test_rows_are_drawn_by_geometric_numbers_of_zeros(
     seed: int, p: int, F: int
 ) -> None:
     features = numbers(p) + np.uint64(2**32 - 3)
-    drawn = draw_very_sparse(seed, features, F)
+    drawn = VerySparse.draw(seed, features, F)
     for i in range(p):
         found = drawn.entries[drawn.starts[i] : drawn.starts[i + 1]].tolist()
         assert found == plain_row(seed, int(features[i]), F, sqrt(p))
@@ -61,7 +60,6 @@ def test_rows_are_drawn_by_geometric_numbers_of_zeros(
     assert drawn.size == np.float32(p**0.25)
 
 
-@pytest.mark.slow_uncompiled
 def test_entries_have_the_support_and_the_probabilities() -> None:
     p, F = 400, 1000
     R = dense(p, F)
@@ -95,11 +93,10 @@ def test_a_column_is_the_same_whatever_their_number(p: int, few: int, F: int) ->
     assert_array_equal(dense(p, few, seed=9), dense(p, F, seed=9)[:, :few])
 
 
-@pytest.mark.slow_uncompiled
 def test_capacity_grows_if_more_entries_are_drawn_than_expected() -> None:
     # 25 features of 1000 columns: 5000 entries are expected, and one row more fits.
     for seed in range(6):
-        drawn = draw_very_sparse(seed, numbers(25), 1000)
+        drawn = VerySparse.draw(seed, numbers(25), 1000)
         assert drawn.entries.shape[0] == drawn.starts[-1]
         assert (np.diff(drawn.starts) > 100).all()
 
@@ -107,17 +104,16 @@ def test_capacity_grows_if_more_entries_are_drawn_than_expected() -> None:
 @given(streams(max_n=6, max_p=30), st.integers(1, 40))
 def test_it_projects_as_the_matrix_with_all_its_zeros(stream: Stream, F: int) -> None:
     n, p = stream.X.shape
-    drawn = draw_very_sparse(4, numbers(p), F)
+    drawn = VerySparse.draw(4, numbers(p), F)
     R: SingleArray = dense(p, F, seed=4).astype(np.float32)
     X = stream.X * (np.random.default_rng(p).random((n, p)) < 0.6)
     expected, found = np.empty((n, F)), np.full((n, F), np.nan)
     project(X, np.arange(n), 0.3, R, expected)
-    project_very_sparse(as_rows(X), 0.3, drawn, found)
+    drawn.project(as_rows(X), 0.3, found)
     assert_array_equal(found, expected)
 
 
-@pytest.mark.slow_uncompiled
 def test_memory_grows_with_the_root_of_the_number_of_features() -> None:
-    few, many = (draw_very_sparse(0, numbers(p), 600) for p in (64, 4096))
+    few, many = (VerySparse.draw(0, numbers(p), 600) for p in (64, 4096))
     ratio = many.entries.nbytes / few.entries.nbytes
     assert ratio == pytest.approx(8.0, rel=0.06)

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from math import e, factorial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.tree_ensembles import bagging_votes, poisson, uniform
 from oracles.trees import Tree, first_largest
+from rpnb._core.trees import draw_poisson, fill_row_words, pass_tree
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.trees.bagging import (
-    BLOCK,
-    Draws,
-    fill_labels,
-    fill_poisson,
-    fill_row_words,
-    pass_bagging,
-)
+from rpnb.core.trees.bagging import Draws, fill_labels, pass_bagging
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -29,11 +24,13 @@ from rpnb.core.trees.records import (
     insert_forest_class,
     new_forest,
 )
-from single_tree import pass_tree
 from strategies import mixtures
 
 SEED = 0x0123456789ABCDEF
 EAGER = TreeParameters(grace=25.0, confidence=0.3, tie=0.15)
+# Rows that go through a member at a time, and what tells draws from boosting's.
+BLOCK = 256
+PURPOSE = 1
 NO_LABELS = np.zeros(0, np.int64)
 
 
@@ -43,9 +40,9 @@ def a_stream(seed: int, n: int = 300) -> tuple[FloatArray, IntArray]:
 
 
 def poisson_weights(member: int, row: int, n: int, seed: int = SEED) -> FloatArray:
-    counts = np.zeros(n)
-    fill_poisson(np.uint64(seed), member, row, np.zeros(n, np.uint64), counts)
-    return counts
+    words = np.zeros(n, np.uint32)
+    fill_row_words(seed, PURPOSE, member, row, words)
+    return np.array([draw_poisson(word) for word in words.tolist()])
 
 
 def run(
@@ -60,13 +57,13 @@ def run(
 ) -> tuple[Forest, FloatArray]:
     votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
     weight = np.ones(1) if weight is None else weight
-    draws = Draws(np.uint64(SEED), member, row)
+    draws = Draws(SEED, member, row)
     return pass_bagging(forest, rules, draws, X, y, weight, True, votes), votes
 
 
 def predict(forest: Forest, rules: TreeParameters, X: FloatArray) -> FloatArray:
     votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
-    draws = Draws(np.uint64(SEED), 0, 0)
+    draws = Draws(SEED, 0, 0)
     pass_bagging(forest, rules, draws, X, NO_LABELS, np.zeros(0), False, votes)
     return votes
 
@@ -90,7 +87,6 @@ def test_a_weight_depends_on_seed_member_and_row_alone(member: int, row: int) ->
     assert (poisson_weights(member, row, 30, seed=SEED + 1) != expected).any()
 
 
-@pytest.mark.slow_uncompiled
 def test_weights_have_a_poisson_distribution_of_mean_one() -> None:
     counts = np.concatenate([poisson_weights(member, 0, 2000) for member in range(50)])
     n = len(counts)
@@ -116,26 +112,19 @@ def test_weights_have_a_poisson_distribution_of_mean_one() -> None:
         (2**32 - 1, 12),
     ],
 )
-def test_the_smallest_and_largest_draws(
-    word: int, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_smallest_and_largest_draws(word: int, count: int) -> None:
     place = (word + 0.5) / 2**32
     assert poisson(place, 1.0) == count
-    if hasattr(fill_poisson, "py_func"):
-        return  # compiled code cannot be given other words
-    name = "rpnb.core.trees.bagging.fill_row_words"
-    monkeypatch.setattr(name, lambda *address: address[-1].fill(word))
-    assert poisson_weights(0, 0, 1)[0] == count
+    assert draw_poisson(word) == count
 
 
 def test_words_of_different_purposes_differ() -> None:
-    words = np.zeros((2, 8), np.uint64)
+    words = np.zeros((2, 8), np.uint32)
     for purpose in (0, 1):
-        fill_row_words(np.uint64(SEED), np.uint64(purpose), 0, 0, words[purpose])
+        fill_row_words(SEED, purpose, 0, 0, words[purpose])
     assert not set(words[0].tolist()) & set(words[1].tolist())
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
 @pytest.mark.parametrize("base", ["tree", "bayes"])
 def test_the_compiled_ensemble_does_as_the_plain_one(density: int, base: str) -> None:
@@ -159,7 +148,6 @@ def test_the_compiled_ensemble_does_as_the_plain_one(density: int, base: str) ->
     assert_array_equal(labels, [first_largest(ballot) for ballot in expected.tolist()])
 
 
-@pytest.mark.slow_uncompiled
 @given(st.lists(st.integers(0, 300), max_size=4), st.integers(0, 2))
 def test_parts_leave_the_same_bits_as_the_whole(cuts: list[int], seed: int) -> None:
     X, y = a_stream(seed)
@@ -203,7 +191,8 @@ def test_weights_of_rows_multiply_the_draws() -> None:
     forest, votes = run(new_forest(1, 3, 3), EAGER, X, y, weight=weight)
     counts = poisson_weights(0, 0, len(X))
     expected = np.zeros((len(X), 3))
-    alone = pass_tree(new_forest(1, 3, 3), 0, EAGER, X, y, counts * weight, expected)
+    alone = new_forest(1, 3, 3)
+    pass_tree(alone, 0, EAGER, X, y, counts * weight, True, expected)
     assert_array_equal(votes, expected)
     assert_same_bits(forest, alone)
 
@@ -238,3 +227,27 @@ def test_ties_and_lost_votes(votes: list[float], label: int) -> None:
     labels = np.full(1, -9)
     fill_labels(np.array([votes]), labels)
     assert labels[0] == label
+
+
+def test_rows_that_do_not_fit_are_refused() -> None:
+    X, y, votes = np.zeros((4, 3)), np.zeros(4, np.int64), np.zeros((4, 3))
+    weight = np.ones(4)
+    forest = new_forest(2, 3, 3)
+    draws = Draws(SEED, 0, 0)
+    for change in (
+        {"draws": Draws(SEED, -1, 0)},
+        {"draws": Draws(SEED, 0, -1)},
+        {"X": X[:, :2].copy()},
+        {"votes": votes[:3]},
+        {"y": y[:3]},
+        {"y": y + 3},
+        {"weight": weight[:3]},
+    ):
+        given: dict[str, Any] = {"draws": draws, "X": X, "y": y, "weight": weight}
+        given |= {"votes": votes, **change}
+        with pytest.raises(ValueError, match=r"must|count from 0|no class"):
+            pass_bagging(forest, EAGER, learn=True, **given)
+    with pytest.raises(ValueError, match="a label for each row"):
+        fill_labels(votes, np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="count from 0"):
+        fill_row_words(SEED, PURPOSE, 0, -1, np.zeros(3, np.uint32))

@@ -1,8 +1,11 @@
 """Hoeffding trees: compared with the plain tree, and their invariants."""
 
+import copy
+import pickle
 from collections.abc import Iterator
 from itertools import chain
 from math import log, pi, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +15,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.tree_ensembles import add_normalised
 from oracles.trees import Leaf, Node, Tree
+from rpnb._core.trees import (
+    pass_tree,
+    refresh_densities,
+    score_by_factors,
+    weight_below,
+)
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.trees.leaves import refresh_leaf_densities, score_by_factors
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     DENSITY_PRODUCT,
@@ -21,13 +29,11 @@ from rpnb.core.trees.records import (
     LEAF_BAYES,
     LEAF_MAJORITY,
     Forest,
+    Leaves,
     TreeParameters,
     insert_forest_class,
     new_forest,
-    places,
 )
-from rpnb.core.trees.splits import weight_below
-from single_tree import pass_tree
 from strategies import Stream, streams
 
 both_densities = pytest.mark.parametrize("density", [DENSITY_LOG, DENSITY_PRODUCT])
@@ -56,11 +62,14 @@ def learn(
 ) -> tuple[Forest, FloatArray]:
     weight = np.ones(len(X)) if weight is None else weight
     votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
-    return pass_tree(forest, k, rules, X, y, weight, votes), votes
+    pass_tree(forest, k, rules, X, y, weight, True, votes)
+    return forest, votes
 
 
 def votes_of(forest: Forest, rules: TreeParameters, X: FloatArray) -> FloatArray:
-    _, votes = learn(forest, rules, X, np.zeros(0, np.int64), np.zeros(len(X)))
+    votes = np.zeros((len(X), forest.leaves.counts.class_weight.shape[1]))
+    no_labels, no_weight = np.zeros(0, np.int64), np.zeros(0)
+    pass_tree(forest, 0, rules, X, no_labels, no_weight, False, votes)
     return votes
 
 
@@ -123,7 +132,6 @@ def assert_same_leaves(forest: Forest, tree: Tree) -> None:
         assert counts.frozen[leaf] == place.frozen
 
 
-@pytest.mark.slow_uncompiled
 @both_densities
 @pytest.mark.parametrize("leaf", [LEAF_MAJORITY, LEAF_BAYES, LEAF_ADAPTIVE])
 @pytest.mark.parametrize("weights", ["ones", "counts", "fractions"])
@@ -212,11 +220,11 @@ def test_the_range_is_left_at_the_scales_of_the_last_test() -> None:
 def hand_made(variances: list[float], density: int) -> Forest:
     """Return a forest whose only class has these variances around 0."""
     forest = new_forest(1, 1, len(variances))
-    counts, observed, densities = forest.leaves
+    counts, observed, _ = forest.leaves
     counts.slots[0] = 1
     counts.class_weight[0, 0] = observed.weight[0, 0] = 3.0
     observed.scatter[0, 0] = 2.0 * np.array(variances)
-    refresh_leaf_densities(densities, observed, 0, 0, 3.0, density)
+    refresh_densities(forest.leaves, 0, 0, density)
     return forest
 
 
@@ -411,10 +419,9 @@ def test_a_class_without_variance_lies_where_its_mean_is() -> None:
     forest = new_forest(1, 1, 1)
     X = np.array([[0.0], [1.0]])
     learn(forest, TreeParameters(), X, np.zeros(2, np.int64), np.array([0.1, 0.4]))
-    observed = forest.leaves.observed
-    assert_allclose(observed.mean[0, 0], 0.8)
-    assert weight_below(observed, 0, 0, 0, 0.5, 0.0) == 0.0
-    assert weight_below(observed, 0, 0, 0, 0.9, 0.0) == 0.5
+    assert_allclose(forest.leaves.observed.mean[0, 0], 0.8)
+    assert weight_below(forest.leaves, 0, 0, 0, 0.5, 0.0) == 0.0
+    assert weight_below(forest.leaves, 0, 0, 0, 0.9, 0.0) == 0.5
 
 
 def test_children_start_with_the_class_weights_of_their_side() -> None:
@@ -438,7 +445,7 @@ def test_rows_are_learnt_by_their_own_tree_alone() -> None:
     forest, _ = learn(forest, EAGER, X, y, k=2)
     assert_array_equal(votes_of(forest, EAGER, X), before)
     votes = np.zeros((len(X), 3))
-    pass_tree(forest, 2, EAGER, X, y, np.zeros(len(X)), votes)
+    pass_tree(forest, 2, EAGER, X, y, np.zeros(len(X)), True, votes)
     assert_array_equal(votes, votes_of(alone, EAGER, X))
     assert forest.splits[1] == 0 < forest.splits[2]
 
@@ -486,7 +493,6 @@ def test_predicting_changes_nothing() -> None:
         assert_array_equal(array, before)
 
 
-@pytest.mark.slow_uncompiled
 @both_densities
 @pytest.mark.parametrize(
     ("leaf", "m"), [(LEAF_BAYES, 0), (LEAF_ADAPTIVE, 1), (LEAF_ADAPTIVE, 3)]
@@ -526,7 +532,111 @@ def test_places_double_when_a_tree_has_filled_its_own() -> None:
     forest, _ = learn(new_forest(2, 3, 3), EAGER, X, y, k=1)
     leaves = forest.splits[1] + 1
     assert leaves > 5
-    C = places(forest)
+    C = forest.places
     assert leaves <= C < 2 * leaves
     for array in (*forest.nodes, *chain(*forest.leaves)):
         assert len(array) == 2 * C
+
+
+def test_arrays_taken_before_a_forest_grows_stay_valid() -> None:
+    X, y = a_stream(2, n=1000)
+    forest = new_forest(1, 3, 3)
+    early = forest.leaves.counts.class_weight
+    learn(forest, EAGER, X, y)
+    assert early.shape == (1, 3)
+    assert forest.leaves.counts.class_weight.shape == (forest.places, 3)
+    assert forest.places > 1
+
+
+def test_a_forest_owns_copies_and_is_pickled_with_its_arrays() -> None:
+    X, y = a_stream(2)
+    forest, _ = learn(new_forest(1, 3, 3), EAGER, X, y)
+    twins = [
+        Forest(*forest),
+        copy.deepcopy(forest),
+        pickle.loads(pickle.dumps(forest)),  # noqa: S301 - our own bytes
+    ]
+    for twin in twins:
+        assert_same_bits(twin, forest)
+        learn(twin, EAGER, X, y)
+        assert not np.array_equal(
+            twin.leaves.counts.class_weight, forest.leaves.counts.class_weight
+        )
+    pairs = zip(forest.leaves, copy.deepcopy(forest.leaves), strict=True)
+    for record, twin_record in pairs:
+        for array, copied in zip(record, twin_record, strict=True):
+            assert_array_equal(array, copied)
+
+
+def damaged(**changes: object) -> Forest:
+    """Make a forest of two trees, three classes and two attributes with changes."""
+    forest = new_forest(2, 3, 2)
+    parts: dict[str, Any] = {
+        "splits": forest.splits,
+        "nodes": forest.nodes,
+        "counts": forest.leaves.counts,
+        "observed": forest.leaves.observed,
+        "densities": forest.leaves.densities,
+    }
+    for name, value in changes.items():
+        parts[name] = value(parts[name]) if callable(value) else value
+    splits, nodes, counts, observed, densities = parts.values()
+    return Forest(splits, nodes, Leaves(counts, observed, densities))
+
+
+def test_records_that_do_not_fit_make_no_forest() -> None:
+    assert damaged().places == 1
+    three, fewer = new_forest(3, 3, 2), new_forest(2, 2, 2)
+    two = np.zeros(2, np.int64)
+    refused: list[tuple[str, dict[str, Any]]] = [
+        ("as many places", {"splits": np.zeros(0, np.int64)}),
+        ("as many places", {"nodes": three.nodes}),
+        ("as many leaves as nodes", {"counts": three.leaves.counts}),
+        ("as many classes and attributes", {"observed": fewer.leaves.observed}),
+        ("as many classes and attributes", {"densities": fewer.leaves.densities}),
+        ("more splits than places", {"splits": np.ones(2, np.int64)}),
+        ("more splits than places", {"splits": np.full(2, -1)}),
+        ("no attribute", {"nodes": lambda n: n._replace(attribute=two + 2)}),
+        ("no child", {"nodes": lambda n: n._replace(left=two + 1)}),
+        ("no child", {"nodes": lambda n: n._replace(right=two - 2)}),
+        ("more slots than classes", {"counts": lambda c: c._replace(slots=two + 4)}),
+    ]
+    for message, changes in refused:
+        with pytest.raises(ValueError, match=message):
+            damaged(**changes)
+
+
+def test_rows_and_numbers_that_do_not_fit_are_refused() -> None:
+    forest = new_forest(2, 3, 2)
+    X, y, w, votes = (
+        np.zeros((4, 2)),
+        np.zeros(4, np.int64),
+        np.ones(4),
+        np.zeros((4, 3)),
+    )
+    good = {"k": 0, "rules": EAGER, "X": X, "y": y, "weight": w, "votes": votes}
+    bad: list[dict[str, Any]] = [
+        {"k": 2},
+        {"k": -1},
+        {"rules": EAGER._replace(density=2)},
+        {"rules": EAGER._replace(leaf=3)},
+        {"X": np.zeros((4, 3))},
+        {"votes": np.zeros((3, 3))},
+        {"votes": np.zeros((4, 2))},
+        {"y": y[:3]},
+        {"y": y + 3},
+        {"y": y - 1},
+        {"weight": w[:1]},
+        {"weight": w[:2]},
+    ]
+    for change in bad:
+        k, rules, X_, y_, weight, votes_ = (good | change).values()
+        with pytest.raises(ValueError, match=r"must|no such|no class"):
+            pass_tree(forest, k, rules, X_, y_, weight, True, votes_)  # type: ignore[arg-type]
+    # A row that is not learned needs no class.
+    pass_tree(forest, 0, EAGER, X, y - 1, np.zeros(4), True, votes)
+    for leaf, m, j in ((2, 0, 0), (-1, 0, 0), (0, 3, 0), (0, -1, 0), (0, 0, 2)):
+        with pytest.raises(ValueError, match="no such"):
+            weight_below(forest.leaves, leaf, m, j, 0.0, 1.0)
+    with pytest.raises(ValueError, match="for each attribute"):
+        score_by_factors(forest.leaves, 0, 0, np.zeros(3), DENSITY_LOG)

@@ -1,19 +1,11 @@
-"""Rows of very many features, hashed to few columns.
-
-Feature j is added to column h(j) with sign s(j), both functions of a seed and of j
-(Weinberger, Dasgupta, Langford, Smola & Attenberg, "Feature hashing for large scale
-multitask learning", 2009). Zeros are not looked at, so a row gets the same bits whether
-it comes dense or sparse. A missing value counts as zero.
-"""
+"""Rows of very many features, hashed to few columns: where they go. See hashing.h."""
 
 from typing import Final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiling.compiled import compiled_borrowing
-from rpnb.core.kernels.random_bits import philox
-from rpnb.core.kernels.rows import RowBlock
+from rpnb._core.numbers import philox
+from rpnb.core.kernels.arrays import IntArray
 
 #: Features up to which rows are taken as they are.
 MOST_FEATURES: Final = 4096
@@ -32,23 +24,6 @@ def draw_places(p: int, seed: int) -> IntArray:
     counters[0] = np.arange(p, dtype=np.uint64)
     counters[1] = 1  # apart from the counters of projections
     counters[3] = 0xFFFFFFFF
-    philox(counters, np.uint64(seed))
+    philox(counters, seed)
     column = (counters[0] % np.uint64(HASHED)).astype(np.int64) + 1
     return np.where(counters[1] & np.uint64(1) == 0, column, -column)
-
-
-@compiled_borrowing
-def hash_rows(rows: RowBlock, p: int, places: IntArray, out: FloatArray) -> None:
-    """Fill `out` (n, 1024) with the hashed rows, which have p features."""
-    out[:] = 0.0
-    sparse = rows.columns.shape[0] > 0
-    for i in range(out.shape[0]):
-        for k in range(rows.starts[i], rows.starts[i + 1]):
-            value = rows.values[k]
-            if value == 0.0 or np.isnan(value):
-                continue
-            place = places[rows.columns[k] if sparse else k - i * p]
-            if place > 0:
-                out[i, place - 1] += value
-            else:
-                out[i, -place - 1] -= value

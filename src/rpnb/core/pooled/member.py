@@ -30,15 +30,18 @@ Rules that every member keeps:
 - Missing values are NaN in `raw`, and 0, the mean, in everything derived from it.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb._core.pooled import Shape as Shape  # members import it from here
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
-State: TypeAlias = Any  # a NamedTuple of arrays, a type of its own in each member
-Record = TypeVar("Record", bound=tuple[Any, ...])
+State: TypeAlias = Any  # a record of arrays, a type of its own in each member
+Arrays: TypeAlias = Iterable[NDArray[Any]]
+Record = TypeVar("Record", bound=Arrays)
 
 
 class MemberRows(NamedTuple):
@@ -52,27 +55,6 @@ class MemberRows(NamedTuple):
     """(n, d) z, or a random projection of it to d = 32 dimensions where p > 32"""
     phi: SingleArray
     """(n, E) rectified random projections, columns as `rpnb.core.pooled.features`"""
-
-
-class Shape(NamedTuple):
-    """What the shapes of states depend on, besides the number of classes."""
-
-    p: int
-    """features of a row"""
-    d: int
-    """columns of `low`"""
-    E: int
-    """columns of `phi`"""
-    dimension: int
-    """those of them that are not just padding"""
-    D: int
-    """random projections among them"""
-    dense: int
-    """the first of these that are dense; the others are sparse"""
-    window: int
-    """rows that a member with a window keeps at most; 0: the member's default"""
-    delay: int = 0
-    """rows between the prediction of a row and the arrival of its label"""
 
 
 class Member(Protocol):
@@ -136,9 +118,29 @@ class Member(Protocol):
         ...
 
 
+def score_rows(state: State, rows: MemberRows, scores: FloatArray) -> None:
+    """Write the scores of each row; learn nothing."""
+    state.score_rows(*rows, scores)
+
+
+def learn_rows(
+    state: State, rows: MemberRows, y: IntArray, weight: FloatArray, scores: FloatArray
+) -> None:
+    """Score each row, then learn it, in order."""
+    state.learn_rows(*rows, y, weight, scores)
+
+
+def no_rows(n: int) -> MemberRows:
+    """Return n rows without columns, for members that read labels alone."""
+    nothing = np.zeros((n, 0), np.float32)
+    return MemberRows(np.zeros((n, 0)), nothing, nothing, nothing)
+
+
 def copy_state(state: Record) -> Record:
-    """Return a state with arrays of its own."""
-    return type(state)(*(array.copy() for array in state))
+    """Return a state with its own arrays."""
+    kind: Any = type(state)
+    copy: Record = kind(*state)
+    return copy
 
 
 def without_sums(state: Record, names: tuple[str, ...]) -> Record:
@@ -150,12 +152,12 @@ def without_sums(state: Record, names: tuple[str, ...]) -> Record:
     return found
 
 
-def size_of(state: tuple[NDArray[Any], ...]) -> int:
+def size_of(state: Arrays) -> int:
     """Return the bytes that a state takes."""
     return sum(array.nbytes for array in state)
 
 
-def same_state(a: tuple[NDArray[Any], ...], b: tuple[NDArray[Any], ...]) -> bool:
+def same_state(a: Arrays, b: Arrays) -> bool:
     """Say whether two states are equal to the bit."""
     return all(
         one.dtype == two.dtype
@@ -165,7 +167,7 @@ def same_state(a: tuple[NDArray[Any], ...], b: tuple[NDArray[Any], ...]) -> bool
     )
 
 
-def overwrite(state: tuple[NDArray[Any], ...], by: tuple[NDArray[Any], ...]) -> None:
+def overwrite(state: Arrays, by: Arrays) -> None:
     """Make a state equal to another of the same shapes, in place."""
     for one, other in zip(state, by, strict=True):
         one[...] = other

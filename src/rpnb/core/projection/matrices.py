@@ -6,23 +6,14 @@ halves the memory to be read and costs no accuracy, since a projection is *any* 
 from its distribution.
 """
 
-from math import floor, log2, sqrt
+from math import floor, log2
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import (
-    FloatArray,
-    IntArray,
-    SingleArray,
-    UIntArray,
-    WordArray,
-)
-from rpnb.core.kernels.compiling.budget import CompilingBudget
+from rpnb._core import projection as kernels
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray, UIntArray
 from rpnb.core.kernels.compiling.compiled import compiled, fused_multiply_add
-from rpnb.core.kernels.random_arrays import normal_numbers, random_words
-from rpnb.core.kernels.random_bits import fill_feature_words, fill_normal
-from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.kernels.vectors import (
     Doubles,
     doubles,
@@ -48,11 +39,6 @@ DISTRIBUTIONS: Final[tuple[Distribution, ...]] = (
     "very_sparse",
     "hadamard",
 )
-
-_ROOT_THREE: Final = np.float32(1.7320508)
-# A sixth and a third of the 2³² values of a word, counted from the lowest.
-_SIXTH: Final = -(2**31) + 2**32 // 6
-_THIRD: Final = -(2**31) + 2**32 // 3
 
 # Entries of the matrix that are applied to all rows before the next ones, so that they
 # stay in the second-level cache.
@@ -92,90 +78,9 @@ def draw_matrix(
             f"the rows of a {distribution!r} projection depend on how many features "
             "there are; rows can be drawn alone for " + ", ".join(MATRIX_DISTRIBUTIONS)
         )
-    F = K * q
-    if not _compiled_drawing.pays(_BY_NUMPY * features.shape[0] * F):
-        return draw_by_numpy(distribution, seed, features, K, q)
-    R = np.empty((features.shape[0], F), np.float32)
-    _fill_matrix(
-        MATRIX_DISTRIBUTIONS.index(distribution), np.uint64(seed), features, q, R
-    )
+    R = np.empty((features.shape[0], K * q), np.float32)
+    kernels.draw_matrix(distribution, seed, np.ascontiguousarray(features), q, R)
     return R
-
-
-def draw_by_numpy(
-    distribution: MatrixDistribution, seed: int, features: UIntArray, K: int, q: int
-) -> SingleArray:
-    """Do what `draw_matrix` does, to the bit, without compiled code."""
-    F = K * q
-    R = np.empty((features.shape[0], F), np.float32)
-    for rows in row_blocks(features.shape[0], max(_ENTRIES // F, 1)):
-        words = random_words(seed, features[rows], K, q)
-        if distribution == "gaussian":
-            R[rows] = normal_numbers(words)
-        elif distribution == "bernoulli":
-            R[rows] = np.where(words >= 0, 1.0, -1.0)
-        else:
-            sides = np.where(words < _SIXTH, -_ROOT_THREE, _ROOT_THREE)
-            R[rows] = np.where(words < _THIRD, sides, 0.0)
-    return R
-
-
-@compiled
-def _fill_matrix(
-    distribution: int, seed: np.uint64, features: UIntArray, q: int, R: SingleArray
-) -> None:
-    """Fill R (p, F); `distribution` is its number in `MATRIX_DISTRIBUTIONS`."""
-    F = R.shape[1]
-    counters = np.empty((4, (F // q) * ((q + 3) // 4)), np.uint64)
-    words = np.empty(F, np.int32)
-    normal = np.empty(F)
-    for i in range(features.shape[0]):
-        fill_feature_words(seed, features[i], q, counters, words)
-        if distribution == 0:
-            fill_normal(words, normal)
-            _copy(normal, R[i])
-        elif distribution == 1:
-            _fill_bernoulli(words, R[i])
-        else:
-            _fill_achlioptas(words, R[i])
-
-
-# Nanoseconds of an entry drawn by NumPy, and of compiling `_fill_matrix`.
-_BY_NUMPY: Final = 150.0
-_compiled_drawing = CompilingBudget(_fill_matrix, compiling=2e9)
-
-
-@compiled
-def _copy(values: FloatArray, row: SingleArray) -> None:
-    for f in range(row.shape[0]):
-        row[f] = values[f]
-
-
-@compiled
-def _fill_bernoulli(words: WordArray, row: SingleArray) -> None:
-    """Turn random bits into ±1."""
-    for f in range(row.shape[0]):
-        row[f] = 1.0 if words[f] >= 0 else -1.0
-
-
-@compiled
-def _fill_achlioptas(words: WordArray, row: SingleArray) -> None:
-    """Turn random bits into −√3, 0 or √3."""
-    for f in range(row.shape[0]):
-        if words[f] < _SIXTH:
-            row[f] = -_ROOT_THREE
-        elif words[f] < _THIRD:
-            row[f] = _ROOT_THREE
-        else:
-            row[f] = 0.0
-
-
-def max_column_norm(R: SingleArray) -> float:
-    """Return the largest Euclidean norm of the matrix's columns."""
-    squares = np.zeros(R.shape[1])
-    for row in R:
-        squares += np.square(row, dtype=np.float64)
-    return sqrt(squares.max(initial=0.0))
 
 
 @compiled
@@ -400,32 +305,3 @@ def _four_rows(X: SingleArray, R: SingleArray, F: int, Z: SingleArray) -> None:
         store_singles(z, 2 * F + f + 8, c1)
         store_singles(z, 3 * F + f, d0)
         store_singles(z, 3 * F + f + 8, d1)
-
-
-@compiled
-def add_one(x: float, r: SingleArray, z: FloatArray) -> None:
-    """Add x times a row of the matrix to the sums z, rounding once."""
-    for f in range(z.shape[0]):
-        z[f] = fused_multiply_add(x, np.float64(r[f]), z[f])
-
-
-@compiled
-def add_four(
-    x: FloatArray,
-    scale: float,
-    r0: SingleArray,
-    r1: SingleArray,
-    r2: SingleArray,
-    r3: SingleArray,
-    z: FloatArray,
-) -> None:
-    """Do what four calls of `add_one` do, one feature after the other."""
-    x0 = x[0] * scale
-    x1 = x[1] * scale
-    x2 = x[2] * scale
-    x3 = x[3] * scale
-    for f in range(z.shape[0]):
-        t = fused_multiply_add(x0, np.float64(r0[f]), z[f])
-        t = fused_multiply_add(x1, np.float64(r1[f]), t)
-        t = fused_multiply_add(x2, np.float64(r2[f]), t)
-        z[f] = fused_multiply_add(x3, np.float64(r3[f]), t)

@@ -1,26 +1,13 @@
 """K random projections as one record: its parameters, and what is drawn from them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import FloatArray, SingleArray, UIntArray, checksum
-from rpnb.core.kernels.rows import RowBlock
-from rpnb.core.projection.hadamard import (
-    Hadamard,
-    draw_hadamard,
-    fingerprint_hadamard,
-    project_hadamard,
-)
-from rpnb.core.projection.matrices import Distribution, draw_matrix, max_column_norm
-from rpnb.core.projection.very_sparse import (
-    VerySparse,
-    draw_very_sparse,
-    fingerprint_very_sparse,
-    project_very_sparse,
-)
+from rpnb._core.projection import Hadamard, VerySparse, max_column_norm
+from rpnb.core.kernels.arrays import SingleArray, UIntArray, checksum
+from rpnb.core.projection.matrices import Distribution, draw_matrix
 
 # Bytes of a matrix beyond which it is not kept: its rows are drawn where needed.
 LARGEST_MATRIX: Final = 1 << 29
@@ -28,24 +15,10 @@ LARGEST_MATRIX: Final = 1 << 29
 _SAMPLE: Final = 64
 
 
-class StructuredDistribution(NamedTuple):
-    """A distribution that is applied by a structure of its own instead of a matrix."""
-
-    draw: Callable[[int, UIntArray, int], Any]
-    """draw(seed, features, F) returns the structure"""
-    project: Callable[[RowBlock, float, Any, FloatArray], None]
-    """project(rows, scale, structure, Z) writes the projections (n, F) to Z"""
-    fingerprint: Callable[[Any], int]
-    """fingerprint(structure) returns a checksum"""
-
-
-STRUCTURED: Final[dict[Distribution, StructuredDistribution]] = {
-    "very_sparse": StructuredDistribution(
-        draw_very_sparse, project_very_sparse, fingerprint_very_sparse
-    ),
-    "hadamard": StructuredDistribution(
-        draw_hadamard, project_hadamard, fingerprint_hadamard
-    ),
+# Distributions that are applied by a structure instead of a matrix.
+STRUCTURED: Final[dict[Distribution, type[VerySparse | Hadamard]]] = {
+    "very_sparse": VerySparse,
+    "hadamard": Hadamard,
 }
 
 
@@ -92,6 +65,7 @@ def make_projection(
     distribution: Distribution, seed: int, features: UIntArray, K: int, q: int
 ) -> Projection:
     """Draw K projections of the given features to q dimensions."""
+    features = np.ascontiguousarray(features)
     F = K * q
     no_matrix = np.empty((0, F), np.float32)
     parameters = distribution, seed, features, K, q
@@ -109,9 +83,11 @@ def fingerprint(projection: Projection) -> int:
 
     Of a matrix that is not kept, and too large to be drawn for this, 64 rows count.
     """
-    if projection.distribution in STRUCTURED:
-        structured = STRUCTURED[projection.distribution]
-        return structured.fingerprint(projection.structure)
+    structure = projection.structure
+    if isinstance(structure, VerySparse):
+        return checksum([structure.starts, structure.entries])
+    if isinstance(structure, Hadamard):
+        return checksum([structure.signs, structure.places, structure.weights])
     if projection.R.shape[0] > 0:
         return checksum([projection.R])
     some = np.linspace(0, projection.p - 1, _SAMPLE).astype(np.int64)

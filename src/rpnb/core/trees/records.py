@@ -1,11 +1,11 @@
-"""Hoeffding trees in arrays: the records, how they start, grow and get a new class.
+"""Hoeffding trees in arrays: the records, how they start and get a new class.
 
 A forest holds K trees in two pools: inner nodes, and leaves with all that a leaf has
 observed. Each tree has C places in either pool, tree k those from k·C on, and fills
 them in the order of its splits. A child of a node is named by a number: r ≥ 0 is the
 tree's inner node r, and r < 0 its leaf −1 − r. When a tree has filled its places, C is
 doubled for all. So the positions of a tree's nodes depend only on the rows it has
-learnt, and since the records hold only arrays, saving these saves a forest.
+learned, and since the records hold only arrays, saving these saves a forest.
 
 The rules are those of MOA's HoeffdingTree with numeric attributes (Domingos & Hulten,
 "Mining high-speed data streams", 2000; Bifet, Holmes, Kirkby & Pfahringer, "MOA:
@@ -13,13 +13,35 @@ massive online analysis", 2010). A tree that may not grow is one leaf: with `LEA
 it is a streaming Gaussian naive Bayes.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiling.compiled import compiled
+from rpnb._core.trees import (
+    Forest,
+    LeafCounts,
+    LeafDensities,
+    LeafMoments,
+    Leaves,
+    Nodes,
+)
+
+__all__ = [
+    "DENSITY_LOG",
+    "DENSITY_PRODUCT",
+    "LEAF_ADAPTIVE",
+    "LEAF_BAYES",
+    "LEAF_MAJORITY",
+    "Forest",
+    "LeafCounts",
+    "LeafDensities",
+    "LeafMoments",
+    "Leaves",
+    "Nodes",
+    "TreeParameters",
+    "insert_forest_class",
+    "new_forest",
+]
 
 # How naive Bayes multiplies its densities.
 DENSITY_LOG = 0
@@ -50,90 +72,6 @@ class TreeParameters(NamedTuple):
     """τ: once the Hoeffding bound is below it, the best attribute is always taken"""
     bins: int = 10
     """Thresholds tried on each attribute"""
-
-
-class Nodes(NamedTuple):
-    """A pool of L = K·C inner nodes; a row goes left where attribute ≤ threshold."""
-
-    attribute: IntArray
-    """(L,)"""
-    threshold: FloatArray
-    """(L,)"""
-    left: IntArray
-    """(L,) which of the tree's nodes or leaves is the left child"""
-    right: IntArray
-    """(L,) which is the right one"""
-
-
-class LeafCounts(NamedTuple):
-    """What each of L leaves has counted."""
-
-    slots: IntArray
-    """(L,) 1 + the highest class seen at the leaf: how many classes get a vote"""
-    class_weight: FloatArray
-    """(L, M) N: weight of each class, including that estimated when the leaf began"""
-    majority_right: FloatArray
-    """(L,) weight of the rows that the majority class predicted right"""
-    bayes_right: FloatArray
-    """(L,) weight of the rows that naive Bayes predicted right"""
-    checked: FloatArray
-    """(L,) ΣN at the last attempt to split"""
-    frozen: BoolArray
-    """(L,) no attribute can split the leaf: it only counts classes from now on"""
-
-
-class LeafMoments(NamedTuple):
-    """Moments and ranges of each class at each of L leaves since the leaf began."""
-
-    weight: FloatArray
-    """(L, M) W: weight of the rows"""
-    mean: FloatArray
-    """(L, M, p) μ of each attribute"""
-    scatter: FloatArray
-    """(L, M, p) S: summed squared deviations from the mean"""
-    low: FloatArray
-    """(L, M, p) smallest value"""
-    high: FloatArray
-    """(L, M, p) largest value"""
-
-
-class LeafDensities(NamedTuple):
-    """The classes' normal densities at each of L leaves, as votes read them.
-
-    They are derived from counts and moments, and kept so that a vote takes four
-    operations per attribute and class.
-    """
-
-    centre: FloatArray
-    """(L, p, M) μ, the classes side by side"""
-    precision: FloatArray
-    """(L, p, M) 1/(2σ²), or 0 where σ² is 0 or beyond what can be inverted"""
-    normaliser: FloatArray
-    """(L, M, p) −log(√(2π)·σ), or 0 in the same places"""
-    peak: FloatArray
-    """(L, M) log N plus the sum of the normalisers"""
-    flat: IntArray
-    """(L, M) how many attributes have no variance"""
-    limit: FloatArray
-    """(L, M) largest Σ (x − μ)²/(2σ²) for which `peak` minus it is the score, if flat
-    attributes have their only value; −∞ where there is none"""
-
-
-class Leaves(NamedTuple):
-    """A pool of L = K·C leaves."""
-
-    counts: LeafCounts
-    observed: LeafMoments
-    densities: LeafDensities
-
-
-class Forest(NamedTuple):
-    """K trees."""
-
-    splits: IntArray
-    """(K,) inner nodes of each tree, which has one leaf more; the first is its root"""
-    nodes: Nodes
-    leaves: Leaves
 
 
 def new_forest(K: int, M: int, p: int) -> Forest:
@@ -191,32 +129,5 @@ def insert_forest_class(forest: Forest, m: int) -> Forest:
         flat=np.insert(densities.flat, m, 0, axis=1),
         limit=np.insert(densities.limit, m, -np.inf, axis=1),
     )
-    return forest._replace(leaves=Leaves(counts, observed, densities))
-
-
-@compiled
-def places(forest: Forest) -> int:
-    """Return C, the number of places that each tree has."""
-    C: int = forest.nodes.left.shape[0] // forest.splits.shape[0]
-    return C
-
-
-def with_more_places(forest: Forest) -> Forest:
-    """Return the forest with twice the places for each tree."""
-    K = forest.splits.shape[0]
-
-    def doubled(array: NDArray[Any]) -> NDArray[Any]:
-        old = array.reshape(K, -1, *array.shape[1:])
-        new = np.concatenate((old, np.zeros_like(old)), axis=1)
-        return new.reshape(-1, *array.shape[1:])
-
-    counts, observed, densities = forest.leaves
-    return Forest(
-        forest.splits,
-        Nodes(*map(doubled, forest.nodes)),
-        Leaves(
-            LeafCounts(*map(doubled, counts)),
-            LeafMoments(*map(doubled, observed)),
-            LeafDensities(*map(doubled, densities)),
-        ),
-    )
+    leaves = Leaves(counts, observed, densities)
+    return Forest(forest.splits, forest.nodes, leaves)

@@ -160,7 +160,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
-        return self._estimator().predict_proba(rows)
+        return self._probabilities(self._state, rows)
+
+    def _probabilities(self, state: DriftState, X: NDArray[Any]) -> FloatArray:
+        learner: Any = self._estimator()
+        found: FloatArray = learner.predict_proba(X)
+        return found
 
     @available_if(_model_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -227,6 +232,14 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         known[declared] = True
         inner = learner._new_state(p, classes, declared)
         return DriftState(learner, inner, detector, known)
+
+    def _check_classes(
+        self, state: DriftState | None, classes: LabelArray, declared: IntArray
+    ) -> None:
+        if state is not None:
+            state.learner._check_classes(state.inner, classes, declared)
+        elif isinstance(self.model, StreamClassifier):
+            self.model._check_classes(None, classes, declared)
 
     def _rearrange_classes(
         self,

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, final
 
-import numpy as np
-
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.trees.bagging import Draws, pass_bagging
 from rpnb.core.trees.boosting import pass_boosting
@@ -60,12 +58,8 @@ class OnlineBagging(TreeEnsemble):
         learn: bool,
         votes: FloatArray,
     ) -> None:
-        draws = Draws(np.uint64(state.seed), 0, state.seen)
-        forest = pass_bagging(
-            state.forest, state.parameters, draws, X, y, weight, learn, votes
-        )
-        if learn:
-            state.forest = forest
+        draws = Draws(state.seed, 0, state.seen)
+        pass_bagging(state.forest, state.parameters, draws, X, y, weight, learn, votes)
 
 
 @final
@@ -120,8 +114,8 @@ class OnlineBoosting(TreeEnsemble):
         learn: bool,
         votes: FloatArray,
     ) -> None:
-        draws = Draws(np.uint64(state.seed), 0, state.seen)
-        forest = pass_boosting(
+        draws = Draws(state.seed, 0, state.seen)
+        pass_boosting(
             state.forest,
             state.record,
             state.parameters,
@@ -133,5 +127,3 @@ class OnlineBoosting(TreeEnsemble):
             learn,
             votes,
         )
-        if learn:
-            state.forest = forest

@@ -122,7 +122,10 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         the class that `predict` names has all of them.
         """
         rows = self._rows_to_predict(X)
-        votes = self._votes(self._state, rows)
+        return self._probabilities(self._state, rows)
+
+    def _probabilities(self, state: EnsembleState, X: NDArray[Any]) -> FloatArray:
+        votes = self._votes(state, X)
         beyond = np.flatnonzero(~np.isfinite(votes).all(axis=1))
         if beyond.shape[0] > 0:
             named = np.empty(beyond.shape[0], np.int64)
@@ -208,10 +211,9 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         return state.seen, state.seen
 
     def _copy(self, state: EnsembleState) -> EnsembleState:
-        splits, nodes, leaves = state.forest
-        leaves = Leaves(*(_copied(group) for group in leaves))
-        forest = Forest(splits.copy(), _copied(nodes), leaves)
-        return replace(state, forest=forest, record=_copied(state.record))
+        # The constructors copy all arrays.
+        forest, record = Forest(*state.forest), MemberAccuracy(*state.record)
+        return replace(state, forest=forest, record=record)
 
     def _export_state(
         self, state: EnsembleState
@@ -259,11 +261,6 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
             metadata["seed"],
             metadata["seen"],
         )
-
-
-def _copied(record: Any) -> Any:
-    """Return a record of copies of its arrays."""
-    return type(record)(*(part.copy() for part in record))
 
 
 def _record_arrays(arrays: dict[str, NDArray[Any]], record: Any) -> list[NDArray[Any]]:
