@@ -37,7 +37,7 @@ bool update_singles(const Model& model, OneRowMemory& memory) {
   if (first) {
     memory.singles = SingleDensities::empty(M, model.F());
     // The origin: the mean of the classes.
-    const auto origin = memory.singles.origin;
+    const Vector<double> origin = memory.singles.origin;
     for (Index m = 0; m < M; ++m) {
       const auto mean = gaussians.mean[m];
       for (Index f = 0; f < origin.size(); ++f) origin[f] += mean[f] / static_cast<double>(M);
