@@ -123,9 +123,9 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
     run(model, X, y, np.ones(1), LEARN_ALL, np.empty(60, np.int64))
     plain.run(twin, X, y, learn_all=True)
     expected = plain.normalise(plain.log_posteriors(twin, plain.project(twin, X[:1])))
-    learner = model.kernel_state()
+    R, scale = model.projection.R, 1.0 / np.sqrt(model.projection.q)
     z = np.empty((1, model.F))
-    project(X, np.zeros(1, np.int64), learner.scale, learner.R, z)
+    project(X, np.zeros(1, np.int64), scale, R, z)
     out = np.empty((6, 3))
     classes = model.classes
     member_log_posteriors(z[0], model.gaussians, classes.bias, classes.eligible, out)

@@ -7,28 +7,30 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import calibration as plain
-from rpnb._core.streams import cell_of, certain_code, write_codes
+from rpnb._core.streams import (
+    cell_of,
+    certain_code,
+    is_calibration_row,
+    write_codes,
+)
 from rpnb.core.bayes.model import Model, copy_model, merge_statistics
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.calibration.cells import (
     UNCERTAIN,
     calibration_rows,
-    is_calibration_row,
     middles,
 )
 from rpnb.core.calibration.mixture import (
     learn_all_codes,
     merge_calibrations,
     mix_rows,
-    mix_then_learn,
     new_calibration,
 )
 from rpnb.core.conformal import COVERAGES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.calibrated import empty_thresholds
-from rpnb.core.passes.choice import PassChoice, QuadraticPass
 from rpnb.core.passes.engine import active_scores, run, run_batches, run_scored
-from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.passes.screened import ScreenedPass
 from strategies import WEIGHT, Stream, make_model, streams, well_behaved
 
 
@@ -109,7 +111,7 @@ def test_codes_of_scores_are_learned_as_by_the_formulas(
 def test_what_is_no_class_or_cell_is_refused() -> None:
     calibration, y = new_calibration(), np.zeros(2, np.int64)
     codes, scores = np.zeros((2, 3), np.int16), np.zeros((2, 3))
-    P, thresholds = np.zeros((2, 3)), empty_thresholds(2)
+    P = np.zeros((2, 3))
     active = np.ones(3, np.bool_)
     for bad in (np.array([0, 3]), np.array([-1, 0])):
         with pytest.raises(ValueError, match="no class"):
@@ -118,10 +120,6 @@ def test_what_is_no_class_or_cell_is_refused() -> None:
         learn_all_codes(calibration, codes + np.int16(47), y)
     with pytest.raises(ValueError, match="y is not of shape 2"):
         learn_all_codes(calibration, codes, y[:1])
-    with pytest.raises(ValueError, match="codes is not of shape 2 3"):
-        mix_then_learn(calibration, scores, 1.0, codes[:1], 0, y, P, thresholds)
-    with pytest.raises(ValueError, match="no class"):
-        mix_then_learn(calibration, scores, 1.0, codes, 0, y + 3, P, thresholds)
     with pytest.raises(ValueError, match="weights is not of shape 4 20"):
         mix_rows(calibration.weights[:3], scores, 1.0, P)
     with pytest.raises(ValueError, match="no class leads"):
@@ -214,7 +212,7 @@ def test_every_pass_leaves_the_same_calibration(
         one = slice(i, i + 1)
         run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
     ScreenedPass(models[1], X, 16, 8).run(X, y, WEIGHT, learn, labels[1])
-    QuadraticPass(models[2], X, 16).run(X, y, WEIGHT, learn, labels[2])
+    run(models[2], X, y, WEIGHT, learn, labels[2], "exact")
     P, thresholds = np.empty((y.shape[0], stream.M)), empty_thresholds(y.shape[0])
     run_scored(models[3], X, y, WEIGHT, learn, labels[3], P, thresholds)
     run(models[4], X, y, WEIGHT, learn, labels[4])
@@ -252,7 +250,7 @@ def test_scores_that_bounds_cannot_tell_apart_are_computed_again(
         one = slice(i, i + 1)
         run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
     ScreenedPass(models[1], X + away).run(X, y, WEIGHT, learn, labels[1])
-    QuadraticPass(models[2], X + away).run(X, y, WEIGHT, learn, labels[2])
+    run(models[2], X, y, WEIGHT, learn, labels[2], "exact")
     assert (labels == labels[0]).all()
     for model in models[1:]:
         assert_same_calibration(models[0], model)
@@ -268,9 +266,9 @@ def test_the_choice_of_pass_does_not_matter() -> None:
     ScreenedPass(models[1], stream.X).run(
         stream.X, y, WEIGHT, LEARN_MISTAKES, labels[1]
     )
-    for rows in (slice(0, 100), slice(100, 2111), slice(2111, 6000)):
-        choice = PassChoice(models[2], stream.X[rows], 0.1)
-        choice.run(stream.X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[2, rows])
+    for rows in (slice(0, 9), slice(9, 100), slice(100, 2111), slice(2111, 6000)):
+        X, some = stream.X[rows], labels[2, rows]
+        run(models[2], X, y[rows], WEIGHT, LEARN_MISTAKES, some)
     assert (labels == labels[0]).all()
     assert_same_calibration(models[0], models[1])
     assert_same_calibration(models[0], models[2])
