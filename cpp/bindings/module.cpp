@@ -3,6 +3,8 @@
 
 NB_MODULE(RPNB_MODULE, module) {
   module.doc() = "The compiled core of rpnb.";
+  // Models may live until the interpreter ends, in caches and in frames of exceptions.
+  nb::set_leak_warnings(false);
   const auto room = [&](const char* name, void (*bind)(nb::module_&)) {
     nb::module_ submodule = module.def_submodule(name);
     // The same for all levels, so that what is pickled on one machine loads on another.
