@@ -46,8 +46,10 @@ test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
 check: $(STAMP) ## style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/python tools/check_types.py
+	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
+	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet
 
 .PHONY: unit
 unit: $(STAMP) ## the tests, and the examples in the documentation
@@ -71,24 +73,51 @@ $(SERVE)/.installed: $(STAMP)
 	rm -rf $(SERVE)
 	$(BIN)/python -m venv --without-pip $(SERVE)
 	$(BIN)/python tools/link_environment.py $(SERVE)
-	$(BIN)/python -m pip --python $(SERVE)/bin/python install --quiet --editable '.[serve]' --group serve --constraint constraints.txt
+	$(BIN)/python -m pip --python $(SERVE)/bin/python install --quiet --editable '.[serve]' $(EDITABLE) --group serve --constraint constraints.txt
 	touch $@
 
 .PHONY: test-serve
 test-serve: $(SERVE)/.installed ## the service, with a real server and a real browser
 	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=loadfile
 
-# Coverage cannot look into compiled code, so the core is tested once more without
-# compiling, on fewer and smaller examples.
-.PHONY: cover
-cover: $(STAMP) ## all branches of the core, with the kernels as plain Python
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run --source=src/rpnb/core -m pytest tests/core
-	$(BIN)/coverage report --fail-under=100
+# The core compiled in another way, in an environment that sees the packages of this one.
+# $(1) folder, $(2) options of the compiler, $(3) settings of CMake
+define instrumented
+	rm -rf $(1)
+	$(BIN)/python -m venv --without-pip $(1)
+	$(BIN)/python tools/link_environment.py $(1)
+	$(BIN)/python -m pip --python $(1)/bin/python install --quiet --no-deps --no-build-isolation . --config-settings=build-dir=build/$(notdir $(1)) --config-settings=cmake.build-type=$(3) --config-settings="cmake.define.RPNB_INSTRUMENT=$(2)" --config-settings=cmake.define.RPNB_LEVELS=v3 --config-settings=install.strip=false $(4)
+	touch $@
+endef
 
-# Compiled with checks, kernels are other code, and are kept elsewhere.
-.PHONY: test-bounds
-test-bounds: $(STAMP) ## the core once more, each index checked to be inside its array
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/bounds $(BIN)/pytest --numprocesses=auto --dist=worksteal tests/core
+CHECKED := --config-settings=cmake.define.RPNB_CHECKED=ON
+
+$(VENV)/address/.installed: $(STAMP)
+	$(call instrumented,$(VENV)/address,-fsanitize=address;-fsanitize=undefined;-fno-sanitize-recover=all;-O1;-g,Release,$(CHECKED))
+
+$(VENV)/thread/.installed: $(STAMP)
+	$(call instrumented,$(VENV)/thread,-fsanitize=thread;-O1;-g,Release,)
+
+$(VENV)/coverage/.installed: $(STAMP)
+	$(call instrumented,$(VENV)/coverage,--coverage;-O0;-fno-inline,Debug,$(CHECKED))
+
+# Python itself is not instrumented: it leaks on purpose, and the runtime is preloaded.
+LIBRARY = $(shell $(CXX) -print-file-name=$(1))
+.PHONY: test-sanitizers
+test-sanitizers: $(VENV)/address/.installed $(VENV)/thread/.installed ## the core under sanitizers of memory, undefined behaviour and threads
+	RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 $(VENV)/address/bin/python -m pytest -q -p no:cacheprovider tests/core
+	RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" TSAN_OPTIONS="report_bugs=1 halt_on_error=1" $(VENV)/thread/bin/python -m pytest -q -p no:cacheprovider tests/core -k threads
+
+.PHONY: cover
+cover: $(VENV)/coverage/.installed ## all lines of the compiled core, and all branches of the core's Python
+	find build/coverage -name '*.gcda' -delete
+	RPNB_LEVEL=v3 $(VENV)/coverage/bin/python -m coverage run --source=rpnb.core -m pytest -q -p no:cacheprovider tests/core
+	$(BIN)/coverage report --fail-under=100
+	$(BIN)/gcovr --root . --filter cpp/ --exclude-throw-branches --fail-under-line 100 build/coverage
+
+.PHONY: wheels
+wheels: $(STAMP) ## wheels, repaired, and used in fresh environments of every Python here
+	$(BIN)/python tools/wheels.py
 
 # make fuzz SECONDS=1200, and SEED=7 for the cases of a seed
 .PHONY: fuzz
@@ -117,11 +146,6 @@ bench: $(STAMP) ## how fast it is beside its peers, and beside what it cannot av
 	$(BIN)/python benchmarks/bench_one_row.py
 	$(BIN)/python benchmarks/bench_river.py
 	$(BIN)/python benchmarks/bench_import.py
-
-# make mutants N=200 SEED=0; tests are recorded first, once: about 20 minutes of a processor
-.PHONY: mutants
-mutants: $(STAMP) ## put random small mistakes into the sources; which does no test notice?
-	$(BIN)/python tools/mutants.py $(or $(N),200) --seed $(or $(SEED),0)
 
 .PHONY: constraints
 constraints: $(STAMP) ## take the newest versions of everything

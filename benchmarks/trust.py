@@ -84,7 +84,8 @@ def rpnb_line(X: FloatArray, y: IntArray) -> tuple[list[Figures], float, float]:
     fixed = [figures_of(softmax(scores, 200.0 * 2.0**g), y) for g in range(-9, 11)]
     model = RPNBClassifier(random_state=0)
     model._initialise(X.shape[1], np.arange(M))
-    _, P, thresholds = model._scored_then_learnt(X, y, None)
+    P, thresholds = model._scored_then_learned(X, y, None)[1]
+    assert thresholds is not None
     sets = past_sets(P, thresholds, _COVERAGE)
     covered = float(sets[np.arange(len(y)), y].mean())
     best = min(fixed, key=lambda figures: figures.log_loss)

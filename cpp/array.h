@@ -144,14 +144,10 @@ class Array : public View<T, N> {
       : Array(allocate_aligned(bytes_of(shape)), shape) {
     std::memset(static_cast<void*>(this->data()), 0, bytes_of(shape));
   }
-  Array(const Array& other) : Array(other.shape()) {
-    std::memcpy(static_cast<void*>(this->data()), other.data(), bytes_of(other.shape()));
-  }
+  // Not copied by accident: `auto view = record.array` would be another array.
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
   Array(Array&&) noexcept = default;
-  Array& operator=(const Array& other) {
-    if (this != &other) *this = Array(other);
-    return *this;
-  }
   Array& operator=(Array&&) noexcept = default;
   ~Array() = default;
 

@@ -13,16 +13,25 @@ constexpr double kLogTwoHigh = 6.93147180369123816490e-01;
 constexpr double kLogTwoLow = 1.90821492927058770002e-10;
 constexpr double kLeastExponent = -700.0;
 // 1/13!, 1/12!, …, 1/0!
-constexpr std::array kInverseFactorials{
-    1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-    1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
-    1.0 / 6.0,          0.5,               1.0,              1.0};
+constexpr std::array kInverseFactorials{1.0 / 6227020800.0,
+                                        1.0 / 479001600.0,
+                                        1.0 / 39916800.0,
+                                        1.0 / 3628800.0,
+                                        1.0 / 362880.0,
+                                        1.0 / 40320.0,
+                                        1.0 / 5040.0,
+                                        1.0 / 720.0,
+                                        1.0 / 120.0,
+                                        1.0 / 24.0,
+                                        1.0 / 6.0,
+                                        0.5,
+                                        1.0,
+                                        1.0};
 
 constexpr double kLogTwo = 0.6931471805599453;
 constexpr double kRootHalf = 0.7071067811865476;
 // The series of artanh(s)/s in s², from the highest power down.
-constexpr std::array kArtanh{1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,
-                             1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
+constexpr std::array kArtanh{1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
 
 }  // namespace
 

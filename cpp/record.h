@@ -33,12 +33,12 @@ struct Field {
   static constexpr int kAxes = N;
 
   const char* name;
-  Array<T, N> R::*member;
+  Array<T, N> R::* member;
   const char* axes;
 };
 
 template <class R, class T, int N>
-constexpr Field<R, T, N> field(const char* name, Array<T, N> R::*member, const char* axes) {
+constexpr Field<R, T, N> field(const char* name, Array<T, N> R::* member, const char* axes) {
   return {name, member, axes};
 }
 

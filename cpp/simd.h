@@ -182,6 +182,19 @@ inline double limit(double value, double low, double high) {
   return a > b ? x : y;
 }
 
+// In which lanes two vectors are equal, as bits.
+[[gnu::always_inline]] inline unsigned equal_lanes(Doubles a, Doubles b) {
+#if defined(__AVX__)
+  return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ)));
+#else
+  unsigned bits = 0;
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    bits |= static_cast<unsigned>(a[lane] == b[lane]) << lane;
+  }
+  return bits;
+#endif
+}
+
 // 1023 + e, and m, of positive normal values m·2ᵉ with 1 ≤ m < 2.
 [[gnu::always_inline]] inline Doubles exponent(Doubles value) {
   using Words = std::int64_t __attribute__((vector_size(32)));
@@ -216,12 +229,12 @@ inline double mantissa(double value) {
   return std::bit_cast<Sums>(_mm256_dpwssd_epi32(
       std::bit_cast<__m256i>(sums), std::bit_cast<__m256i>(a), std::bit_cast<__m256i>(b)));
 #elif defined(__AVX2__)
-  return sums + std::bit_cast<Sums>(_mm256_madd_epi16(std::bit_cast<__m256i>(a),
-                                                      std::bit_cast<__m256i>(b)));
+  return sums + std::bit_cast<Sums>(
+                    _mm256_madd_epi16(std::bit_cast<__m256i>(a), std::bit_cast<__m256i>(b)));
 #else
   for (int pair = 0; pair < kPairs; ++pair) {
-    sums[pair] += std::int32_t{a[2 * pair]} * b[2 * pair] +
-                  std::int32_t{a[2 * pair + 1]} * b[2 * pair + 1];
+    sums[pair] +=
+        std::int32_t{a[2 * pair]} * b[2 * pair] + std::int32_t{a[2 * pair + 1]} * b[2 * pair + 1];
   }
   return sums;
 #endif
@@ -241,7 +254,8 @@ inline double mantissa(double value) {
 }
 [[gnu::always_inline]] inline std::uint64_t eight_below(const float* values, float threshold) {
 #if defined(__AVX__)
-  const __m256 below = _mm256_cmp_ps(_mm256_loadu_ps(values), _mm256_set1_ps(threshold), _CMP_LE_OQ);
+  const __m256 below =
+      _mm256_cmp_ps(_mm256_loadu_ps(values), _mm256_set1_ps(threshold), _CMP_LE_OQ);
   return static_cast<std::uint64_t>(static_cast<unsigned>(_mm256_movemask_ps(below)));
 #else
   std::uint64_t bits = 0;

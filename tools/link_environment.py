@@ -18,8 +18,8 @@ def main() -> int:
     )
     own = sysconfig.get_path("purelib")
     beside = Path(other.stdout.strip()) / "beside.pth"
-    # `addsitedir` reads .pth files there, such as those of editable packages.
-    beside.write_text(f"import site; site.addsitedir({own!r})\n", encoding="utf-8")
+    # Only the path: what .pth files there add, such as this package, stays out.
+    beside.write_text(f"{own}\n", encoding="utf-8")
     return 0
 
 

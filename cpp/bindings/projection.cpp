@@ -1,15 +1,15 @@
-// Random projections, and hashing of rows.
+// Random projections.
 #include "../rpnb/projection.h"
 
 #include <nanobind/stl/string.h>
 
 #include <string>
 
-#include "../pooled/hashing.h"
 #include "../rpnb/hadamard.h"
 #include "../rpnb/projection_matrix.h"
 #include "../rpnb/projection_rows.h"
 #include "../rpnb/very_sparse.h"
+#include "record.h"
 #include "rooms.h"
 #include "rows.h"
 
@@ -85,13 +85,6 @@ void bind_rows(nb::module_& module) {
         const nb::gil_scoped_release released;
         project_rows(rows, scale, matrix, Z);
       });
-  module.def("hash_rows",
-             [](const RowBlock& rows, Vector<const std::int64_t> places, Matrix<double> out) {
-               check_rows(rows, places.size());
-               require(out.size(0) == rows.size(), "out must have as many rows as are hashed");
-               const nb::gil_scoped_release released;
-               hash_rows(rows, places, out);
-             });
 }
 
 // Bind what very sparse and Hadamard projections have in common.
@@ -123,14 +116,16 @@ auto shown(Get get) {
 void bind_projection(nb::module_& module) {
   bind_matrices(module);
   bind_rows(module);
-  bind_structured<VerySparse>(module, "VerySparse")
-      .def_prop_ro("starts", shown<VerySparse>([](const auto& P) { return P.starts(); }))
+  auto very_sparse = bind_structured<VerySparse>(module, "VerySparse");
+  very_sparse.def_prop_ro("starts", shown<VerySparse>([](const auto& P) { return P.starts(); }))
       .def_prop_ro("entries", shown<VerySparse>([](const auto& P) { return P.entries(); }))
       .def_prop_ro("size", &VerySparse::size);
-  bind_structured<Hadamard>(module, "Hadamard")
-      .def_prop_ro("signs", shown<Hadamard>([](const auto& P) { return P.signs(); }))
+  list_fields(very_sparse, {"starts", "entries", "size"});
+  auto hadamard = bind_structured<Hadamard>(module, "Hadamard");
+  hadamard.def_prop_ro("signs", shown<Hadamard>([](const auto& P) { return P.signs(); }))
       .def_prop_ro("places", shown<Hadamard>([](const auto& P) { return P.places(); }))
       .def_prop_ro("weights", shown<Hadamard>([](const auto& P) { return P.weights(); }));
+  list_fields(hadamard, {"signs", "places", "weights"});
 }
 
 }  // namespace rpnb

@@ -1,6 +1,7 @@
 // A record (../record.h) as a Python class: a named tuple of arrays that C++ owns.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -23,8 +24,8 @@ class Axes {
       if (!(words >> word)) throw std::logic_error(std::string(name) + " lists too few axes");
       if (!fits(word, shape[axis])) {
         throw std::invalid_argument(std::string(name) + ": axis " + std::to_string(axis) +
-                                    " is of length " + std::to_string(shape[axis]) +
-                                    ", not " + word);
+                                    " is of length " + std::to_string(shape[axis]) + ", not " +
+                                    word);
       }
     }
     if (words >> word) throw std::logic_error(std::string(name) + " lists too many axes");
@@ -135,10 +136,25 @@ nb::class_<R, Bases...> bind_record(nb::module_& module, const char* name) {
     }
     return self.type()(**fields);
   });
-  bound.def("__reduce__", [](nb::handle self) {
-    return nb::make_tuple(self.type(), show_fields<R>(self));
-  });
+  bound.def("__reduce__",
+            [](nb::handle self) { return nb::make_tuple(self.type(), show_fields<R>(self)); });
   return bound;
+}
+
+// List attributes of a class as the fields of a named tuple, for what is more than a record
+// of arrays.
+template <class C>
+void list_fields(nb::class_<C>& bound, std::initializer_list<const char*> names) {
+  nb::list fields;
+  for (const char* name : names) fields.append(name);
+  bound.attr("_fields") = nb::tuple(fields);
+  bound.def("__iter__", [](nb::handle self) {
+    nb::list values;
+    for (nb::handle name : nb::borrow<nb::tuple>(self.attr("_fields"))) {
+      values.append(nb::getattr(self, name));
+    }
+    return nb::iter(values);
+  });
 }
 
 }  // namespace rpnb

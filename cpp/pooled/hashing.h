@@ -2,19 +2,27 @@
 //
 // Feature j is added to column h(j) with sign s(j), both functions of a seed and of j
 // (Weinberger, Dasgupta, Langford, Smola & Attenberg, "Feature hashing for large scale
-// multitask learning", ICML 2009). Zeros are skipped, so a row gets the same bits whether it
-// is dense or sparse. A missing value counts as zero.
+// multitask learning", 2009). Zeros are skipped, so a row gets the same bits whether it
+// comes dense or sparse. A missing value counts as zero.
 #pragma once
 
-#include <cstdint>
+#include <cmath>
 
-#include "../rows.h"
+#include "../array.h"
 
 namespace rpnb {
 
-// Fill `out` (n, columns) with the hashed rows. `places` (p,) is 1 + the column of each
-// feature, negative where it is subtracted; throws std::invalid_argument where there is no
-// such column.
-void hash_rows(const RowBlock& rows, Vector<const std::int64_t> places, Matrix<double> out);
+// Columns to which rows are hashed.
+inline constexpr Index kHashed = 1024;
+
+// Add a feature to a hashed row; `place` is 1 + its column, negative to subtract it.
+inline void add_hashed(std::int64_t place, double value, Vector<double> row) {
+  if (value == 0.0 || std::isnan(value)) return;
+  if (place > 0) {
+    row[place - 1] += value;
+  } else {
+    row[-place - 1] -= value;
+  }
+}
 
 }  // namespace rpnb

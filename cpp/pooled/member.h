@@ -60,6 +60,8 @@ struct Shape {
   Index dense;      // the first of these that are dense; the others are sparse
   Index window;     // rows that a member with a window keeps at most; 0: its default
   Index delay;      // rows between the prediction of a row and the arrival of its label
+
+  bool operator==(const Shape&) const = default;
 };
 
 class Member {

@@ -1,4 +1,4 @@
-"""`rpnb learners`, `rpnb warmup`, `rpnb completion`, and the command itself."""
+"""`rpnb learners`, `rpnb completion`, and the command itself."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from rpnb.cli import COMMANDS, _parser, main
 from rpnb.cli.completion import SHELLS, commands_of
-from rpnb.estimators.registry import COMPARED, learners
+from rpnb.estimators.registry import learners
 
 
 def test_all_learners_are_listed_with_when_to_take_them(
@@ -42,15 +42,6 @@ def test_a_learner_is_described_with_its_parameters(
     assert all(each["help"] for each in described["parameters"].values())
     assert main(["learners", "AROV"]) == 2
     assert "close to it: AROW" in capsys.readouterr().err
-
-
-def test_warmup_says_what_it_compiles(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["warmup", "PA", "SCW"]) == 0
-    out, err = capsys.readouterr()
-    assert "1 of 2: PA … " in err
-    assert out.startswith("2 learners are compiled, in ")
-    assert main(["warmup", "PAA"]) == 2
-    assert set(COMPARED) - {"SCW"} <= set(learners())
 
 
 # Completion

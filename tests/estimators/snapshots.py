@@ -20,7 +20,7 @@ def frozen(value: Any) -> Any:
         value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, dict):
         return {k: frozen(item) for k, item in value.items() if k not in CACHES}
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list) or hasattr(value, "_fields"):  # or a record
         return [frozen(item) for item in value]
     return value
 

@@ -16,16 +16,6 @@ from rpnb.preprocessing import RunningScaler
 X, y = blobs(1, 40)
 
 
-def test_weights_do_not_go_with_probabilities_of_a_pass() -> None:
-    model = small().fit(X, y)
-    before = model.n_seen_
-    with pytest.raises(
-        ValueError, match="sample_weight must be None with return_proba"
-    ):
-        model.predict_then_learn(X, y, sample_weight=np.ones(40), return_proba=True)
-    assert model.n_seen_ == before
-
-
 def test_scaled_and_forgotten_rows_cannot_be_unlearnt() -> None:
     for parameter, value in (("scale", "running"), ("forgetting", 50.0)):
         model = small(update="all", **{parameter: value}).fit(X, y)

@@ -1,6 +1,7 @@
-"""Random projections, and hashing of rows."""
+"""Random projections."""
 
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import Any, ClassVar, TypeAlias
 
 from rpnb.core.kernels.arrays import (
     FloatArray,
@@ -33,9 +34,10 @@ def draw_and_project_rows(
     q: int,
     Z: FloatArray,
 ) -> None: ...
-def hash_rows(rows: _Rows, places: IntArray, out: FloatArray) -> None: ...
 
 class VerySparse:
+    _fields: ClassVar[tuple[str, ...]]
+    def __iter__(self) -> Iterator[Any]: ...
     @staticmethod
     def draw(seed: int, features: UIntArray, F: int) -> VerySparse: ...
     def project(self, rows: _Rows, scale: float, Z: FloatArray) -> None: ...
@@ -47,6 +49,8 @@ class VerySparse:
     def size(self) -> float: ...
 
 class Hadamard:
+    _fields: ClassVar[tuple[str, ...]]
+    def __iter__(self) -> Iterator[Any]: ...
     @staticmethod
     def draw(seed: int, features: UIntArray, F: int) -> Hadamard: ...
     def project(self, rows: _Rows, scale: float, Z: FloatArray) -> None: ...

@@ -51,10 +51,6 @@ COMMANDS = {
         "serve",
         "answer predictions over HTTP, and learn when labels come",
     ),
-    "warmup": (
-        "warmup",
-        "compile the learners' code, so that the first run does not wait",
-    ),
     "completion": (
         "completion",
         "print a script for the completion of commands by bash, zsh or fish",

@@ -101,7 +101,7 @@ def bash_script(parser: argparse.ArgumentParser, learners: list[str]) -> str:
         "    esac",
         "    return;;",
         "  esac",
-        '  if [ "$command" = learners ] || [ "$command" = warmup ]; then',
+        '  if [ "$command" = learners ]; then',
         f'    COMPREPLY=($(compgen -W "{" ".join(learners)}" -- "$word"))',
         '  elif [ "$command" = completion ]; then',
         f'    COMPREPLY=($(compgen -W "{" ".join(SHELLS)}" -- "$word"))',
@@ -137,7 +137,7 @@ def fish_script(parser: argparse.ArgumentParser, learners: list[str]) -> str:
                 takes = f" -x -a {_quoted(' '.join(values))}"
             described = _quoted((action.help or "").replace("%%", "%")[:70])
             lines.append(f"{within} {flags}{takes} -d {described}")
-        if name in ("learners", "warmup"):
+        if name == "learners":
             lines.append(f"{within} -f -a {_quoted(' '.join(learners))}")
         if name == "completion":
             lines.append(f"{within} -f -a {_quoted(' '.join(SHELLS))}")

@@ -3,7 +3,7 @@
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_NOTHING
@@ -11,7 +11,7 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import run, run_batches, run_scored
 from rpnb.core.projection.record import Projection
-from rpnb.estimators.checks.labels import LabelArray, decode
+from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
 from rpnb.estimators.class_prior import set_class_prior
@@ -21,6 +21,7 @@ from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.rpnb_learner import RPNBLearner, rows_in_scale
 from rpnb.estimators.scaling import learn_scale
+from rpnb.estimators.stream.learner import ScoredRows
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
     fixed_temperature,
@@ -197,46 +198,30 @@ default="log_sum"
         """
         return np.exp(self.predict_log_proba(X))
 
-    def _predict_proba_then_learn(
-        self, X: Any, y: Any, classes: ArrayLike | None
-    ) -> tuple[LabelArray, FloatArray]:
-        labels, P, _ = self._scored_then_learnt(X, y, classes)
-        return labels, P
-
-    def _scored_then_learnt(
-        self, X: Any, y: Any, classes: ArrayLike | None
-    ) -> tuple[LabelArray, FloatArray, FloatArray]:
-        """Predict rows, then learn them; return what was known before each.
-
-        Labels (n,), probabilities (n, M) and thresholds of prediction sets.
-        """
-        found: list[FloatArray] = []
-
-        def learn(
-            state: Model, X: Any, y: IntArray, weight: FloatArray, labels: Any
-        ) -> None:
-            start_calibration(state, self.temperature)
-            out, thresholds = np.empty((X.shape[0], state.M)), empty_thresholds(len(y))
-            code = UPDATES[self.update]
-            if state.scale is not None:
-                size = len(y) if self.batch_size is None else int(self.batch_size)
-                X = learn_scale(state.scale, X, y, weight, size)
-            if self.batch_size == 1:
-                run_scored(state, X, y, weight, code, labels, out, thresholds)
-            else:
-                size = X.shape[0] if self.batch_size is None else int(self.batch_size)
-                run_batches(
-                    state, X, y, weight, code, size, labels, "auto", out, thresholds
-                )
-            if state.calibration is None:
-                out = np.exp(log_probabilities(state, out, self.temperature))
-            found[:] = out, thresholds
-
-        first = not self.__sklearn_is_fitted__()
-        numbers = self._learn_batch(
-            X, y, classes, first=first, predict=True, learn=learn
-        )
-        return decode(numbers, self.classes_), found[0], found[1]
+    def _learn_scored(
+        self,
+        state: Model,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray,
+    ) -> ScoredRows:
+        start_calibration(state, self.temperature)
+        n = y.shape[0]
+        out, thresholds = np.empty((n, state.M)), empty_thresholds(n)
+        code = UPDATES[self.update]
+        size = n if self.batch_size is None else int(self.batch_size)
+        if state.scale is not None:
+            X = learn_scale(state.scale, X, y, weight, size)
+        if self.batch_size == 1:
+            run_scored(state, X, y, weight, code, labels, out, thresholds)
+        else:
+            run_batches(
+                state, X, y, weight, code, size, labels, "auto", out, thresholds
+            )
+        if state.calibration is not None:
+            return ScoredRows(out, thresholds)
+        return ScoredRows(np.exp(log_probabilities(state, out, self.temperature)))
 
     # Prediction sets
 
@@ -249,8 +234,9 @@ default="log_sum"
     ) -> tuple[LabelArray, BoolArray]:
         if not is_calibrated(self.temperature, self.combiner):
             raise ValueError(NO_SETS)
-        labels, P, thresholds = self._scored_then_learnt(X, y, classes)
-        return labels, past_sets(P, thresholds, coverage)
+        labels, scored = self._scored_then_learned(X, y, classes)
+        assert scored.thresholds is not None  # noqa: S101 - it is calibrated
+        return labels, past_sets(scored.probabilities, scored.thresholds, coverage)
 
     # One row at a time
 

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NoReturn, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.threads import in_threads
@@ -23,7 +23,7 @@ from rpnb.core.pooled.model import (
     new_model,
 )
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
-from rpnb.estimators.checks.labels import LabelArray, decode, join_classes
+from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import draw_seed
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import one_weight
@@ -46,7 +46,7 @@ from rpnb.estimators.saving.pooled_schema import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.stream.class_weights import ClassWeight
-from rpnb.estimators.stream.learner import BlockStatistics, Shapes
+from rpnb.estimators.stream.learner import BlockStatistics, ScoredRows, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 
 _NOTHING = np.zeros((0, 0))
@@ -223,42 +223,38 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        n = X.shape[0]
         if labels is None:
-            labels = np.empty(n, np.int64)
-        if weight.shape[0] != n:
-            weight = np.full(n, weight[0])
+            labels = np.empty(y.shape[0], np.int64)
+        self._run(state, X, y, weight, labels, _NOTHING)
+
+    def _learn_scored(
+        self,
+        state: PooledModel,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray,
+    ) -> ScoredRows:
+        log_posteriors = np.empty((y.shape[0], state.M))
+        self._run(state, X, y, weight, labels, log_posteriors)
+        # A row before which no class was active has no probabilities.
+        log_posteriors[labels < 0] = -np.inf
+        return ScoredRows(np.exp(log_posteriors))
+
+    def _run(
+        self,
+        state: PooledModel,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray,
+        log_posteriors: FloatArray,
+    ) -> None:
+        """Predict, then learn, rows; their weights are one for each, or one for all."""
+        n = y.shape[0]
+        each = _weight_of_each(weight, n)
         jobs = threads_for(self.n_jobs, n)
-        run(state, X, y, weight, labels, _NOTHING, jobs)
-
-    def _predict_proba_then_learn(
-        self, X: Any, y: Any, classes: ArrayLike | None
-    ) -> tuple[LabelArray, FloatArray]:
-        found: list[FloatArray] = []
-
-        def learn(
-            state: PooledModel, X: Any, y: IntArray, weight: FloatArray, labels: Any
-        ) -> None:
-            n = y.shape[0]
-            out = np.empty((n, state.M))
-            run(
-                state,
-                X,
-                y,
-                np.full(n, weight[0]),
-                labels,
-                out,
-                threads_for(self.n_jobs, n),
-            )
-            # A row before which no class was active has no probabilities.
-            out[labels < 0] = -np.inf
-            found[:] = [np.exp(out)]
-
-        first = not self.__sklearn_is_fitted__()
-        numbers = self._learn_batch(
-            X, y, classes, first=first, predict=True, learn=learn
-        )
-        return decode(numbers, self.classes_), found[0]
+        run(state, X, y, each, labels, log_posteriors, jobs)
 
     # Mini-batches in blocks
 
@@ -280,7 +276,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     ) -> BlockStatistics:
         n = y.shape[0]
         jobs = threads_for(self.n_jobs, n)
-        each = np.broadcast_to(weight, n).copy()
+        each = _weight_of_each(weight, n)
         arrays = observe_block(state, X, y, each, labels, jobs)
         return BlockStatistics(y, labels, arrays, weight)
 
@@ -501,3 +497,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _weight_of_each(weight: FloatArray, n: int) -> FloatArray:
+    """Return the weights of n rows (n,), given those or one for all (1,)."""
+    return weight if weight.shape[0] == n else np.broadcast_to(weight, n).copy()

@@ -1,9 +1,10 @@
 """StreamPipeline: rows are scaled along the stream, then learnt."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
@@ -29,7 +30,7 @@ from rpnb.estimators.scaling import (
 )
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.stream.learner import Shapes
+from rpnb.estimators.stream.learner import ScoredRows, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
 
@@ -253,15 +254,26 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        n = X.shape[0]
-        batch = getattr(state.learner, "batch_size", 1)
-        size = n if batch is None else int(batch)
-        # Mini-batches are not cut.
-        for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
-            w = weights_of(weight, rows)
-            Z = scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size)
+        for rows, Z, w in _learn_scales(state, X, y, weight):
             some = None if labels is None else labels[rows]
             state.learner._learn(state.inner, Z, y[rows], w, some)
+
+    def _learn_scored(
+        self,
+        state: PipelineState,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray,
+    ) -> ScoredRows:
+        found = [
+            state.learner._learn_scored(state.inner, Z, y[rows], w, labels[rows])
+            for rows, Z, w in _learn_scales(state, X, y, weight)
+        ]
+        return ScoredRows(np.concatenate([part.probabilities for part in found]))
+
+    def _probabilities(self, state: PipelineState, X: NDArray[Any]) -> FloatArray:
+        return state.learner._probabilities(state.inner, _apply(state, X))
 
     def _check_uses_weights(self) -> None:
         if not isinstance(self.learner, WeightedStreamClassifier):
@@ -381,6 +393,19 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         inner = learner._import_state(_of_learner(metadata), _of_learner(arrays), M, p)
         scale = scale_from_arrays(arrays)
         return PipelineState(clone(self.scaler), clone(learner), scale, inner)
+
+
+def _learn_scales(
+    state: PipelineState, X: NDArray[Any], y: IntArray, weight: FloatArray
+) -> Iterator[tuple[slice, Any, FloatArray]]:
+    """Yield rows, block by block, scaled and with their weights; learn the scale."""
+    n = X.shape[0]
+    batch = getattr(state.learner, "batch_size", 1)
+    size = n if batch is None else int(batch)
+    # Mini-batches are not cut.
+    for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
+        w = weights_of(weight, rows)
+        yield rows, scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size), w
 
 
 def _of_learner(held: Mapping[str, Any]) -> dict[str, Any]:

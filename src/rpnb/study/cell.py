@@ -132,7 +132,6 @@ def _record(task: RunTask, method: Method, rows: _Rows) -> RunRecord:
     order = permutation(key.seed, key.dataset, key.permutation, n)
     X, y = rows.X[order], rows.y[order]
     seed = learner_seed(key.seed, key.dataset, key.permutation, key.method)
-    _warm_up(method.name, rows.M == 2, p)
     with warnings.catch_warnings():
         # The paper takes its datasets as they are.
         warnings.simplefilter("ignore", SpreadWarning)
@@ -171,11 +170,3 @@ def stream(
     evaluation.run([Block(0, X, y, numbers=y)], places[1:], rows_per_call=n)
     (participant,) = evaluation.participants
     return participant
-
-
-@cache
-def _warm_up(method: str, two_classes: bool, p: int) -> None:
-    """Compile a learner's code, or load it, before its time is measured."""
-    M = 2 if two_classes else 3
-    X = np.random.default_rng(0).standard_normal((8, p))
-    stream(make(find(method), seed=0), X, np.arange(8) % M, M)

@@ -23,7 +23,6 @@ from rpnb.cli.run.probabilities import (
 )
 from rpnb.cli.run.stream_progress import StreamProgress, line
 from rpnb.cli.run.summary import as_json, as_table
-from rpnb.core.kernels.compiling.readiness import compiling_seconds, say_while_compiling
 from rpnb.estimators.checks.spread import SpreadWarning, describe_spread
 from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.drivers.selection import REFERENCES
@@ -90,7 +89,6 @@ def stream(arguments: argparse.Namespace) -> int:
         raise CommandError("--save writes one model, but there are several learners")
     # Said in the results, with the option that helps.
     warnings.simplefilter("ignore", SpreadWarning)
-    say_while_compiling(not arguments.quiet)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
             source = open_rows(arguments, state)
@@ -130,7 +128,7 @@ class _Run:
         self.evaluation: Evaluation | None = None
         self._position: Any = None
         self._p = 0
-        self._start = _working_time()
+        self._start = time.monotonic()
         self._seconds = 0.0
         self._predictions: PredictionsFile | None = None
         self._spread: str | None = None
@@ -157,7 +155,7 @@ class _Run:
         try:
             for read in ahead.items(interrupt.came):
                 if self.evaluation is None:
-                    self._warm_up(read.chunk)
+                    self._try_learners(read.chunk)
                     interrupt.record()  # from here on there is something to lose
                     self.evaluation = self._begin(read.chunk)
                     blocks = ChunkBlocks(self.evaluation.labels)
@@ -168,7 +166,7 @@ class _Run:
             ahead.close()
             self._source.close()
             self._display.close()
-        self._seconds = _working_time() - self._start
+        self._seconds = time.monotonic() - self._start
         if self.evaluation is not None and self.evaluation.rows == 0:
             raise FileError(f"{self._source.name}: no row has a label")
 
@@ -239,8 +237,8 @@ class _Run:
             return _as_labels(self._arguments.classes, first.y.dtype.kind)
         return self._source.declared
 
-    def _warm_up(self, first: LabelledChunk) -> None:
-        """Compile the learners' code, or load it, before their time is measured."""
+    def _try_learners(self, first: LabelledChunk) -> None:
+        """Name a learner that refuses the first rows, before anything is learned."""
         from sklearn.base import clone
 
         if not isinstance(first.X, np.ndarray):
@@ -251,22 +249,13 @@ class _Run:
                         "among those that do are PA, OGD and Perceptron"
                     )
         classes = self._classes(first)
-        labelled = np.flatnonzero(first.codes != NO_LABEL)[:64]
+        labelled = np.flatnonzero(first.codes != NO_LABEL)[:16]
         X, y = first.X[labelled], first.y[labelled]
-        if not self._arguments.quiet and sys.stderr.isatty():
-            sys.stderr.write("preparing learners …\r")
         for name, model in self._models.items():
             try:
                 trial = clone(model)
-                for part in (slice(0, 32), slice(32, 64)):
-                    if y[part].shape[0]:
-                        trial.predict_then_learn(X[part], y[part], classes)
-                if (
-                    self._probabilities != "none"
-                    and y.shape[0]
-                    and hasattr(trial, "predict_proba")
-                ):
-                    trial.predict_proba(X[:1])
+                if y.shape[0]:
+                    trial.predict_then_learn(X, y, classes)
             except (TypeError, ValueError) as error:
                 raise CommandError(f"{name}: {error}") from error
 
@@ -275,7 +264,7 @@ class _Run:
         return StreamProgress(
             rows=evaluation.rows,
             share=share,
-            seconds=_working_time() - self._start,
+            seconds=time.monotonic() - self._start,
             errors={
                 each.name: (each.confusion.error, each.confusion.window_error)
                 for each in evaluation.participants[: len(self._models)]
@@ -355,11 +344,6 @@ class _Run:
             sys.stdout.write(as_table(self.evaluation, facts))
         if interrupted:
             sys.stderr.write(f"Stopped after {self.evaluation.rows} rows.\n")
-
-
-def _working_time() -> float:
-    """Return seconds of a clock that stands still while kernels are compiled."""
-    return time.monotonic() - compiling_seconds()
 
 
 def _scales(model: Any) -> bool:

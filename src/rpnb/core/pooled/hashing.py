@@ -1,19 +1,11 @@
-"""Rows of very many features, hashed to few columns.
-
-Feature j is added to column h(j) with sign s(j), both functions of a seed and of j
-(Weinberger, Dasgupta, Langford, Smola & Attenberg, "Feature hashing for large scale
-multitask learning", 2009). Zeros are skipped, so a row gets the same bits whether it is
-dense or sparse. A missing value counts as zero.
-"""
+"""Rows of very many features, hashed to few columns: where they go. See hashing.h."""
 
 from typing import Final
 
 import numpy as np
 
-from rpnb._core import projection
 from rpnb._core.numbers import philox
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import RowBlock
+from rpnb.core.kernels.arrays import IntArray
 
 #: Features up to which rows are taken as they are.
 MOST_FEATURES: Final = 4096
@@ -35,8 +27,3 @@ def draw_places(p: int, seed: int) -> IntArray:
     philox(counters, seed)
     column = (counters[0] % np.uint64(HASHED)).astype(np.int64) + 1
     return np.where(counters[1] & np.uint64(1) == 0, column, -column)
-
-
-def hash_rows(rows: RowBlock, p: int, places: IntArray, out: FloatArray) -> None:
-    """Fill `out` (n, 1024) with the hashed rows, which have p features."""
-    projection.hash_rows(rows, places[:p], out)

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb._core.pooled import Shape
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
 State: TypeAlias = Any  # a NamedTuple of arrays, a type of its own in each member
@@ -52,27 +53,6 @@ class MemberRows(NamedTuple):
     """(n, d) z, or a random projection of it to d = 32 dimensions where p > 32"""
     phi: SingleArray
     """(n, E) rectified random projections, columns as `rpnb.core.pooled.features`"""
-
-
-class Shape(NamedTuple):
-    """What the shapes of states depend on, besides the number of classes."""
-
-    p: int
-    """features of a row"""
-    d: int
-    """columns of `low`"""
-    E: int
-    """columns of `phi`"""
-    dimension: int
-    """those of them that are not just padding"""
-    D: int
-    """random projections among them"""
-    dense: int
-    """the first of these that are dense; the others are sparse"""
-    window: int
-    """rows that a member with a window keeps at most; 0: the member's default"""
-    delay: int = 0
-    """rows between the prediction of a row and the arrival of its label"""
 
 
 class Member(Protocol):
@@ -136,9 +116,27 @@ class Member(Protocol):
         ...
 
 
+def score_rows(state: State, rows: MemberRows, scores: FloatArray) -> None:
+    """Write the scores of each row; learn nothing."""
+    state.score_rows(*rows, scores)
+
+
+def learn_rows(
+    state: State, rows: MemberRows, y: IntArray, weight: FloatArray, scores: FloatArray
+) -> None:
+    """Score each row, then learn it, in order."""
+    state.learn_rows(*rows, y, weight, scores)
+
+
+def no_rows(n: int) -> MemberRows:
+    """Return n rows without columns, for members that read labels alone."""
+    nothing = np.zeros((n, 0), np.float32)
+    return MemberRows(np.zeros((n, 0)), nothing, nothing, nothing)
+
+
 def copy_state(state: Record) -> Record:
-    """Return a state with arrays of its own."""
-    return type(state)(*(array.copy() for array in state))
+    """Return a state with its own arrays."""
+    return type(state)(*state)
 
 
 def without_sums(state: Record, names: tuple[str, ...]) -> Record:

@@ -18,9 +18,8 @@ Only for models whose members are mergeable, and whose labels do not come late.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +28,13 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import RowTable
 from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.engine import prepare_rows, run, score
-from rpnb.core.pooled.member import MemberRows, State
+from rpnb.core.pooled.member import MemberRows, State, no_rows
 from rpnb.core.pooled.model import PooledModel
-from rpnb.core.pooled.scale import LAST_REPLAY, LOOK, keep_last_rows
+from rpnb.core.pooled.scale import LAST_REPLAY, LOOK
 
 #: Names of arrays of a block, besides those of the members' sums.
 ROWS, SCORES, LAST_ROWS = "rows", "scores", "last_rows"
 
-_SILENT: Final = np.errstate(all="ignore")
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 _NO_PLACES = np.zeros(0, np.int64)
@@ -61,7 +59,6 @@ def has_scale(model: PooledModel) -> bool:
     return int(model.scale.seen[0]) >= LAST_REPLAY
 
 
-@_SILENT
 def observe_block(
     model: PooledModel,
     X: RowTable,
@@ -82,9 +79,9 @@ def observe_block(
 
     and otherwise only ``rows``. Rows are those after hashing.
     """
-    rows = prepare_rows(model, X, _NO_LABELS, _NO_WEIGHT)
+    rows = prepare_rows(model, X)
     if not has_scale(model):
-        score(replace(model, places=_NO_PLACES), rows.raw, labels, _NOTHING)
+        score(model.replace(places=_NO_PLACES), rows.raw, labels, _NOTHING)
         return {ROWS: rows.raw}
 
     def work(k: int) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
@@ -110,7 +107,6 @@ def observe_block(
     return found
 
 
-@_SILENT  # a thread has its own settings
 def _observe(
     module: ModuleType,
     state: State,
@@ -137,20 +133,19 @@ def relative_scores(
     return np.maximum(known - best, pooling.LOWEST).astype(np.float32)
 
 
-@_SILENT
 def learn_blocks(
     model: PooledModel, blocks: Sequence[PooledBlock], jobs: int = 1
 ) -> None:
     """Learn a mini-batch, given all its blocks in order. Writes into `model`."""
     if not has_scale(model):
-        hashed = replace(model, places=_NO_PLACES)
+        hashed = model.replace(places=_NO_PLACES)
         for block in blocks:
             labels = np.empty_like(block.labels)
             rows = block.arrays[ROWS]
             run(hashed, rows, block.y, block.weight, labels, _NOTHING, jobs)
         return
     for k, (name, module) in enumerate(zip(model.names, model.modules, strict=True)):
-        model.states[k] = _learn(module, name, model.states[k], blocks)
+        model.replace_state(k, _learn(module, name, model.states[k], blocks))
     for block in blocks:
         scores = block.arrays[SCORES].astype(np.float64)
         pooling.learn_scored_rows(
@@ -175,7 +170,8 @@ def _learn(
         return module.merge([state, *parts])
     nothing = np.zeros((0, len(module.OUTPUTS), state.active.shape[0]))
     for block in blocks:
-        module.learn_rows(state, None, block.y, block.weight, nothing)
+        rows = no_rows(block.y.shape[0])
+        module.learn_rows(state, rows, block.y, block.weight, nothing)
     return state
 
 
@@ -184,8 +180,7 @@ def _follow_scale(model: PooledModel, blocks: Sequence[PooledBlock]) -> None:
     last = [block.arrays[LAST_ROWS] for block in blocks]
     y = [block.y[-LOOK:] for block in blocks]
     weight = [block.weight[-LOOK:] for block in blocks]
-    keep_last_rows(
-        model.scale,
+    model.scale.keep_last_rows(
         np.concatenate(last)[-LOOK:],
         np.concatenate(y)[-LOOK:],
         np.concatenate(weight)[-LOOK:],

@@ -1,24 +1,27 @@
-"""The pooled model: scale, members and pool, begun, copied, grown and merged."""
+"""The pooled model: scale, members and pool, begun, copied, grown and merged.
+
+Rows go through it in compiled code (model.h); what happens now and then is here.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from rpnb._core import pooled as compiled
 from rpnb.core.kernels.arrays import BoolArray, IntArray
-from rpnb.core.pooled import late, pool_state, scale
+from rpnb.core.pooled import pool as pooling
 from rpnb.core.pooled.features import (
     Features,
     columns_of,
     dense_columns,
-    draw_features,
     low_columns,
     raw_columns,
 )
 from rpnb.core.pooled.hashing import MOST_FEATURES, columns_after_hashing, draw_places
+from rpnb.core.pooled.late import Pending
 from rpnb.core.pooled.member import Shape, State, copy_state
 from rpnb.core.pooled.members import (
     binned_bayes,
@@ -30,7 +33,7 @@ from rpnb.core.pooled.members import (
     transitions,
     window_forest,
 )
-from rpnb.core.pooled.pool_state import Pool
+from rpnb.core.pooled.pool import Pool
 from rpnb.core.pooled.scale import FeatureScale
 
 #: The members by name, in the order in which the pool has them.
@@ -47,8 +50,13 @@ MEMBERS: Final[dict[str, ModuleType]] = {
 # Members whose weight is 0 until they prove useful.
 _LATE_STARTERS = ("transitions", "selected_neighbours")
 
-#: Kernels are silent, and so is their Python source.
-SILENT = np.errstate(all="ignore")
+
+class LateLabels(NamedTuple):
+    """Members that are behind, and the rows that they have not learned yet."""
+
+    behind: "PooledModel"
+    """of which the pool is not used"""
+    pending: Pending
 
 
 @cache
@@ -56,24 +64,8 @@ def _modules(names: tuple[str, ...]) -> tuple[ModuleType, ...]:
     return tuple(MEMBERS[name] for name in names)
 
 
-@dataclass
-class PooledModel:
-    """All that a pooled classifier has learnt, and what it was drawn with."""
-
-    names: tuple[str, ...]
-    """of the members"""
-    shape: Shape
-    seed: int
-    features: Features
-    """they follow from shape and seed"""
-    places: IntArray
-    """(p,) where features are hashed to; (0,) where they are not hashed"""
-    scale: FeatureScale
-    states: list[State]
-    """one for each member"""
-    pool: Pool
-    late: "LateLabels | None" = None
-    """where labels come late, what the pool learns from"""
+class PooledModel(compiled.PooledModel):
+    """All that a pooled classifier has learned, and what it was drawn with."""
 
     @property
     def modules(self) -> tuple[ModuleType, ...]:
@@ -81,26 +73,42 @@ class PooledModel:
         return _modules(self.names)
 
     @property
-    def M(self) -> int:
-        """Number of classes, active or not."""
-        return int(self.pool.active.shape[0])
-
-    @property
     def outputs(self) -> list[str]:
         """Names of the scores that the pool weighs."""
         return [output for module in self.modules for output in module.OUTPUTS]
 
+    @property
+    def late(self) -> LateLabels | None:
+        """Where labels come late, what the pool learns from."""
+        if self.behind is None or self.pending is None:
+            return None
+        return LateLabels(self.behind, self.pending)
 
-@dataclass
-class LateLabels:
-    """Members that are behind, and the rows that they have not learnt yet."""
+    def replace(self, **changes: Any) -> "PooledModel":
+        """Return a model that shares everything with this one but what is given."""
+        return PooledModel(**(dict(zip(_PARTS, self._parts(), strict=True)) | changes))
 
-    behind: PooledModel
-    """of which the pool is not used"""
-    pending: late.Pending
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in _PARTS)
+
+    def __reduce__(self) -> tuple[type["PooledModel"], tuple[Any, ...]]:
+        return PooledModel, self._parts()
 
 
-@SILENT
+_PARTS: Final = (
+    "names",
+    "shape",
+    "seed",
+    "features",
+    "places",
+    "scale",
+    "states",
+    "pool",
+    "behind",
+    "pending",
+)
+
+
 def new_model(
     names: Sequence[str],
     p: int,
@@ -122,12 +130,12 @@ def new_model(
     first = np.full(waiting.shape[0], 1.0 / max(int((~waiting).sum()), 1))
     if not waiting.all():
         first[waiting] = 0.0
-    pool = pool_state.begin(first, active, delay)
-    model = assemble(names, p, shape, seed, scale.begin(shape.p), states, pool)
+    pool = pooling.begin(first, active, delay)
+    model = assemble(names, p, shape, seed, FeatureScale.begin(shape.p), states, pool)
     if delay > 0:
         # Its rows are hashed already.
-        behind = replace(copy_model(model), places=np.zeros(0, np.int64))
-        model.late = LateLabels(behind, late.begin(delay, shape.p))
+        behind = copy_model(model).replace(places=np.zeros(0, np.int64))
+        model = model.replace(behind=behind, pending=Pending.begin(delay, shape.p))
     return model
 
 
@@ -159,7 +167,6 @@ def model_shape(
     )
 
 
-@SILENT
 def assemble(
     names: Sequence[str],
     p: int,
@@ -174,7 +181,7 @@ def assemble(
         tuple(names),
         shape,
         seed,
-        draw_features(shape.p, shape.D, shape.dense, seed),
+        Features.draw(shape.p, shape.D, shape.dense, seed),
         draw_places(p, seed) if p > MOST_FEATURES else np.zeros(0, np.int64),
         scale,
         states,
@@ -183,23 +190,17 @@ def assemble(
 
 
 def copy_model(model: PooledModel) -> PooledModel:
-    """Return a model with arrays of its own."""
-    return PooledModel(
-        model.names,
-        model.shape,
-        model.seed,
-        model.features,
-        model.places,
-        copy_state(model.scale),
-        [copy_state(state) for state in model.states],
-        copy_state(model.pool),
-        None
-        if model.late is None
-        else LateLabels(copy_model(model.late.behind), copy_state(model.late.pending)),
+    """Return a model with its own arrays."""
+    late = model.late
+    return model.replace(
+        scale=copy_state(model.scale),
+        states=[copy_state(state) for state in model.states],
+        pool=copy_state(model.pool),
+        behind=None if late is None else copy_model(late.behind),
+        pending=None if late is None else copy_state(late.pending),
     )
 
 
-@SILENT
 def arrange_classes(
     model: PooledModel, source: IntArray, declared: IntArray
 ) -> PooledModel:
@@ -211,32 +212,23 @@ def arrange_classes(
     active = np.zeros(source.shape[0], np.bool_)
     active[known] = model.pool.active[source[known]]
     active[declared] = True
-    grown = copy_state(model.scale)
+    scale = copy_state(model.scale)
     target = np.zeros(max(model.M, 1), np.int64)
     target[source[known]] = known
     if model.M > 0:
-        grown.labels[:] = target[model.scale.labels]
-    behind = None
+        scale.labels[:] = target[model.scale.labels]
+    behind = pending = None
     if model.late is not None:
-        behind = LateLabels(
-            arrange_classes(model.late.behind, source, declared),
-            copy_state(model.late.pending),
-        )
-        behind.pending.labels[:] = target[behind.pending.labels]
+        behind = arrange_classes(model.late.behind, source, declared)
+        pending = copy_state(model.late.pending)
+        pending.labels[:] = target[pending.labels]
     states = [
         module.grow_classes(state, source, active)
         for module, state in zip(model.modules, model.states, strict=True)
     ]
-    return PooledModel(
-        model.names,
-        model.shape,
-        model.seed,
-        model.features,
-        model.places,
-        grown,
-        states,
-        pool_state.grow_classes(model.pool, source, active),
-        behind,
+    pool = pooling.grow_classes(model.pool, source, active)
+    return model.replace(
+        scale=scale, states=states, pool=pool, behind=behind, pending=pending
     )
 
 
@@ -245,20 +237,22 @@ def merge_models(models: list[PooledModel], base: PooledModel | None) -> PooledM
 
     Not for models whose labels come late.
     """
-    first = copy_model(models[0])
+    first = models[0]
+    states = []
     for k, module in enumerate(first.modules):
-        states = [model.states[k] for model in models]
+        parts = [model.states[k] for model in models]
         if module.MERGEABLE and base is not None:
-            first.states[k] = module.merge(states, base.states[k])
+            states.append(module.merge(parts, base.states[k]))
         else:
-            first.states[k] = module.merge(states)
+            states.append(module.merge(parts))
     pools = [model.pool for model in models]
-    first.pool = pool_state.merge(pools, None if base is None else base.pool)
+    pool = pooling.merge(pools, None if base is None else base.pool)
+    scale = copy_state(first.scale)
     for model in models[1:]:
-        first.scale.seen[0] += model.scale.seen[0]
+        scale.seen[0] += model.scale.seen[0]
         if base is not None:
-            first.scale.seen[0] -= base.scale.seen[0]
-    return first
+            scale.seen[0] -= base.scale.seen[0]
+    return first.replace(scale=scale, states=states, pool=pool)
 
 
 def size_of_model(model: PooledModel) -> int:

@@ -160,7 +160,12 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
-        return self._estimator().predict_proba(rows)
+        return self._probabilities(self._state, rows)
+
+    def _probabilities(self, state: DriftState, X: NDArray[Any]) -> FloatArray:
+        learner: Any = self._estimator()
+        found: FloatArray = learner.predict_proba(X)
+        return found
 
     @available_if(_model_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:

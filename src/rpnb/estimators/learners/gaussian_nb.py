@@ -85,14 +85,15 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""
         rows = self._rows_to_predict(X)
-        out = np.empty((rows.shape[0], self.classes_.shape[0]))
-        for part in row_blocks(rows.shape[0]):
-            naive_bayes_scores(self._state.state, as_block(rows[part]), out[part])
-        return log_posteriors(out)
+        return _log_posteriors(self._state, rows)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
-        return np.exp(self.predict_log_proba(X))
+        rows = self._rows_to_predict(X)
+        return self._probabilities(self._state, rows)
+
+    def _probabilities(self, state: GaussianNBState, X: NDArray[Any]) -> FloatArray:
+        return np.exp(_log_posteriors(state, X))
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Take learnt rows out again: the model is as if it had never seen them.
@@ -240,3 +241,11 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         state.eligible[:] = arrays["eligible"]
         derive_naive_bayes(state)
         return GaussianNBState(state, metadata["seen"])
+
+
+def _log_posteriors(state: GaussianNBState, X: NDArray[Any]) -> FloatArray:
+    """Return the log posterior of each class for each row (n, M)."""
+    out = np.empty((X.shape[0], state.state.eligible.shape[0]))
+    for part in row_blocks(X.shape[0]):
+        naive_bayes_scores(state.state, as_block(X[part]), out[part])
+    return log_posteriors(out)

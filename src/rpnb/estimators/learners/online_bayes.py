@@ -85,13 +85,20 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the log posterior of each class for each row (n, M)."""
         rows = self._rows_to_predict(X)
-        labels = np.empty(rows.shape[0], np.int64)
-        scores = self._pass(self._state, rows, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
-        return log_posteriors(scores)
+        return self._log_posteriors(self._state, rows)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior of each class for each row (n, M)."""
-        return np.exp(self.predict_log_proba(X))
+        rows = self._rows_to_predict(X)
+        return self._probabilities(self._state, rows)
+
+    def _probabilities(self, state: OnlineBayesState, X: NDArray[Any]) -> FloatArray:
+        return np.exp(self._log_posteriors(state, X))
+
+    def _log_posteriors(self, state: OnlineBayesState, X: NDArray[Any]) -> FloatArray:
+        labels = np.empty(X.shape[0], np.int64)
+        scores = self._pass(state, X, _NO_LABELS, _ONE, LEARN_NOTHING, labels)
+        return log_posteriors(scores)
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Take learnt rows out again; see `RPNBClassifier.unlearn`.

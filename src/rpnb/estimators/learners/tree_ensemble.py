@@ -122,7 +122,10 @@ class TreeEnsemble(StreamClassifier[EnsembleState]):
         the class that `predict` names has all of them.
         """
         rows = self._rows_to_predict(X)
-        votes = self._votes(self._state, rows)
+        return self._probabilities(self._state, rows)
+
+    def _probabilities(self, state: EnsembleState, X: NDArray[Any]) -> FloatArray:
+        votes = self._votes(state, X)
         beyond = np.flatnonzero(~np.isfinite(votes).all(axis=1))
         if beyond.shape[0] > 0:
             named = np.empty(beyond.shape[0], np.int64)

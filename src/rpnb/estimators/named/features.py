@@ -95,7 +95,8 @@ class NamedFeatures:
         self, columns: Mapping[Hashable, NDArray[Any]], n: int, y: NDArray[Any]
     ) -> None:
         """Learn n observations, given as columns, with labels y (n,)."""
-        self.classifier.partial_fit(self.table(columns, n), y)
+        # As plain values, whose type does not depend on the kind of the series.
+        self.classifier.partial_fit(self.table(columns, n), list(y))
 
     def _switch_to(self, names: tuple[Hashable, ...]) -> None:
         """Let the classifier accept rows of these features, known or new."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from rpnb.core.pooled.pool_state import first_class_terms
+from rpnb.core.pooled.pool import first_class_terms
 from rpnb.estimators.saving.estimator import SavedEstimator
 from rpnb.estimators.saving.files import ModelFileError
 

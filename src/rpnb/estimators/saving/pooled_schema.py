@@ -6,7 +6,6 @@ counter of rows learnt. A member without an entry cannot be loaded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,14 +27,19 @@ from rpnb.core.pooled.members import (
 from rpnb.core.pooled.members.forest import state as forest
 from rpnb.core.pooled.model import (
     MEMBERS,
-    LateLabels,
     PooledModel,
     assemble,
     members_for,
     model_shape,
 )
-from rpnb.core.pooled.pool import LEAST_NOISE, LEAST_POWER, MOST_NOISE, MOST_POWER
-from rpnb.core.pooled.pool_state import HISTORY, Pool
+from rpnb.core.pooled.pool import (
+    HISTORY,
+    LEAST_NOISE,
+    LEAST_POWER,
+    MOST_NOISE,
+    MOST_POWER,
+    Pool,
+)
 from rpnb.core.pooled.scale import LAST_REPLAY, FeatureScale
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.estimators.saving.schema import (
@@ -153,8 +157,9 @@ def pooled_from_arrays(
     if delay > 0:
         scale, states, pool = _records("late.", names, shape, seed, arrays)
         nothing = np.zeros(0, np.int64)
-        behind = replace(model, places=nothing, scale=scale, states=states, pool=pool)
-        model.late = LateLabels(behind, _record("late.pending", Pending, arrays))
+        behind = model.replace(places=nothing, scale=scale, states=states, pool=pool)
+        pending = _record("late.pending", Pending, arrays)
+        model = model.replace(behind=behind, pending=pending)
     return model
 
 

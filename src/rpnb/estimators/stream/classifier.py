@@ -4,8 +4,7 @@ It checks the input, gives labels their numbers, adds new classes, and changes t
 learner's state only when nothing can fail any more.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal, Self, TypeAlias, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,12 +35,10 @@ from rpnb.estimators.stream.labelled_rows import (
     drawn_order,
     reorder,
 )
-from rpnb.estimators.stream.learner import State
+from rpnb.estimators.stream.learner import ScoredRows, State
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
+from rpnb.estimators.stream.scored_parts import ScoredPart, join_scored
 from rpnb.labels import LabelIndex
-
-#: A function like `_learn`.
-Learn: TypeAlias = Callable[[Any, Any, IntArray, FloatArray, IntArray | None], None]
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
 
@@ -150,8 +147,9 @@ class StreamClassifier(
             Classes that may be predicted from the first of these rows on.
         return_proba : bool, default=False
             Whether to return the probabilities of each row before it was learnt, too,
-            for learners with `predict_proba`. `RPNBClassifier` computes them in one
-            pass, others row by row.
+            for learners with `predict_proba`. They change neither labels nor what is
+            learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
+            others row by row.
 
         Returns
         -------
@@ -164,38 +162,36 @@ class StreamClassifier(
             0 for a class that was not known yet.
         """
         if return_proba:
-            return self._predict_proba_then_learn(X, y, classes)
+            labels, scored = self._scored_then_learned(X, y, classes)
+            return labels, scored.probabilities
         first = not self.__sklearn_is_fitted__()
         numbers = self._learn_batch(X, y, classes, first=first, predict=True)
         return decode(numbers, self.classes_)
 
-    def _predict_proba_then_learn(
-        self, X: Any, y: Any, classes: ArrayLike | None
-    ) -> tuple[LabelArray, FloatArray]:
-        """Do what `predict_then_learn` does row by row; return probabilities too."""
+    def _scored_then_learned(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[LabelArray, ScoredRows]:
+        """Predict rows, then learn them; return labels and what was known before each.
+
+        A row before which no class was known has no label, and probabilities of 0.
+        """
         if not hasattr(self, "predict_proba"):
             raise ValueError(
                 f"return_proba must be False for {type(self).__name__}, which has no "
                 "probabilities"
             )
-        labelled = self._check_labelled(X, y, None)
-        labels: list[LabelArray] = []
-        found: list[tuple[LabelArray, FloatArray]] = []
-        for i in range(labelled.labels.shape[0]):
-            one = slice(i, i + 1)
-            known = _NO_CLASSES, np.zeros(0)
-            if self.__sklearn_is_fitted__():
-                known = self.classes_, self.predict_proba(labelled.rows[one])[0]
-            found.append(known)
-            declared = classes if i == 0 else None
-            x, t = labelled.rows[one], labelled.labels[one]
-            labels.append(self.predict_then_learn(x, t, declared))
-        P = np.zeros((len(found), self.classes_.shape[0]))
-        for row, (known_classes, p) in zip(P, found, strict=True):
-            row[self._index.find_all(known_classes.tolist())] = p
-        if any(part.dtype == object for part in labels):
-            labels = [part.astype(object) for part in labels]
-        return np.concatenate(labels), P
+        first = not self.__sklearn_is_fitted__()
+        parts: list[ScoredPart] = []
+        numbers = self._learn_batch(
+            X, y, classes, sample_weight, first=first, predict=True, scored=parts
+        )
+        scored = join_scored(parts, self._index)
+        scored.probabilities[numbers < 0] = 0.0
+        return decode(numbers, self.classes_), scored
 
     def _learn_batch(
         self,
@@ -206,19 +202,26 @@ class StreamClassifier(
         *,
         first: bool,
         predict: bool = False,
-        learn: Learn | None = None,
+        scored: list[ScoredPart] | None = None,
         whole: bool = False,
     ) -> IntArray:
         """Check all arguments, update classes, then learn; return the predictions.
 
-        Without `predict`, the numbers returned mean nothing. `learn` is called instead
-        of `_learn`, if given. `whole` says that there are no other rows.
+        Without `predict`, the numbers returned mean nothing. What was known of the rows
+        before is added to `scored`, if given. `whole` says that there are no other
+        rows.
         """
         if not first:
             self._check_unchanged()
         labelled = self._check_labelled(X, y, sample_weight)
         return self._learn_labelled(
-            X, labelled, classes, first=first, predict=predict, learn=learn, whole=whole
+            X,
+            labelled,
+            classes,
+            first=first,
+            predict=predict,
+            scored=scored,
+            whole=whole,
         )
 
     def _check_labelled(
@@ -257,7 +260,7 @@ class StreamClassifier(
         *,
         first: bool,
         predict: bool = False,
-        learn: Learn | None = None,
+        scored: list[ScoredPart] | None = None,
         whole: bool = False,
     ) -> IntArray:
         """Update classes with rows that were checked, then learn them.
@@ -278,17 +281,40 @@ class StreamClassifier(
         if first and self._sensitive_to_scale:
             warn_of_spread(labelled.rows)
         if add_at_first_row:
-            found = learn_adding_classes(self, labelled, whole=whole)
+            found = learn_adding_classes(self, labelled, whole=whole, scored=scored)
             if first and declared is None:
                 found[0] = -1  # no class was known yet
             return found
         predicted = np.empty_like(numbers) if predict else None
-        function = self._learn if learn is None else learn
-        weight = self._row_weights(numbers, labelled.weight, whole=whole)
-        function(state, labelled.rows, numbers, weight, predicted)
+        self._learn_numbered(
+            labelled.rows, numbers, labelled.weight, predicted, scored, whole=whole
+        )
         return numbers if predicted is None else predicted
 
-    # Weights of classes
+    # Weights of rows
+
+    def _learn_numbered(
+        self,
+        X: Any,
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+        scored: list[ScoredPart] | None = None,
+        *,
+        whole: bool = False,
+    ) -> None:
+        """Weigh rows of known classes y, then learn them, predicting into `labels`.
+
+        Every way in that learns tables ends here, so that none has its own weights:
+        with and without probabilities, which are added to `scored`.
+        """
+        weight = self._row_weights(y, weight, whole=whole)
+        if scored is None:
+            self._learn(self._state, X, y, weight, labels)
+            return
+        assert labels is not None  # noqa: S101 - probabilities come with predictions
+        found = self._learn_scored(self._state, X, y, weight, labels)
+        scored.append(ScoredPart(self.classes_, found))
 
     def _row_weights(
         self, y: IntArray, weight: FloatArray, *, whole: bool = False

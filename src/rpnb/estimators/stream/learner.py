@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.saving.schema import StateSchema
@@ -40,6 +41,15 @@ class BlockStatistics(NamedTuple):
     """(n,) or (1,) weights of the rows"""
     probabilities: FloatArray | None = None
     """(n, M) of the predictions, where they were asked for"""
+
+
+class ScoredRows(NamedTuple):
+    """What was known of rows before each of them was learned."""
+
+    probabilities: FloatArray
+    """(n, M) of the classes"""
+    thresholds: FloatArray | None = None
+    """(n, coverages) of prediction sets, of learners that track them themselves"""
 
 
 class StreamLearner(ABC, Generic[State]):
@@ -103,6 +113,29 @@ class StreamLearner(ABC, Generic[State]):
         There is one weight per row, or one for all. Where `_accepts_unlabelled`, a row
         of class −1 is predicted and not counted as seen.
         """
+
+    def _learn_scored(
+        self,
+        state: State,
+        X: NDArray[Any],
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray,
+    ) -> ScoredRows:
+        """Do what `_learn` does, and return the probabilities before each row.
+
+        Row by row, for learners that have no faster way.
+        """
+        found = []
+        for i in range(y.shape[0]):
+            one = slice(i, i + 1)
+            found.append(self._probabilities(state, X[one]))
+            self._learn(state, X[one], y[one], weights_of(weight, one), labels[one])
+        return ScoredRows(np.concatenate(found))
+
+    def _probabilities(self, state: State, X: NDArray[Any]) -> FloatArray:
+        """Return the probabilities (n, M) of rows, for learners that have them."""
+        raise NotImplementedError
 
     @abstractmethod
     def _classify(self, state: State, X: NDArray[Any]) -> IntArray:

@@ -12,7 +12,8 @@ from rpnb.core.kernels.arrays import IntArray
 from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray, encode, join_classes
 from rpnb.estimators.stream.labelled_rows import LabelledRows
-from rpnb.estimators.stream.learner import StreamLearner
+from rpnb.estimators.stream.learner import ScoredRows, StreamLearner
+from rpnb.estimators.stream.scored_parts import ScoredPart
 
 _NONE_DECLARED = np.zeros(0, np.int64)
 
@@ -30,12 +31,17 @@ def initial_classes(
 
 
 def learn_adding_classes(
-    learner: Any, labelled: LabelledRows, *, whole: bool = False
+    learner: Any,
+    labelled: LabelledRows,
+    *,
+    whole: bool = False,
+    scored: list[ScoredPart] | None = None,
 ) -> IntArray:
     """Predict and learn all rows, adding each new class at its first row.
 
     A row of a new class is predicted before the class is added. Returns the numbers of
-    the predicted classes, among those known in the end.
+    the predicted classes, among those known in the end. What was known of the rows
+    before is added to `scored`, if given.
     """
     rows, labels, weight = labelled
     n = labels.shape[0]
@@ -48,15 +54,19 @@ def learn_adding_classes(
         if done < stop:
             part = slice(done, stop)
             some = numbers[: stop - done]
-            w = learner._row_weights(some, weights_of(weight, part), whole=whole)
-            learner._learn(learner._state, rows[part], some, w, predicted[part])
+            w = weights_of(weight, part)
+            learner._learn_numbered(
+                rows[part], some, w, predicted[part], scored, whole=whole
+            )
         if stop < n:
             row = slice(stop, stop + 1)
             predicted[row] = learner._classify(learner._state, rows[row])
+            if scored is not None:
+                P = learner._probabilities(learner._state, rows[row])
+                scored.append(ScoredPart(learner.classes_, ScoredRows(P)))
             _add_class(learner, labels[row], predicted)
             number = encode(labels[row], learner.classes_, learner._index)
-            w = learner._row_weights(number, weights_of(weight, row))
-            learner._learn(learner._state, rows[row], number, w, None)
+            learner._learn_numbered(rows[row], number, weights_of(weight, row), None)
         done = stop + 1
     return predicted
 

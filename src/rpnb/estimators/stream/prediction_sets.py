@@ -105,7 +105,8 @@ class PredictsSets:
         fitted = model.__sklearn_is_fitted__()
         known = model.classes_ if fitted else None
         thresholds = self._thresholds() if fitted else new_thresholds()
-        labels, P = model._predict_proba_then_learn(X, y, classes)
+        labels, scored = model._scored_then_learned(X, y, classes)
+        P = scored.probabilities
         numbers = encode(as_labels(y), model.classes_, model._index)
         # The row from which on each class is known.
         since = np.full(model.classes_.shape[0], numbers.shape[0])

