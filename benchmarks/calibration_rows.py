@@ -14,35 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rpnb.core.calibration.cells import new_cells, smallest_temperature, write_codes
-from rpnb.core.calibration.mixture import Calibration, learn_codes, mix, new_calibration
-from rpnb.core.kernels.arrays import BoolArray, CodeArray, FloatArray, IntArray
-from rpnb.core.kernels.compiling.compiled import compiled
+from rpnb._core.streams import write_codes
+from rpnb.core.calibration.cells import new_cells, smallest_temperature
+from rpnb.core.calibration.mixture import learn_all_codes, mix_rows, new_calibration
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from trust import Figures, figures_of, scores_before, sources
 
 _K = 200.0
 _CHOICES = ((1, 1), (512, 4), (512, 8), (512, 16), (512, 23), (512, 64), (64, 23))
-
-
-@compiled
-def mix_rows_chosen(
-    calibration: Calibration,
-    scores: FloatArray,
-    y: IntArray,
-    chosen: BoolArray,
-    smallest: float,
-    scale: float,
-    codes: CodeArray,
-    P: FloatArray,
-) -> None:
-    """Write the probabilities (n, M) of rows, of which the chosen ones are learnt."""
-    active = np.ones(scores.shape[1], np.bool_)
-    for i in range(y.shape[0]):
-        mix(calibration.weights, scores[i], smallest, P[i])
-        if chosen[i]:
-            best = int(np.argmax(scores[i]))
-            write_codes(scores[i], active, best, scale, codes)
-            learn_codes(calibration, codes, y[i], False)
 
 
 def figures_with(scores: FloatArray, y: IntArray, first: int, every: int) -> Figures:
@@ -50,9 +29,16 @@ def figures_with(scores: FloatArray, y: IntArray, first: int, every: int) -> Fig
     number = np.arange(len(y))
     chosen = (number < first) | (number % every == 0)
     scale = new_cells(scores.shape[1], 0, 1, _K).scale
-    P, codes = np.empty_like(scores), np.empty(scores.shape[1], np.int16)
-    smallest = smallest_temperature(_K)
-    mix_rows_chosen(new_calibration(), scores, y, chosen, smallest, scale, codes, P)
+    M = scores.shape[1]
+    P, codes = np.empty_like(scores), np.empty((1, M), np.int16)
+    smallest, active = smallest_temperature(_K), np.ones(M, np.bool_)
+    calibration, best = new_calibration(), scores.argmax(axis=1)
+    for i in range(len(y)):
+        row = slice(i, i + 1)
+        mix_rows(calibration.weights, scores[row], smallest, P[row])
+        if chosen[i]:
+            write_codes(scores[row], active, best[row], scale, codes)
+            learn_all_codes(calibration, codes, y[row])
     return figures_of(P, y)
 
 

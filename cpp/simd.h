@@ -51,6 +51,16 @@ inline constexpr Index kPairs = 8;
   return value;
 }
 
+// Two doubles from one place and two from another.
+[[gnu::always_inline]] inline Doubles load_halves(const double* low, const double* high) {
+#if defined(__AVX__)
+  // The second half is loaded and put in its place by one instruction.
+  return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
+#else
+  return Doubles{low[0], low[1], high[0], high[1]};
+#endif
+}
+
 // Half a vector of singles: as many as there are doubles in one.
 using HalfSingles = float __attribute__((vector_size(16)));
 
@@ -115,13 +125,29 @@ using HalfSingles = float __attribute__((vector_size(16)));
   return ((value[0] + value[1]) + value[2]) + value[3];
 }
 
-// The sum of the lanes, taken in double precision.
-[[gnu::always_inline]] inline double sum(Singles value) {
+// The first four lanes plus the last four, in double precision.
+[[gnu::always_inline]] inline Doubles fold(Singles value) {
   HalfSingles low;
   HalfSingles high;
   std::memcpy(&low, &value, sizeof low);
   std::memcpy(&high, reinterpret_cast<const char*>(&value) + sizeof low, sizeof high);
-  return sum(widened(low) + widened(high));
+  return widened(low) + widened(high);
+}
+
+// The sum of the lanes, taken in double precision.
+[[gnu::always_inline]] inline double sum(Singles value) { return sum(fold(value)); }
+
+// The sums of the lanes of four vectors, each as `sum` takes it.
+[[gnu::always_inline]] inline Doubles sum_each(Doubles a, Doubles b, Doubles c, Doubles d) {
+  const Doubles ab02 = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+  const Doubles ab13 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  const Doubles cd02 = __builtin_shufflevector(c, d, 0, 4, 2, 6);
+  const Doubles cd13 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  const Doubles lane0 = __builtin_shufflevector(ab02, cd02, 0, 1, 4, 5);
+  const Doubles lane1 = __builtin_shufflevector(ab13, cd13, 0, 1, 4, 5);
+  const Doubles lane2 = __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7);
+  const Doubles lane3 = __builtin_shufflevector(ab13, cd13, 2, 3, 6, 7);
+  return ((lane0 + lane1) + lane2) + lane3;
 }
 
 // The lanes of two vectors, rounded to single precision, as one.
@@ -240,10 +266,81 @@ inline double mantissa(double value) {
 #endif
 }
 
+// The widest vectors of this level of instructions.
+//
+// For kernels in which lanes never meet: where each entry of a result is a chain of
+// operations of its own, bits do not depend on how many entries share a vector.
+#if defined(__AVX512F__) && defined(__AVX512VNNI__)
+using WideSingles = float __attribute__((vector_size(64)));
+using WideDoubles = double __attribute__((vector_size(64)));
+using WidePairs = std::int16_t __attribute__((vector_size(64)));
+using WideSums = std::int32_t __attribute__((vector_size(64)));
+
+[[gnu::always_inline]] inline WideSingles fused(WideSingles a, WideSingles b, WideSingles c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+[[gnu::always_inline]] inline WideDoubles fused(WideDoubles a, WideDoubles b, WideDoubles c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+[[gnu::always_inline]] inline WideSums add_pair_products(WidePairs a, WidePairs b, WideSums sums) {
+  return std::bit_cast<WideSums>(_mm512_dpwssd_epi32(
+      std::bit_cast<__m512i>(sums), std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));
+}
+// Singles as doubles.
+[[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
+  return __builtin_convertvector(load(from), WideDoubles);
+}
+// Doubles as singles.
+[[gnu::always_inline]] inline void store_narrowed(float* to, WideDoubles value) {
+  store(to, __builtin_convertvector(value, Singles));
+}
+#else
+using WideSingles = Singles;
+using WideDoubles = Doubles;
+using WidePairs = Pairs;
+using WideSums = Sums;
+
+[[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
+  return load_widened(from);
+}
+[[gnu::always_inline]] inline void store_narrowed(float* to, WideDoubles value) {
+  using Four = float __attribute__((vector_size(16)));
+  const Four narrow = __builtin_convertvector(value, Four);
+  std::memcpy(to, &narrow, sizeof narrow);
+}
+#endif
+inline constexpr Index kWideSingles = sizeof(WideSingles) / sizeof(float);
+inline constexpr Index kWideDoubles = sizeof(WideDoubles) / sizeof(double);
+
+// A vector of type V, from memory: `load<WideSingles>(from)`.
+template <class V, class T>
+[[gnu::always_inline]] inline V load(const T* from) {
+  V value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// The number in all lanes of a vector of type V.
+template <class V, class T>
+[[gnu::always_inline]] inline V repeat(T value) {
+  return value - V{};
+}
+
+// Write the lanes of any vector.
+template <class V, class T>
+[[gnu::always_inline]] inline void store_lanes(T* to, V value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
 // Which of eight values are at most the threshold, as bits.
 [[gnu::always_inline]] inline std::uint64_t eight_below(const double* values, double threshold) {
 #if defined(__AVX512F__)
   return _mm512_cmp_pd_mask(_mm512_loadu_pd(values), _mm512_set1_pd(threshold), _CMP_LE_OQ);
+#elif defined(__AVX__)
+  const __m256d bound = _mm256_set1_pd(threshold);
+  const __m256d first = _mm256_cmp_pd(_mm256_loadu_pd(values), bound, _CMP_LE_OQ);
+  const __m256d second = _mm256_cmp_pd(_mm256_loadu_pd(values + 4), bound, _CMP_LE_OQ);
+  return static_cast<unsigned>(_mm256_movemask_pd(first) | _mm256_movemask_pd(second) << 4);
 #else
   std::uint64_t bits = 0;
   for (int lane = 0; lane < 8; ++lane) {

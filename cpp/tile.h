@@ -6,7 +6,7 @@
 namespace rpnb {
 
 // Vectors that fit into the registers of this level of instructions.
-#if defined(__AVX512VL__) || defined(__aarch64__)
+#if defined(__AVX512VL__)
 inline constexpr int kRegisters = 32;
 #else
 inline constexpr int kRegisters = 16;

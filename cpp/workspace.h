@@ -14,8 +14,8 @@ namespace rpnb {
 // writing beyond one is noticed.
 class Workspace {
  public:
-  Workspace() : mark_(stack().mark()) {}
-  ~Workspace() { stack().release(mark_); }
+  Workspace() : stack_(stack()), mark_(stack_.mark()) {}
+  ~Workspace() { stack_.release(mark_); }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
   Workspace(Workspace&&) = delete;
@@ -27,7 +27,7 @@ class Workspace {
     const std::array<Index, sizeof...(I)> shape{static_cast<Index>(lengths)...};
     std::size_t bytes = sizeof(T);
     for (const Index length : shape) bytes *= static_cast<std::size_t>(length);
-    return {reinterpret_cast<T*>(stack().take(bytes)), shape};
+    return {reinterpret_cast<T*>(stack_.take(bytes)), shape};
   }
 
   // An array of zeros.
@@ -101,6 +101,8 @@ class Workspace {
     return one;
   }
 
+  // Looked up once: to find what belongs to a thread takes a call.
+  Stack& stack_;
   Mark mark_;
 };
 

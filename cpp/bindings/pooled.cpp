@@ -10,41 +10,11 @@
 #include "../pooled/transitions.h"
 #include "member.h"
 #include "rooms.h"
+#include "rows.h"
 
 namespace rpnb {
 
 namespace {
-
-// A table of rows, and the arrays that it shows.
-struct HeldTable {
-  Table table;
-  nb::object arrays;
-};
-
-HeldTable dense_table(nb::object given) {
-  const auto X = nb::cast<Matrix<const double>>(given);
-  return {{.dense = X, .n = X.size(), .p = X.size(1)}, std::move(given)};
-}
-
-HeldTable sparse_table(const nb::object& starts, const nb::object& columns,
-                       const nb::object& values, Index p) {
-  Table table{.sparse = true,
-              .p = p,
-              .starts = nb::cast<Vector<const std::int64_t>>(starts),
-              .columns = nb::cast<Vector<const std::int64_t>>(columns),
-              .values = nb::cast<Vector<const double>>(values)};
-  table.n = table.starts.size() - 1;
-  if (table.n < 0 || table.starts[0] != 0) throw std::invalid_argument("starts must begin with 0");
-  for (Index i = 0; i < table.n; ++i) {
-    if (table.starts[i] > table.starts[i + 1]) throw std::invalid_argument("starts must not fall");
-  }
-  require_length("columns", table.columns.size(), table.starts[table.n]);
-  require_length("values", table.values.size(), table.starts[table.n]);
-  for (const std::int64_t column : table.columns) {
-    if (column < 0 || column >= p) throw std::invalid_argument("a column does not exist");
-  }
-  return {table, nb::make_tuple(starts, columns, values)};
-}
 
 // Refuse labels that are no class, and arrays that are not as long as there are rows.
 void check_labels(const Labels& labels, Index n, Index M, Index least = -1) {
@@ -55,9 +25,8 @@ void check_labels(const Labels& labels, Index n, Index M, Index least = -1) {
   }
 }
 
-void check_table(const PooledModel& model, const Table& table) {
-  const Index p = model.places.size() > 0 ? model.places.size() : model.shape.p;
-  require_length("a row", table.p, p);
+void check_table(const PooledModel& model, const RowBlock& rows) {
+  check_rows(rows, model.places.size() > 0 ? model.places.size() : model.shape.p);
 }
 
 void check_posteriors(const PooledModel& model, Index n, Matrix<const double> log_posteriors) {
@@ -73,7 +42,7 @@ void check_scores(const View<const double, 3>& scores, Index n, Index K, Index M
 }
 
 // Refuse rows of other lengths than the arrays beside them.
-void check_rows(const Rows& rows, Index n) {
+void check_lengths(const Rows& rows, Index n) {
   require_length("raw", rows.raw.size(), n);
   require_length("z", rows.z.size(), n);
   require_length("low", rows.low.size(), n);
@@ -91,7 +60,7 @@ void bind_members(nb::module_& module) {
            [](const Member& self, Matrix<const double> raw, Matrix<const float> z,
               Matrix<const float> low, Matrix<const float> phi, View<double, 3> scores) {
              const Rows rows{raw, z, low, phi};
-             check_rows(rows, scores.size());
+             check_lengths(rows, scores.size());
              check_scores(scores, scores.size(), self.outputs(), self.classes());
              const nb::gil_scoped_release released;
              self.score_rows(rows, Scores(scores));
@@ -102,7 +71,7 @@ void bind_members(nb::module_& module) {
               Vector<const double> weight, View<double, 3> scores) {
              const Rows rows{raw, z, low, phi};
              const Labels labels{y, weight};
-             check_rows(rows, y.size());
+             check_lengths(rows, y.size());
              check_labels(labels, y.size(), self.classes());
              check_scores(scores, scores.size() == 0 ? 0 : y.size(), self.outputs(),
                           self.classes());
@@ -196,9 +165,6 @@ void bind_pool(nb::module_& module) {
 }
 
 void bind_model(nb::module_& module) {
-  nb::class_<HeldTable>(module, "Table")
-      .def_static("dense", &dense_table)
-      .def_static("sparse", &sparse_table);
   nb::class_<PooledModel>(module, "PooledModel")
       .def(
           "__init__",
@@ -246,36 +212,36 @@ void bind_model(nb::module_& module) {
              self.members[k] = std::move(state);
            })
       .def("run",
-           [](PooledModel& self, const HeldTable& held, Vector<const std::int64_t> y,
+           [](PooledModel& self, const RowBlock& rows, Vector<const std::int64_t> y,
               Vector<const double> weight, Vector<std::int64_t> predicted,
               Matrix<double> log_posteriors, int threads) {
              const Labels labels{y, weight};
-             check_table(self, held.table);
-             check_labels(labels, held.table.n, self.classes());
-             require_length("predicted", predicted.size(), held.table.n);
-             check_posteriors(self, held.table.n, log_posteriors);
+             check_table(self, rows);
+             check_labels(labels, rows.size(), self.classes());
+             require_length("predicted", predicted.size(), rows.size());
+             check_posteriors(self, rows.size(), log_posteriors);
              const nb::gil_scoped_release released;
-             self.run(held.table, labels, predicted, log_posteriors, threads);
+             self.run(rows, labels, predicted, log_posteriors, threads);
            })
       .def("score",
-           [](const PooledModel& self, const HeldTable& held, Vector<std::int64_t> predicted,
+           [](const PooledModel& self, const RowBlock& rows, Vector<std::int64_t> predicted,
               Matrix<double> log_posteriors) {
-             check_table(self, held.table);
-             require_length("predicted", predicted.size(), held.table.n);
-             check_posteriors(self, held.table.n, log_posteriors);
+             check_table(self, rows);
+             require_length("predicted", predicted.size(), rows.size());
+             check_posteriors(self, rows.size(), log_posteriors);
              const nb::gil_scoped_release released;
-             self.score(held.table, predicted, log_posteriors);
+             self.score(rows, predicted, log_posteriors);
            })
-      .def("fill_rows", [](const PooledModel& self, const HeldTable& held, Matrix<double> raw,
+      .def("fill_rows", [](const PooledModel& self, const RowBlock& rows, Matrix<double> raw,
                            Matrix<float> z, Matrix<float> low, Matrix<float> phi) {
-        check_table(self, held.table);
-        check_rows({raw, z, low, phi}, held.table.n);
+        check_table(self, rows);
+        check_lengths({raw, z, low, phi}, rows.size());
         require_length("a row of raw", raw.size(1), self.shape.p);
         require_length("a row of z", z.size(1), self.shape.p);
         require_length("a row of low", low.size(1), self.shape.d);
         require_length("a row of phi", phi.size(1), self.shape.E);
         const nb::gil_scoped_release released;
-        self.fill_rows(held.table, raw, z, low, phi);
+        self.fill_rows(rows, raw, z, low, phi);
       });
 }
 

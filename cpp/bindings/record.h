@@ -65,7 +65,9 @@ nb::tuple show_fields(nb::handle self) {
   return nb::tuple(arrays);
 }
 
-// Make a record of copies of the arrays given by place or by name.
+// Make a record of copies of the arrays given by place or by name. If the record has a
+// function check(), that throws where the arrays do not fit together in other ways than
+// their axes.
 template <class R>
 R make_record(const char* kind, const nb::args& places, const nb::kwargs& names) {
   R record;
@@ -99,6 +101,7 @@ R make_record(const char* kind, const nb::args& places, const nb::kwargs& names)
   if (places.size() > place || names.size() != used) {
     throw nb::type_error((std::string(kind) + " got arrays that it does not have").c_str());
   }
+  if constexpr (requires { record.check(); }) record.check();
   return record;
 }
 

@@ -13,8 +13,7 @@ namespace {
 
 // Features up to which φ holds z itself.
 constexpr Index kMostRaw = 64;
-// φ is a multiple of 1/128, and at most so many of them.
-constexpr float kSteps = 128.0F;
+// φ is at most so many times 1/128 (outer_products.h).
 constexpr float kMostSteps = 2047.0F;
 // Features up to which `low` is z itself, and its dimension beyond.
 constexpr Index kMostLow = 32;

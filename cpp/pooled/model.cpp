@@ -25,31 +25,25 @@ Matrix<double> part_of(Matrix<double> rows, Index first, Index last) {
   return rows.size() > 0 ? rows.slice(first, last) : rows;
 }
 
-// Rows `first` to `last` of a table as an array (n, p), hashed if there are places.
-Matrix<const double> raw_rows(const Table& table, Vector<const std::int64_t> places, Index first,
-                              Index last, Workspace& space) {
-  if (places.size() > 0) {
-    const auto rows = space.take_zeros<double>(last - first, kHashed);
-    for (Index i = first; i < last; ++i) {
-      const auto out = rows[i - first];
-      if (table.sparse) {
-        for (Index k = table.starts[i]; k < table.starts[i + 1]; ++k) {
-          add_hashed(places[table.columns[k]], table.values[k], out);
-        }
+// Rows `first` to `last` of a block as an array (n, p), hashed if there are places.
+Matrix<const double> raw_rows(const RowBlock& rows, Vector<const std::int64_t> places, Index p,
+                              Index first, Index last, Workspace& space) {
+  const Index n = last - first;
+  if (places.size() == 0 && !rows.sparse() && rows.values().size() == rows.size() * p) {
+    return rows.values().reshaped(rows.size(), p).slice(first, last);
+  }
+  const auto raw = space.take_zeros<double>(n, p);
+  for (Index i = 0; i < n; ++i) {
+    const Row row = rows[first + i];
+    for (Index j = 0; j < row.size(); ++j) {
+      if (places.size() > 0) {
+        add_hashed(places[row.column(j)], row.values[j], raw[i]);
       } else {
-        for (Index j = 0; j < table.p; ++j) add_hashed(places[j], table.dense(i, j), out);
+        raw(i, row.column(j)) = row.values[j];
       }
     }
-    return rows;
   }
-  if (!table.sparse) return table.dense.slice(first, last);
-  const auto rows = space.take_zeros<double>(last - first, table.p);
-  for (Index i = first; i < last; ++i) {
-    for (Index k = table.starts[i]; k < table.starts[i + 1]; ++k) {
-      rows(i - first, table.columns[k]) += table.values[k];
-    }
-  }
-  return rows;
+  return raw;
 }
 
 // Call work(k) for k = 0 … count − 1, in up to `threads` threads.
@@ -137,7 +131,7 @@ PooledModel::PooledModel(std::vector<std::string> names_, const Shape& shape_, s
   }
 }
 
-void PooledModel::run(const Table& table, const Labels& labels, Vector<std::int64_t> predicted,
+void PooledModel::run(const RowBlock& rows, const Labels& labels, Vector<std::int64_t> predicted,
                       Matrix<double> log_posteriors, int threads) {
   const Index n = predicted.size();
   for (Index done = 0; done < n;) {
@@ -145,7 +139,7 @@ void PooledModel::run(const Table& table, const Labels& labels, Vector<std::int6
     const Index stop = next_chunk(labels, done, n, replays);
     const Labels part = part_of(labels, done, stop);
     Workspace space;
-    const auto raw = raw_rows(table, places, done, stop, space);
+    const auto raw = raw_rows(rows, places, shape.p, done, stop, space);
     const Chunk chunk(*this, raw);
     scale->scale_rows(raw, part, chunk.z);
     features->fill(chunk.z, chunk.phi, chunk.low);
@@ -162,13 +156,13 @@ void PooledModel::run(const Table& table, const Labels& labels, Vector<std::int6
   }
 }
 
-void PooledModel::score(const Table& table, Vector<std::int64_t> predicted,
+void PooledModel::score(const RowBlock& rows, Vector<std::int64_t> predicted,
                         Matrix<double> log_posteriors) const {
   const Index n = predicted.size();
   for (Index done = 0; done < n; done += kChunk) {
     const Index stop = std::min(done + kChunk, n);
     Workspace space;
-    const auto raw = raw_rows(table, places, done, stop, space);
+    const auto raw = raw_rows(rows, places, shape.p, done, stop, space);
     const Chunk chunk(*this, raw);
     scale->apply(raw, chunk.z);
     features->fill(chunk.z, chunk.phi, chunk.low);
@@ -178,13 +172,13 @@ void PooledModel::score(const Table& table, Vector<std::int64_t> predicted,
   }
 }
 
-void PooledModel::fill_rows(const Table& table, Matrix<double> raw, Matrix<float> z,
+void PooledModel::fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<float> z,
                             Matrix<float> low, Matrix<float> phi) const {
-  for (Index done = 0; done < table.n; done += kChunk) {
-    const Index stop = std::min(done + kChunk, table.n);
+  for (Index done = 0; done < rows.size(); done += kChunk) {
+    const Index stop = std::min(done + kChunk, rows.size());
     Workspace space;
-    const auto rows = raw_rows(table, places, done, stop, space);
-    copy_into(raw.slice(done, stop), rows);
+    const auto part = raw_rows(rows, places, shape.p, done, stop, space);
+    copy_into(raw.slice(done, stop), part);
   }
   scale->apply(raw, z);
   features->fill(z, phi, low);

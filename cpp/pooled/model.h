@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../rows.h"
 #include "features.h"
 #include "late.h"
 #include "member.h"
@@ -20,17 +21,6 @@
 #include "scale.h"
 
 namespace rpnb {
-
-// A table of rows, dense or in compressed rows (CSR), each column of a row once.
-struct Table {
-  Matrix<const double> dense{};  // (n, p) unless the rows are sparse
-  bool sparse = false;
-  Index n = 0;
-  Index p = 0;
-  Vector<const std::int64_t> starts{};   // (n + 1,)
-  Vector<const std::int64_t> columns{};  // (entries,)
-  Vector<const double> values{};         // (entries,)
-};
 
 class PooledModel {
  public:
@@ -44,15 +34,15 @@ class PooledModel {
   //
   // `predicted` (n,) gets the predictions, and `log_posteriors` (n, M), unless it has no
   // rows, their logarithmic probabilities.
-  void run(const Table& table, const Labels& labels, Vector<std::int64_t> predicted,
+  void run(const RowBlock& rows, const Labels& labels, Vector<std::int64_t> predicted,
            Matrix<double> log_posteriors, int threads);
 
   // Predict rows; the arguments are those of `run`. Changes nothing.
-  void score(const Table& table, Vector<std::int64_t> predicted,
+  void score(const RowBlock& rows, Vector<std::int64_t> predicted,
              Matrix<double> log_posteriors) const;
 
-  // Fill in a table's rows as members see them: hashed, scaled and projected.
-  void fill_rows(const Table& table, Matrix<double> raw, Matrix<float> z, Matrix<float> low,
+  // Fill in rows as members see them: hashed, scaled and projected.
+  void fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<float> z, Matrix<float> low,
                  Matrix<float> phi) const;
 
   // The number M of classes, active or not.

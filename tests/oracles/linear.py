@@ -8,29 +8,7 @@ overflow are not refused here. `algorithms` names the sources.
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.linear.algorithms import (
-    AGGRESSIVE_ROMMA,
-    ALMA,
-    AROW,
-    CW,
-    IELLIP,
-    NAROW,
-    NHERD,
-    OGD,
-    OGD_LOGISTIC,
-    OGD_SQUARE,
-    OGD_ZERO_ONE,
-    PA,
-    PA1,
-    PA2,
-    PERCEPTRON_PROPORTIONAL,
-    PERCEPTRON_UNIFORM,
-    ROMMA,
-    SCW1,
-    SCW2,
-    SOP,
-    LinearAlgorithm,
-)
+from rpnb.core.linear.algorithms import Algorithm, LinearAlgorithm
 from rpnb.core.linear.state import LinearState
 
 
@@ -49,7 +27,7 @@ def linear_pass_plain(
             labels[i] = _two_class_round(rule, state, x, int(y[i]), learn)
         else:
             labels[i] = _multiclass_round(rule, state, x, int(y[i]), learn)
-        if learn and rule.algorithm == IELLIP:
+        if learn and rule.algorithm == Algorithm.IELLIP:
             state.c[0] *= rule.b
     return int(state.counts[1]) - before
 
@@ -72,9 +50,9 @@ def _two_class_round(
     w = state.W[0].copy()
     algorithm = rule.algorithm
     sigma = np.zeros((0, 0))
-    if algorithm >= SOP:
+    if algorithm >= Algorithm.SOP:
         sigma = _covariance(state)
-    if algorithm == SOP:
+    if algorithm == Algorithm.SOP:
         sigma -= np.outer(sigma @ x, sigma @ x) / (1 + x @ sigma @ x)
         f = w @ sigma @ x
     else:
@@ -82,7 +60,7 @@ def _two_class_round(
     label = 0 if f >= 0 else 1
     if not learn:
         return label
-    if algorithm == SOP:
+    if algorithm == Algorithm.SOP:
         _off_diagonal_dropped(state, sigma)
     state.counts[0] += 1
     sign = 1 if y == 0 else -1
@@ -90,37 +68,37 @@ def _two_class_round(
     m = sign * f
     loss = max(0.0, 1 - m)
     C, t, k = rule.C, state.counts[0], state.counts[1] + 1
-    if algorithm <= PERCEPTRON_PROPORTIONAL or algorithm == SOP:
+    if algorithm <= Algorithm.PERCEPTRON_PROPORTIONAL or algorithm == Algorithm.SOP:
         hit = wrong
         w += sign * x
-    elif algorithm in (ROMMA, AGGRESSIVE_ROMMA):
-        hit = wrong if algorithm == ROMMA else loss > 0
+    elif algorithm in (Algorithm.ROMMA, Algorithm.AGGRESSIVE_ROMMA):
+        hit = wrong if algorithm == Algorithm.ROMMA else loss > 0
         D = (x @ x) * (w @ w) - f**2
         if not w.any():
             w += sign * x
         elif abs(D) > (0 if rule.libol else 1e-12 * (x @ x) * (w @ w)):
             c = ((x @ x) * (w @ w) - sign * f) / D
             w = c * w + (w @ w) * (sign - f) / D * x
-    elif algorithm == ALMA:
+    elif algorithm == Algorithm.ALMA:
         alpha, p = rule.alpha, rule.power
         gamma = 1 / alpha * np.sqrt(p - 1) / np.sqrt(k)
         hit = (1 - alpha) * gamma - m > 0
         w += C / (np.sqrt(p - 1) * np.sqrt(k)) * sign * x
         w /= max(1.0, float(np.linalg.norm(w)))
-    elif algorithm in (OGD, OGD_ZERO_ONE):
-        hit = loss > 0 if algorithm == OGD else wrong
+    elif algorithm in (Algorithm.OGD, Algorithm.OGD_ZERO_ONE):
+        hit = loss > 0 if algorithm == Algorithm.OGD else wrong
         w += C / np.sqrt(t) * sign * x
-    elif algorithm == OGD_LOGISTIC:
+    elif algorithm == Algorithm.OGD_LOGISTIC:
         hit = True
         w += C / np.sqrt(t) * sign * x / (1 + np.exp(m))
-    elif algorithm == OGD_SQUARE:
+    elif algorithm == Algorithm.OGD_SQUARE:
         hit = f != sign
         w -= C / np.sqrt(t) * (f - sign) * x
-    elif algorithm in (PA, PA1, PA2):
+    elif algorithm in (Algorithm.PA, Algorithm.PA1, Algorithm.PA2):
         hit = loss > 0
-        steps = {PA2: loss / (x @ x + 1 / (2 * C))}
-        steps[PA] = loss / (x @ x) if x.any() else 1.0
-        steps[PA1] = min(C, steps[PA])
+        steps = {Algorithm.PA2: loss / (x @ x + 1 / (2 * C))}
+        steps[Algorithm.PA] = loss / (x @ x) if x.any() else 1.0
+        steps[Algorithm.PA1] = min(C, steps[Algorithm.PA])
         w += steps[algorithm] * sign * x
     else:
         v = float(x @ sigma @ x)
@@ -144,23 +122,23 @@ def _covariance_step_two_class(
     """Trigger, α, β and divisor of the second-order learners of two classes."""
     C, phi = rule.C, rule.phi
     loss = max(0.0, 1 - m)
-    if rule.algorithm == IELLIP:
+    if rule.algorithm == Algorithm.IELLIP:
         if not wrong or v == 0:
             return False, 0.0, 0.0, 1.0
         return True, (1 - m) / v, c / v, 1 - c
-    if rule.algorithm == AROW:
+    if rule.algorithm == Algorithm.AROW:
         return loss > 0, loss / (v + C), 1 / (v + C), 1.0
-    if rule.algorithm == NAROW:
+    if rule.algorithm == Algorithm.NAROW:
         if v <= 1 / C:
             return loss > 0, 0.0, 0.0, 1.0
         beta = 1 / (v + v / (C * v - 1))
         return loss > 0, loss * beta, beta, 1.0
-    if rule.algorithm == NHERD:
+    if rule.algorithm == Algorithm.NHERD:
         beta = 1 / (v + 1 / C)
         return loss > 0, loss * beta, beta**2 * (v + 2 / C), 1.0
     if v <= 0 or phi * np.sqrt(v) - m <= 0:
         return False, 0.0, 0.0, 1.0
-    if rule.algorithm == SCW2:
+    if rule.algorithm == Algorithm.SCW2:
         n = v + 1 / (2 * C)
         root = phi**4 * m**2 * v**2 + 4 * n * v * phi**2 * (n + v * phi**2)
         if rule.libol:
@@ -171,7 +149,7 @@ def _covariance_step_two_class(
         psi, xi = 1 + phi**2 / 2, 1 + phi**2
         alpha = -m * psi + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)
         alpha /= v * xi
-    alpha = max(0.0, min(alpha, C if rule.algorithm == SCW1 else np.inf))
+    alpha = max(0.0, min(alpha, C if rule.algorithm == Algorithm.SCW1 else np.inf))
     u = (-alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) ** 2 / 4
     return True, alpha, alpha * phi / (np.sqrt(u) + alpha * phi * v), 1.0
 
@@ -204,17 +182,17 @@ def _multiclass_round(
     loss = 0.0 if np.isnan(m) else max(0.0, 1 - m)
     wrong = label != y
     hit = loss > 0
-    if algorithm in (PERCEPTRON_UNIFORM, PERCEPTRON_PROPORTIONAL):
+    if algorithm in (Algorithm.PERCEPTRON_UNIFORM, Algorithm.PERCEPTRON_PROPORTIONAL):
         hit = wrong
         E = [i for i in np.flatnonzero(state.eligible) if F[i] > F[y]]
         W[y] += x
         for i in E:
-            if algorithm == PERCEPTRON_UNIFORM:
+            if algorithm == Algorithm.PERCEPTRON_UNIFORM:
                 W[i] -= x / len(E)
             else:
                 W[i] -= x * (F[i] - F[y]) / sum(F[j] - F[y] for j in E)
-    elif algorithm in (ROMMA, AGGRESSIVE_ROMMA):
-        hit = wrong if algorithm == ROMMA else hit
+    elif algorithm in (Algorithm.ROMMA, Algorithm.AGGRESSIVE_ROMMA):
+        hit = wrong if algorithm == Algorithm.ROMMA else hit
         norm = (W**2).sum()
         q = 2 * (x @ x) * norm
         if not W.any():
@@ -224,15 +202,15 @@ def _multiclass_round(
             c, delta = (q - m) / (q - m**2), norm * (1 - m) / (q - m**2)
             W[y] = c * W[y] + delta * x
             W[s] = c * W[s] - delta * x
-    elif algorithm < SOP:
-        if algorithm == OGD:
+    elif algorithm < Algorithm.SOP:
+        if algorithm == Algorithm.OGD:
             alpha = C / np.sqrt(state.counts[0])
-        elif algorithm == PA2:
+        elif algorithm == Algorithm.PA2:
             alpha = loss / (2 * (x @ x) + 1 / (2 * C))
-        elif algorithm in (PA, PA1):
+        elif algorithm in (Algorithm.PA, Algorithm.PA1):
             # Zero rows are passed over, unless as in the library: ∞·0 is NaN.
             alpha = loss / (2 * (x @ x)) if x.any() or rule.libol else 0.0
-            alpha = min(alpha, C) if algorithm == PA1 else alpha
+            alpha = min(alpha, C) if algorithm == Algorithm.PA1 else alpha
         else:
             hit, alpha = wrong, 1.0
         W[y] += alpha * x
@@ -241,7 +219,7 @@ def _multiclass_round(
         sigma = _covariance(state)
         v = float(x @ sigma @ x)
         g = sigma @ x
-        if algorithm == AROW:
+        if algorithm == Algorithm.AROW:
             beta = 1 / (v + C)
             alpha = loss * beta
         else:
@@ -262,13 +240,13 @@ def _multiclass_round(
 def _confidence_step_multiclass(
     rule: LinearAlgorithm, m: float, v: float
 ) -> tuple[float, float]:
-    """α and β of CW, SCW-I and SCW-II for more than two classes."""
+    """α and β of Algorithm.CW, SCW-I and SCW-II for more than two classes."""
     C, phi = rule.C, rule.phi
     psi = 1 + phi**2 / 2
-    if rule.algorithm in (CW, SCW1):
+    if rule.algorithm in (Algorithm.CW, Algorithm.SCW1):
         root = m**2 * psi**2 - m**2 * psi + 2 * v * phi**2 * psi
         alpha = max(0.0, (-m * psi + np.sqrt(root)) / (2 * v * psi))
-        alpha = min(alpha, C) if rule.algorithm == SCW1 else alpha
+        alpha = min(alpha, C) if rule.algorithm == Algorithm.SCW1 else alpha
     else:
         n = 2 * v + 1 / (2 * C)
         root = phi**4 * m**2 * v**2 + 8 * n * v * phi**2 * (n + v * phi**2)

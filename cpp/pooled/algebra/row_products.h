@@ -4,7 +4,7 @@
 // what is computed beside it: a row gets the same bits whatever rows are with it.
 #pragma once
 
-#include "../../array.h"
+#include "outer_products.h"
 
 namespace rpnb {
 
@@ -13,5 +13,15 @@ namespace rpnb {
 // Each entry is one chain in single precision, in the order of the E terms.
 void multiply_rows(Matrix<const float> rows, Matrix<const float> matrix, Vector<const float> start,
                    Matrix<float> out);
+
+// Set gram[r, s] to ⟨φ_r, φ_s⟩ for all s ≤ r, r from `first` to `last` − 1.
+//
+// There is memory for a multiple of 8 packed rows.
+void inner_products(PackedRows<const float> packed, Index first, Index last, Matrix<float> gram);
+
+// Set out (C, E) to Σ_r factors[r, c] φ_r over the rows of `factors`; C a multiple of 8.
+//
+// Sums are in double precision.
+void combine_rows(PackedRows<const float> packed, Matrix<const double> factors, Matrix<double> out);
 
 }  // namespace rpnb

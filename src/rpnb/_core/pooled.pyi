@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.rows import RowBlock
 
 class Shape:
     """What the shapes of states depend on, besides the number of classes."""
@@ -157,19 +157,6 @@ class Pending(Record):
     @staticmethod
     def block_rows(delay: int) -> int: ...
 
-class Table:
-    """Rows, dense or sparse."""
-
-    @staticmethod
-    def dense(X: FloatArray) -> Table: ...
-    @staticmethod
-    def sparse(
-        starts: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        values: FloatArray,
-        p: int,
-    ) -> Table: ...
-
 class PooledModel:
     """All that a pooled classifier has learned, and what it was drawn with."""
 
@@ -211,7 +198,7 @@ class PooledModel:
     def replace_state(self, k: int, state: Member) -> None: ...
     def run(
         self,
-        table: Table,
+        rows: RowBlock | FloatArray,
         y: IntArray,
         weight: FloatArray,
         predicted: IntArray,
@@ -219,11 +206,14 @@ class PooledModel:
         threads: int,
     ) -> None: ...
     def score(
-        self, table: Table, predicted: IntArray, log_posteriors: FloatArray
+        self,
+        rows: RowBlock | FloatArray,
+        predicted: IntArray,
+        log_posteriors: FloatArray,
     ) -> None: ...
     def fill_rows(
         self,
-        table: Table,
+        rows: RowBlock | FloatArray,
         raw: FloatArray,
         z: SingleArray,
         low: SingleArray,

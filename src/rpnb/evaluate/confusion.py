@@ -19,9 +19,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from rpnb._core.streams import count_rows
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiling.budget import CompilingBudget
-from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.evaluate.metrics import (
     METRICS,
     N_BINS,
@@ -96,18 +95,6 @@ def _count(
     column = np.where(predicted == NO_LABEL, M, predicted)
     cell = truth * (M + 1) + column
     return np.bincount(cell, weight, minlength=M * (M + 1)).reshape(M, M + 1)
-
-
-@compiled
-def _add_rows(truth: IntArray, predicted: IntArray, counts: IntArray) -> None:
-    """Add rows to the counts; −1, no prediction, is the last column."""
-    for i in range(truth.shape[0]):
-        counts[truth[i], predicted[i]] += 1
-
-
-# Nanoseconds of a row in Python, and of compiling the kernel.
-_PLAIN_ROW = 500.0
-_add_budget = CompilingBudget(_add_rows, compiling=1e8)
 
 
 def log_losses(probability: FloatArray | None, n: int) -> FloatArray:
@@ -231,8 +218,7 @@ class Confusion:
         """Count more rows, whose numbers are below M."""
         wrong = rows.predicted != rows.truth
         self.counts = _grown(self.counts, M)
-        add = _add_budget.function(_PLAIN_ROW * rows.truth.shape[0])
-        add(rows.truth, rows.predicted, self.counts)
+        count_rows(rows.truth, rows.predicted, self.counts)
         self.mistakes += int(np.count_nonzero(wrong))
         self.history.add(wrong, 2)
         self._all = _joined(self._all, rows.totals(self.counts))

@@ -152,3 +152,23 @@ def test_a_faded_scale_is_the_same_until_rows_come() -> None:
     learn(faded, Rows(X[:1] + 9.0, y[:1], weight[:1]))
     learn(scale, Rows(X[:1] + 9.0, y[:1], weight[:1]))
     assert faded.mean[0] > scale.mean[0] + 1.0
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    scale, X, out = new_scale(2, centred=True), np.zeros((3, 2)), np.zeros((3, 2))
+    y, weight = np.zeros(3, np.int64), np.ones(3)
+    with pytest.raises(ValueError, match="X is not of shape 3 2"):
+        scale_rows(scale, np.zeros((3, 4)), y, weight, 1, CLIP, out)
+    with pytest.raises(ValueError, match="out is not of shape 3 2"):
+        scale_rows(scale, X, y, weight, 1, CLIP, out[:2])
+    with pytest.raises(ValueError, match="y is not of shape 3"):
+        scale_rows(scale, X, y[:2], weight, 1, CLIP, out)
+    with pytest.raises(ValueError, match="weight is not of shape 3"):
+        scale_rows(scale, X, y, weight[:2], 1, CLIP, out)
+    with pytest.raises(ValueError, match="size must be at least 1"):
+        scale_rows(scale, X, y, weight, 0, CLIP, out)
+    with pytest.raises(ValueError, match="rows must be sparse"):
+        scale_sparse_rows(scale, as_rows(X), y, weight, 1, CLIP, np.zeros(6))
+    beyond = as_rows(csr_array(np.ones((3, 3))))
+    with pytest.raises(ValueError, match="ascending"):
+        scale_sparse_rows(scale, beyond, y, weight, 1, CLIP, np.zeros(9))

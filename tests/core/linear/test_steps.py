@@ -9,18 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.linear import linear_pass_plain
-from rpnb.core.kernels.rows import dense_rows
+from rpnb._core.linear import learn_rows
 from rpnb.core.linear.algorithms import (
     ALGORITHMS,
     MULTICLASS,
     LinearAlgorithm,
-    StepInputs,
-    WeightStep,
-    is_triggered,
     make_algorithm,
-    step_of,
 )
-from rpnb.core.linear.kernel import linear_pass
 from rpnb.core.linear.state import LinearState, blank_state, copy_state
 
 SIX = np.array([(1, 2), (2, -0.5), (-1, 1), (0.5, 0.7), (1, 0.3), (-0.4, -1)])
@@ -135,7 +130,7 @@ def test_the_worked_example_comes_out_to_the_last_printed_digit(
     if plain:
         counted = linear_pass_plain(learner, state, SIX, y, True, labels)
     else:
-        counted = linear_pass(learner, state, dense_rows(SIX), y, True, labels)
+        counted = learn_rows(learner, state, SIX, y, labels)
     half_a_digit = 0.500001e-6
     assert_allclose(state.W.ravel(), W, rtol=0, atol=half_a_digit)
     if S:
@@ -185,9 +180,8 @@ def taught(
         state.S[:] = (S + S.T) / 2
     state.eligible[:] = True
     before = copy_state(state)
-    rows = dense_rows(seen["x"][None])
     labels = np.empty(1, np.int64)
-    linear_pass(learner, state, rows, np.array([seen["y"]]), True, labels)
+    learn_rows(learner, state, seen["x"][None], np.array([seen["y"]]), labels)
     return before, state, learner
 
 
@@ -354,10 +348,15 @@ def test_the_multiclass_confidence_steps_widen_the_margin_and_keep_sigma_sound(
 def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for() -> (
     None
 ):
-    seen = StepInputs(-0.7, 1, 1, 0.0, 0.0, 1.7, 0.0, 1)
-    published = step_of(make_algorithm(ALGORITHMS["SCW2"], two_class=True), seen)
-    library = step_of(
-        make_algorithm(ALGORITHMS["SCW2"], two_class=True, libol=True), seen
+    # A margin of −0.7 and a variance along x of 1.7: w moves by α·1.7.
+    W, S = np.array([[-0.7]]), np.array([[1.7]])
+    seen = {"W": W, "S": S, "x": np.ones(1), "y": 0}
+    published, library = (
+        (after.W - before.W)[0, 0] / 1.7
+        for before, after, _ in (
+            taught("SCW2", seen, True),
+            taught("SCW2", seen, True, libol=True),
+        )
     )
     # By hand, η = 0.90 (φ² = 1.642374), n = v + ½ = 2.2.
     square = 1.2815515655446004**2
@@ -365,20 +364,23 @@ def test_the_root_of_scw2_is_the_published_one_unless_the_librarys_is_asked_for(
     below = 2 * (n**2 + n * v * square)
     above = -(2 * m * n + square * m * v)
     root = np.sqrt(square**2 * m**2 * v**2 + 4 * n * v * square * (n + v * square))
-    assert_allclose(published.alpha, (above + root) / below, rtol=1e-12)
+    assert_allclose(published, (above + root) / below, rtol=1e-12)
     root = np.sqrt(
         2 * square**2 * m**2 * v + 4 * n * v * square * (n + 2 * v * np.sqrt(square))
     )
-    assert_allclose(library.alpha, (above + root) / below, rtol=1e-12)
-    assert abs(library.alpha - published.alpha) > 0.01
+    assert_allclose(library, (above + root) / below, rtol=1e-12)
+    assert abs(library - published) > 0.01
 
 
 @pytest.mark.parametrize("name", ["CW", "SCW1", "SCW2", "IELLIP"])
 def test_without_variance_there_is_no_update(name: str) -> None:
-    learner = make_algorithm(ALGORITHMS[name], two_class=True)
-    assert is_triggered(learner, -1.0, True, 1e-300, 1)
-    for v in (0.0, -1e-300, np.nan):
-        assert not is_triggered(learner, -1.0, True, v, 1)
+    for v in (1e-300, 0.0, -1e-300, np.nan):
+        seen = {"W": -np.ones((1, 1)), "S": np.array([[v]]), "x": np.ones(1), "y": 0}
+        before, after, _ = taught(name, seen, True)
+        assert after.counts.tolist() == [1, int(v == 1e-300)]
+        if v != 1e-300:
+            assert_array_equal(after.W, before.W)
+            assert_array_equal(after.S, before.S)
 
 
 @given(seen=a_round())
@@ -405,9 +407,7 @@ def test_the_perceptrons_move_one_row_all_ahead_equally_or_by_their_lead() -> No
         state = blank_state(learner, 5, 1)
         state.W[:] = W
         state.eligible[:] = True
-        linear_pass(
-            learner, state, dense_rows(x), np.array([3]), True, np.empty(1, np.int64)
-        )
+        learn_rows(learner, state, x, np.array([3]), np.empty(1, np.int64))
         assert_array_equal(state.W.ravel(), after, err_msg=name)
 
 
@@ -433,7 +433,7 @@ def test_the_rate_of_gradient_descent_falls_with_every_round_updated_or_not() ->
     X = np.array([[1.0], [1.0], [1.0], [-1.0]])
     y = np.array([0, 0, 0, 0])
     labels = np.empty(4, np.int64)
-    updates = linear_pass(learner, state, dense_rows(X), y, True, labels)
+    updates = learn_rows(learner, state, X, y, labels)
     assert updates == 2  # the first row and the last
     assert_allclose(state.W[0, 0], 3.0 - 3.0 / np.sqrt(4.0))
 
@@ -441,9 +441,12 @@ def test_the_rate_of_gradient_descent_falls_with_every_round_updated_or_not() ->
 @pytest.mark.parametrize("m", [-800.0, -1.0, 0.0, 1.0, 800.0])
 def test_the_logistic_slope_is_right_where_its_exponential_is_not(m: float) -> None:
     learner = make_algorithm(ALGORITHMS["OGDLogistic"], two_class=True)
-    step = step_of(learner, StepInputs(m, 4, 1, 1.0, 0.0, 0.0, 0.0, 1))
-    assert isinstance(step, WeightStep)
-    assert_allclose(step.alpha, 0.5 * np.exp(-np.logaddexp(0.0, m)), rtol=1e-12)
+    state = blank_state(learner, 2, 2)
+    state.W[:] = [[m, 0.0]]
+    state.counts[0] = 3
+    learn_rows(learner, state, np.ones((1, 2)), np.array([0]), np.empty(1, np.int64))
+    # α = 1/√4 times the slope, in the weight that was 0.
+    assert_allclose(state.W[0, 1], 0.5 * np.exp(-np.logaddexp(0.0, m)), rtol=1e-12)
 
 
 def test_an_algorithm_has_the_librarys_defaults_and_existing_forms_only() -> None:

@@ -8,8 +8,9 @@ from numpy.testing import assert_array_equal
 
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import blobs, small
+from rpnb._core.streams import first_bad
 from rpnb.core.passes.screened.kernel import pass_screened
-from rpnb.estimators.checks.rows import LARGEST, first_bad
+from rpnb.estimators.checks.rows import LARGEST
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -244,18 +245,24 @@ def test_names_are_forgotten_by_a_fit_without_names() -> None:
 # The search for bad values
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("n", [1, 5, 1023, 1024, 1025, 3000])
-def test_thefirst_bad_value_is_found_wherever_it_is(n: int, compiled: bool) -> None:
-    search = first_bad if compiled else getattr(first_bad, "py_func", first_bad)
+@pytest.mark.parametrize("n", [1, 5, 63, 64, 65, 1023, 1024, 1025, 3000])
+def test_the_first_bad_value_is_found_wherever_it_is(n: int) -> None:
     good = np.full(n, LARGEST)
     good[::2] = -LARGEST
-    assert search(good) == -1
-    assert search(np.full(n, 3e38, np.float32)) == -1
-    assert search(np.full(n, np.inf, np.float32)) == 0
+    assert first_bad(good) == -1
+    assert first_bad(np.full(n, 3e38, np.float32)) == -1
+    assert first_bad(np.full(n, np.inf, np.float32)) == 0
     for bad in (np.nan, np.inf, -np.inf, 1.001 * LARGEST, -1.001 * LARGEST):
         for place in {0, n // 2, n - 1, min(1023, n - 1), min(1024, n - 1)}:
             values = good.copy()
             values[place] = bad
             values[place + 1 :: 3] = np.nan  # later ones do not matter
-            assert search(values) == place
+            assert first_bad(values) == place
+            assert first_bad(values.reshape(1, n)) == place
+            missing = -1 if np.isnan(bad) else place
+            assert first_bad(values, missing=True) == missing
+            if abs(bad) != 1.001 * LARGEST:
+                singles = np.where(np.abs(values) < np.inf, 1.0, values)
+                assert first_bad(singles.astype(np.float32)) == place
+                found = first_bad(singles.astype(np.float32), missing=True)
+                assert found == missing

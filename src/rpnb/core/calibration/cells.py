@@ -1,15 +1,6 @@
 """How far each class's score is below the largest, rounded to a grid of cells.
 
-A mixture of temperatures needs the scores of all classes, which a fast pass knows only
-up to an error bound. It does not need them precisely: temperatures differ by a factor
-of two. So differences of scores are rounded to cells, and a pass only has to know which
-cell a difference is in. Where its bounds leave two cells possible, it computes the
-scores in double precision, which define the cell. Every pass therefore gives the same
-cells, and calibration does not depend on how rows are cut into calls.
-
-With u the difference in units of 32 times the smallest temperature, the cells are
-[i, i + 1) for u below 4, and two of equal width in each [2ᵏ, 2ᵏ⁺¹) above: a relative
-width of at most a half.
+What the cells are, and why, is in ``cpp/calibration/cells.h``.
 """
 
 from functools import cache
@@ -18,33 +9,65 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from rpnb._core.streams import (
+    CELL_EDGES,
+    CELL_WIDTH,
+    EVERY,
+    FIRST_ROWS,
+    LOWEST,
+    N_TEMPERATURES,
+    UNCERTAIN,
+)
 from rpnb.core.kernels.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from rpnb.core.kernels.compiling.compiled import compiled, compiled_inline
 
-# Temperatures are base·2^g for g from LOWEST on.
-LOWEST: Final = -9
-N_TEMPERATURES: Final = 20
+__all__ = [
+    "LOWEST",
+    "N_TEMPERATURES",
+    "UNCERTAIN",
+    "ScoreCells",
+    "calibration_rows",
+    "certain_code",
+    "is_calibration_row",
+    "middles",
+    "new_cells",
+    "next_row_of_codes",
+    "no_cells",
+    "smallest_temperature",
+    "write_codes",
+]
 
-# Rows that calibration learns from: the first ones, then one in `EVERY`, a prime number
-# so that a stream's own period, of hours or days, is not met at the same phase always.
-FIRST_ROWS: Final = 512
-EVERY: Final = 23
+_EDGES: Final[FloatArray] = np.array(CELL_EDGES)
 
-# Code of the class with the largest score; a cell's code is its number plus one.
+
+def calibration_rows(seen: int, n: int) -> BoolArray:
+    """Return for n rows, of which the first is number `seen`, whether each is used."""
+    number = np.arange(seen, seen + n)
+    return (number < FIRST_ROWS) | (number % EVERY == 0)
+
+
+def smallest_temperature(base: float) -> float:
+    """Return the smallest temperature of the grid around `base`."""
+    return base * 2.0**LOWEST
+
+
+def middles() -> FloatArray:
+    """Return the difference that each code stands for: 0, then the cells' middles.
+
+    In units of the smallest temperature.
+    """
+    return np.concatenate([[0.0], 0.5 * CELL_WIDTH * (_EDGES[1:] + _EDGES[:-1])])
+
+
+# All that follows is for the Numba passes, and goes with them: C++ passes use cells.h.
 BEST: Final = 0
-#: Code of a class that is not active.
 INACTIVE: Final = -1
-#: Code of a class whose cell a pass is not certain of.
-UNCERTAIN: Final = -2
-
-# Width of the first cells in units of the smallest temperature.
-_WIDTH = 32.0
 _PER_OCTAVE = 2
 _LINEAR = 2 * _PER_OCTAVE
 # _LINEAR is this power of two.
 _LINEAR_POWER = 2
 # At this difference the largest temperature gives a factor of exp(−512), not yet zero.
-_LIMIT = 512.0 * 2.0 ** (N_TEMPERATURES - 1) / _WIDTH
+_LIMIT = 512.0 * 2.0 ** (N_TEMPERATURES - 1) / CELL_WIDTH
 _LAST = 45
 
 
@@ -52,12 +75,6 @@ _LAST = 45
 def is_calibration_row(number: int) -> bool:
     """Whether calibration learns from the row of this number, counted from 0."""
     return number < FIRST_ROWS or number % EVERY == 0
-
-
-def calibration_rows(seen: int, n: int) -> BoolArray:
-    """Return for n rows, of which the first is number `seen`, whether each is used."""
-    number = np.arange(seen, seen + n)
-    return (number < FIRST_ROWS) | (number % EVERY == 0)
 
 
 class ScoreCells(NamedTuple):
@@ -85,13 +102,8 @@ def new_cells(M: int, seen: int, n: int, base: float) -> ScoreCells:
     """
     rows = int(np.count_nonzero(calibration_rows(seen, n)))
     codes = np.empty((rows, M), np.int16)
-    scale = 1.0 / (_WIDTH * smallest_temperature(base))
+    scale = 1.0 / (CELL_WIDTH * smallest_temperature(base))
     return ScoreCells(codes, np.array([seen, 0]), scale)
-
-
-def smallest_temperature(base: float) -> float:
-    """Return the smallest temperature of the grid around `base`."""
-    return base * 2.0**LOWEST
 
 
 @compiled_inline
@@ -118,24 +130,6 @@ def cell_of(u: float) -> int:
     # u = mantissa · 2^exponent with a mantissa from ½ to 1.
     mantissa, exponent = frexp(u)
     return _PER_OCTAVE * (exponent - _LINEAR_POWER) + int(mantissa * _LINEAR)
-
-
-def _edges() -> FloatArray:
-    """Return the lower edges of all cells, and the upper edge of the last."""
-    number = np.arange(_LAST + 2)
-    octave = np.maximum(number // _PER_OCTAVE - 1, 0)
-    return (number - _PER_OCTAVE * octave) * 2.0**octave
-
-
-_EDGES = _edges()
-
-
-def middles() -> FloatArray:
-    """Return the difference that each code stands for: 0, then the cells' middles.
-
-    In units of the smallest temperature.
-    """
-    return np.concatenate([[0.0], 0.5 * _WIDTH * (_EDGES[1:] + _EDGES[:-1])])
 
 
 @compiled_inline

@@ -1,1 +1,1 @@
-"""Linear learners: the algorithms' steps and the pass over a block of rows."""
+"""Linear learners: their names, parameters and states; see ``cpp/linear``."""

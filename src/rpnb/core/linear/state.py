@@ -1,11 +1,21 @@
-"""The state of a linear learner: a record of arrays that can be saved and resumed."""
+"""The state of a linear learner: how it begins, and how classes are added to it."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.linear.algorithms import LinearAlgorithm, keeps_covariance
+from rpnb._core.linear import LinearAlgorithm, LinearState
+from rpnb.core.kernels.arrays import IntArray
+from rpnb.core.linear.algorithms import keeps_covariance
+
+__all__ = [
+    "ROUNDS",
+    "UPDATES",
+    "LinearState",
+    "arrange_linear_classes",
+    "blank_state",
+    "copy_state",
+]
 
 # Places in `LinearState.counts`.
 ROUNDS: Final = 0
@@ -13,21 +23,6 @@ UPDATES: Final = 1
 
 # c_1 of IELLIP.
 _FIRST_C: Final = 0.1
-
-
-class LinearState(NamedTuple):
-    """Everything that a linear learner needs to predict and to resume learning."""
-
-    W: FloatArray
-    """(M, p) one row of weights per class; (1, p) in the two-class form"""
-    S: FloatArray
-    """Σ: (p, p), or its diagonal (1, p); (0, p) of a first-order learner"""
-    eligible: BoolArray
-    """(M,) whether a class has been declared or seen; not read in the two-class form"""
-    counts: IntArray
-    """(2,) number of rounds learnt, and of those that triggered an update"""
-    c: FloatArray
-    """(1,) c_t of IELLIP"""
 
 
 def blank_state(
@@ -52,13 +47,7 @@ def blank_state(
 
 def copy_state(state: LinearState) -> LinearState:
     """Return a copy that shares no array with `state`."""
-    return LinearState(
-        state.W.copy(),
-        state.S.copy(),
-        state.eligible.copy(),
-        state.counts.copy(),
-        state.c.copy(),
-    )
+    return LinearState(*state)
 
 
 def arrange_linear_classes(state: LinearState, source: IntArray) -> LinearState:
@@ -71,4 +60,4 @@ def arrange_linear_classes(state: LinearState, source: IntArray) -> LinearState:
     eligible = np.zeros(source.shape[0], np.bool_)
     W[old] = state.W[source[old]]
     eligible[old] = state.eligible[source[old]]
-    return copy_state(state)._replace(W=W, eligible=eligible)
+    return state._replace(W=W, eligible=eligible)

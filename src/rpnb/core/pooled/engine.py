@@ -6,9 +6,8 @@ No result depends on how rows are cut into calls, or on the number of threads.
 import numpy as np
 from scipy.sparse import issparse
 
-from rpnb._core.pooled import Table
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.rows import RowTable, row_blocks
+from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_blocks
 from rpnb.core.pooled.member import MemberRows
 from rpnb.core.pooled.model import PooledModel
 
@@ -30,11 +29,11 @@ def run(
     """
     n = y.shape[0]
     if n == 1:
-        model.run(as_table(X), y, weight, labels, log_posteriors, jobs)
+        model.run(_as_rows(X), y, weight, labels, log_posteriors, jobs)
         return
     for part in row_blocks(n):
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        model.run(as_table(X[part]), y[part], weight[part], labels[part], out, jobs)
+        model.run(_as_rows(X[part]), y[part], weight[part], labels[part], out, jobs)
 
 
 def score(
@@ -43,7 +42,7 @@ def score(
     """Predict rows; the arguments are those of `run`. Changes nothing."""
     for part in row_blocks(X.shape[0]):
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        model.score(as_table(X[part]), labels[part], out)
+        model.score(_as_rows(X[part]), labels[part], out)
 
 
 def prepare_rows(model: PooledModel, X: RowTable) -> MemberRows:
@@ -55,17 +54,10 @@ def prepare_rows(model: PooledModel, X: RowTable) -> MemberRows:
         np.empty((n, shape.d), np.float32),
         np.empty((n, shape.E), np.float32),
     )
-    model.fill_rows(as_table(X), *rows)
+    model.fill_rows(_as_rows(X), *rows)
     return rows
 
 
-def as_table(X: RowTable) -> Table:
+def _as_rows(X: RowTable) -> RowBlock | FloatArray:
     """Return rows, dense or sparse, as compiled code takes them."""
-    if issparse(X):
-        return Table.sparse(
-            np.ascontiguousarray(X.indptr, np.int64),
-            np.ascontiguousarray(X.indices, np.int64),
-            np.ascontiguousarray(X.data, np.float64),
-            X.shape[1],
-        )
-    return Table.dense(as_block(X))
+    return as_rows(X) if issparse(X) else as_block(X)

@@ -30,16 +30,18 @@ Rules that every member keeps:
 - Missing values are NaN in `raw`, and 0, the mean, in everything derived from it.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb._core.pooled import Shape
+from rpnb._core.pooled import Shape as Shape  # members import it from here
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
-State: TypeAlias = Any  # a NamedTuple of arrays, a type of its own in each member
-Record = TypeVar("Record", bound=tuple[Any, ...])
+State: TypeAlias = Any  # a record of arrays, a type of its own in each member
+Arrays: TypeAlias = Iterable[NDArray[Any]]
+Record = TypeVar("Record", bound=Arrays)
 
 
 class MemberRows(NamedTuple):
@@ -136,7 +138,9 @@ def no_rows(n: int) -> MemberRows:
 
 def copy_state(state: Record) -> Record:
     """Return a state with its own arrays."""
-    return type(state)(*state)
+    kind: Any = type(state)
+    copy: Record = kind(*state)
+    return copy
 
 
 def without_sums(state: Record, names: tuple[str, ...]) -> Record:
@@ -148,12 +152,12 @@ def without_sums(state: Record, names: tuple[str, ...]) -> Record:
     return found
 
 
-def size_of(state: tuple[NDArray[Any], ...]) -> int:
+def size_of(state: Arrays) -> int:
     """Return the bytes that a state takes."""
     return sum(array.nbytes for array in state)
 
 
-def same_state(a: tuple[NDArray[Any], ...], b: tuple[NDArray[Any], ...]) -> bool:
+def same_state(a: Arrays, b: Arrays) -> bool:
     """Say whether two states are equal to the bit."""
     return all(
         one.dtype == two.dtype
@@ -163,7 +167,7 @@ def same_state(a: tuple[NDArray[Any], ...], b: tuple[NDArray[Any], ...]) -> bool
     )
 
 
-def overwrite(state: tuple[NDArray[Any], ...], by: tuple[NDArray[Any], ...]) -> None:
+def overwrite(state: Arrays, by: Arrays) -> None:
     """Make a state equal to another of the same shapes, in place."""
     for one, other in zip(state, by, strict=True):
         one[...] = other

@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb._core.streams import first_bad
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.estimators.checks.rows import first_bad, first_infinite, why_bad
+from rpnb.estimators.checks.rows import why_bad
 
 # Types known to be numbers, for which no further question is asked.
 _PLAIN = {float, int, bool, np.float64}
@@ -33,7 +34,7 @@ def check_values(
         row = np.array(values, np.float64)
     except OverflowError:
         row = np.array([_clipped(value) for value in values])
-    bad = _first_refused(row, missing)
+    bad = first_bad(row, missing)
     if bad >= 0:
         _refuse(names[bad], float(row[bad]), "", learner)
     return row
@@ -49,16 +50,10 @@ def check_column(
             f"{values.dtype}; encode categories and text first"
         )
     column = np.array(values, np.float64)
-    bad = _first_refused(column, missing)
+    bad = first_bad(column, missing)
     if bad >= 0:
         _refuse(name, float(column[bad]), f" in row {bad}", learner)
     return column
-
-
-def _first_refused(values: FloatArray, missing: bool) -> int:
-    """Return the index of the first value that is refused, or −1."""
-    bad: int = first_bad(values)
-    return first_infinite(values) if bad >= 0 and missing else bad
 
 
 def _clipped(value: Any) -> float:

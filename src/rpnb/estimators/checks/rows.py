@@ -15,16 +15,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
+from rpnb._core.streams import LARGEST as _LARGEST
+from rpnb._core.streams import first_bad
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.core.kernels.compiling.budget import CompilingBudget
-from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.estimators.checks.frames import column_names, refuse_columns
 from rpnb.estimators.checks.masks import refuse_masked
 from rpnb.estimators.checks.sparse import check_sparse_form, is_canonical
 
 # Beyond this a square may overflow, and with it every statistic. A number of double
 # precision: shorter ones are compared in it, and do not read it as infinity.
-LARGEST = np.float64(1e150)
+LARGEST = np.float64(_LARGEST)
+
+# Types of numbers that the core takes as they are.
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def check_rows(estimator: BaseEstimator, X: Any, *, sparse: bool) -> Any:
@@ -96,9 +99,10 @@ def _check_sparse(estimator: BaseEstimator, X: Any) -> Any:
         # The flags are what the matrix was last found to be, or told to be.
         X.has_sorted_indices = X.has_canonical_format = False
         X.sum_duplicates()
-    bad = first_bad(X.data[: X.indptr[-1]])
+    values = X.data[: X.indptr[-1]]
+    bad = first_bad(values)
     if bad >= 0 and get_tags(estimator).input_tags.allow_nan:
-        bad = first_infinite(X.data[: X.indptr[-1]])
+        bad = first_bad(values, missing=True)
     if bad >= 0:
         row = int(np.searchsorted(X.indptr, bad, side="right")) - 1
         _refuse(estimator, float(X.data[bad]), row, int(X.indices[bad]))
@@ -127,18 +131,12 @@ def refuse_bad_values(
 
     By the `names` of the columns where they have some.
     """
-    if X.dtype in (np.float64, np.float32) and X.flags.c_contiguous:
-        find = _bad_budget.function(_PLAIN_VALUE * X.size)
-        bad = find(X.reshape(-1))
-    else:
-        wrong = ~(np.abs(X) <= LARGEST)
-        bad = int(np.argmax(wrong)) if wrong.any() else -1
+    bad = _first_bad(X)
+    # Most rows hold no bad value, and whether NaN is one takes longer to find out.
+    if bad >= 0 and get_tags(estimator).input_tags.allow_nan:
+        bad = _first_bad(X, missing=True)
     if bad < 0:
         return
-    if get_tags(estimator).input_tags.allow_nan:
-        bad = first_infinite(X)
-        if bad < 0:
-            return
     row, column = divmod(bad, X.shape[1])
     shown = column if names is None else repr(names[column])
     _refuse(estimator, float(X[row, column]), row, shown)
@@ -198,30 +196,11 @@ def why_bad(value: float) -> tuple[str, str]:
     )
 
 
-def first_infinite(values: NDArray[Any]) -> int:
-    """Return the index of the first value that is too large, NaN aside, or −1."""
-    wrong = ~((np.abs(values) <= LARGEST) | np.isnan(values))
-    return int(np.argmax(wrong)) if wrong.any() else -1
-
-
-@compiled
-def first_bad(values: FloatArray) -> int:
-    """Return the index of the first value that is NaN or too large, or −1."""
-    n = values.shape[0]
-    for start in range(0, n, 1024):
-        part = values[start : min(start + 1024, n)]
-        bad = 0
-        for value in part:
-            # Counting, not leaving, lets the compiler test many values at once.
-            bad += not abs(value) <= LARGEST
-        if bad > 0:
-            i = start
-            while abs(values[i]) <= LARGEST:
-                i += 1
-            return i
-    return -1
-
-
-# Nanoseconds of looking at a value in Python, and of compiling the kernel.
-_PLAIN_VALUE = 200.0
-_bad_budget = CompilingBudget(first_bad, compiling=2e8)
+def _first_bad(X: NDArray[Any], *, missing: bool = False) -> int:
+    """Do what `first_bad` does, of an array of any real type and order."""
+    if X.dtype in _PLAIN and X.flags.c_contiguous:
+        return first_bad(X, missing)
+    good = np.abs(X) <= LARGEST
+    if missing:
+        good |= np.isnan(X)
+    return -1 if good.all() else int(np.argmin(good))

@@ -1,17 +1,19 @@
 """What the linear learners share as estimators: their two forms, state and sparsity.
 
 They are LIBOL's (Hoi, Wang & Zhao 2014): raw features, no bias, one pass. The formula
-of each is beside its step, in `rpnb.core.linear.algorithms` and `.confidence`.
+of each is beside its step, in ``cpp/linear/algorithms.cpp`` and ``confidence.h``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.rows import as_rows, row_blocks
+from rpnb._core.linear import learn_rows, predict_rows, score_rows
+from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.rows import RowBlock, RowTable, as_rows, row_blocks
 from rpnb.core.linear.algorithms import (
     ALGORITHMS,
     MULTICLASS,
@@ -19,7 +21,6 @@ from rpnb.core.linear.algorithms import (
     keeps_covariance,
     make_algorithm,
 )
-from rpnb.core.linear.kernel import linear_pass, linear_scores
 from rpnb.core.linear.state import (
     ROUNDS,
     UPDATES,
@@ -45,7 +46,8 @@ from rpnb.estimators.stream.learner import Shapes
 Form = Literal["auto", "two_class", "multiclass"]
 Covariance = Literal["full", "diagonal"]
 
-_NO_LABELS = np.zeros(0, np.int64)
+_ALL = slice(None)
+_DOUBLE = np.dtype(np.float64)
 # The parameters of steps: the least value, whether it is excluded, and the largest.
 _RANGES: Mapping[str, tuple[float, bool, float]] = {
     "C": (0.0, True, 1e100),
@@ -82,14 +84,14 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         self.form = form
         self.libol = libol
 
-    @property
-    def _accepts_sparse(self) -> bool:  # type: ignore[override]
-        # A step along a covariance moves all weights, whatever the row holds.
-        return not self._keeps_covariance()
+    _keeps_covariance = False
+    """Whether the learner is of second order: whether it keeps Σ."""
 
-    def _keeps_covariance(self) -> bool:
-        """Return whether the learner is of second order: whether it keeps Σ."""
-        return keeps_covariance(ALGORITHMS[type(self).__name__])
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._keeps_covariance = keeps_covariance(ALGORITHMS[cls.__name__])
+        # A step along a covariance moves all weights, whatever the row holds.
+        cls._accepts_sparse = not cls._keeps_covariance
 
     def _algorithm(self) -> str:
         """Return the learner's name in `rpnb.core.linear.algorithms.ALGORITHMS`."""
@@ -110,7 +112,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
 
     def _state_parameters(self) -> dict[str, Any]:
         """Check and return the parameters of the state: how Σ starts, if it is kept."""
-        if not self._keeps_covariance():
+        if not self._keeps_covariance:
             return {}
         check_choice("covariance", self.covariance, ("full", "diagonal"))
         return {
@@ -196,27 +198,14 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     ) -> None:
         if labels is None:
             labels = np.empty(y.shape[0], np.int64)
-        self._pass(state, X, y, True, labels)
+        for rows, part in _blocks(X):
+            learn_rows(*state, rows, y[part], labels[part])
 
     def _classify(self, state: LinearLearner, X: NDArray[Any]) -> IntArray:
         labels = np.empty(X.shape[0], np.int64)
-        self._pass(state, X, _NO_LABELS, False, labels)
+        for rows, part in _blocks(X):
+            predict_rows(*state, rows, labels[part])
         return labels
-
-    def _pass(
-        self,
-        state: LinearLearner,
-        X: NDArray[Any],
-        y: IntArray,
-        learn: bool,
-        labels: IntArray,
-    ) -> None:
-        """Predict rows into `labels`, and learn each after its prediction if asked."""
-        for rows in row_blocks(X.shape[0]):
-            target = y[rows] if learn else _NO_LABELS
-            linear_pass(
-                state.rule, state.state, as_rows(X[rows]), target, learn, labels[rows]
-            )
 
     def _row_counts(self, state: LinearLearner) -> tuple[int, int]:
         return int(state.state.counts[ROUNDS]), int(state.state.counts[UPDATES])
@@ -244,7 +233,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 "form"
             )
         covariance = 0
-        if self._keeps_covariance():
+        if self._keeps_covariance:
             covariance = 1 if self._state_parameters()["diagonal"] else p
         # LIBOL's steps may leave any number.
         rules = {"nan": self.libol, "infinite": self.libol}
@@ -285,10 +274,21 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         rows = self._rows_to_predict(X)
         learner = self._state
         out = np.empty((rows.shape[0], learner.state.W.shape[0]))
-        for part in row_blocks(rows.shape[0]):
-            linear_scores(learner.rule, learner.state, as_rows(rows[part]), out[part])
+        for block, part in _blocks(rows):
+            score_rows(*learner, block, out[part])
         if learner.rule.two_class:
             # The first class is +1 to the learner, and negative to scikit-learn.
             return -out[:, 0]
         out[:, ~learner.state.eligible] = -np.inf
         return decisions(out)
+
+
+def _blocks(X: RowTable) -> Iterable[tuple[FloatArray | RowBlock, slice]]:
+    """Return rows as the core takes them, in blocks, and which rows each block has.
+
+    Rows of double precision, one after the other, are one block: none is converted.
+    """
+    if type(X) is np.ndarray and X.dtype == _DOUBLE and X.flags.c_contiguous:
+        return ((X, _ALL),)
+    make: Any = as_rows if issparse(X) else as_block
+    return ((make(X[part]), part) for part in row_blocks(X.shape[0]))

@@ -1,14 +1,14 @@
 """The references that every table has: the majority class, and no change."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb._core.streams import count_majority, repeat_last
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.compiling.budget import CompilingBudget
-from rpnb.core.kernels.compiling.compiled import compiled
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.saving.schema import MOST_COUNTED, StateSchema, indices
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -21,42 +21,6 @@ from rpnb.estimators.stream.learner import (
 __all__ = ["MajorityClass", "NoChange"]
 
 
-# Nanoseconds of a row in Python.
-_PLAIN_ROW = 1e3
-
-
-@compiled
-def _count_majority(state: IntArray, y: IntArray, labels: IntArray) -> None:
-    """Label each row by the class counted most before it, then count its own."""
-    best = np.argmax(state)
-    for i in range(y.shape[0]):
-        labels[i] = best if state[best] >= 0 else -1
-        m = y[i]
-        if m < 0:
-            continue
-        state[m] = max(state[m], 0) + 1
-        if state[m] > state[best] or (state[m] == state[best] and m < best):
-            best = m
-
-
-@compiled
-def _repeat_last(state: IntArray, y: IntArray, labels: IntArray) -> None:
-    """Label each row by the class before it."""
-    last = np.argmax(state)
-    seen = max(state[last], 0)
-    known = state[last] >= 0
-    for i in range(y.shape[0]):
-        labels[i] = last if known else -1
-        m = y[i]
-        if m < 0:
-            continue
-        state[last] = 0 if known else -1
-        known = True
-        seen += 1
-        last = m
-        state[m] = seen
-
-
 class LabelOnlyClassifier(StreamClassifier[IntArray]):
     """Abstract: a learner that ignores features. Its state has one number per class.
 
@@ -65,8 +29,6 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
 
     _accepts_sparse = True
     _accepts_unlabelled = True
-    _budget: CompilingBudget
-    """of the function that predicts and learns rows"""
 
     def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> IntArray:
         state = np.full(classes.shape[0], -1)
@@ -92,8 +54,12 @@ class LabelOnlyClassifier(StreamClassifier[IntArray]):
         weight: FloatArray,
         labels: IntArray | None,
     ) -> None:
-        learn = self._budget.function(_PLAIN_ROW * y.shape[0])
-        learn(state, y, np.empty_like(y) if labels is None else labels)
+        self._observe(state, y, np.empty_like(y) if labels is None else labels)
+
+    @staticmethod
+    @abstractmethod
+    def _observe(state: IntArray, y: IntArray, labels: IntArray) -> None:
+        """Predict each row from the state into `labels`, then learn its class."""
 
     def _classify(self, state: IntArray, X: NDArray[Any]) -> IntArray:
         return np.full(X.shape[0], np.argmax(state))
@@ -136,7 +102,7 @@ class MajorityClass(LabelOnlyClassifier):
     ['a', 'a', 'a', 'b', 'b']
     """
 
-    _budget = CompilingBudget(_count_majority, compiling=3e8)
+    _observe = staticmethod(count_majority)
 
     def _check_learns_blocks(self) -> None:
         """Accept it: counts add up."""
@@ -189,7 +155,7 @@ class NoChange(LabelOnlyClassifier):
     ['a', 'a', 'b', 'b', 'b']
     """
 
-    _budget = CompilingBudget(_repeat_last, compiling=1.5e8)
+    _observe = staticmethod(repeat_last)
 
     def fit(self, X: Any, y: Any, *, shuffle: bool = False) -> Self:
         """Forget everything and learn from the rows of X, once.

@@ -11,18 +11,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import BinnedBayes, Neighbours, Transitions
-from oracles.pooled.members.covariances import (
-    ClassCovariances,
-    Discriminants,
-    FadingDiscriminants,
-)
+from oracles.pooled.members.covariances import ClassCovariances
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.algebra.blocks import place
 from rpnb.core.pooled.features import (
+    Features,
     columns_of,
     dense_columns,
-    draw_features,
-    fill_features,
     low_columns,
 )
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
@@ -31,16 +25,12 @@ from rpnb.core.pooled.members import (
     class_covariance,
     fading_covariance,
     neighbours,
-    shared_covariance,
     transitions,
 )
 from rpnb.core.pooled.model import MEMBERS, model_shape
 
-# 2,000 rows pass all schedules: the first 256, groups of 64 and of 128, more than 256
-# rows until discriminants are made anew. Where kernels
-# are not compiled, fewer must do: after 448 a group ends that makes nothing anew.
+# Where kernels are not compiled, fewer rows must do.
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-LONG = 2000 if COMPILED else 450
 N = 330 if COMPILED else 32
 D = 32 if COMPILED else 16
 NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
@@ -55,7 +45,7 @@ def rows_of(X: FloatArray) -> MemberRows:
     z = np.nan_to_num(X).astype(np.float32)
     phi = np.empty((len(X), columns_of(p, D)), np.float32)
     low = np.empty((len(X), low_columns(p)), np.float32)
-    fill_features(draw_features(p, D, dense_columns(p, D), 5), z, phi, low)
+    Features.draw(p, D, dense_columns(p, D), 5).fill(z, phi, low)
     return MemberRows(X, z, low, phi)
 
 
@@ -78,56 +68,6 @@ def scores_along(
     scores = np.zeros((len(y), len(member.OUTPUTS), M))
     member.learn_rows(state, rows, y, weight, scores)
     return scores[:, 0]
-
-
-@pytest.mark.parametrize("n", [20, LONG])
-def test_the_shared_covariance_is_its_twin(n: int) -> None:
-    rows, y, weight = stream(n)
-    twin = Discriminants(3, 4 + D)
-    expected = []
-    for phi, label, w in zip(rows.phi[:, : 4 + D], y, weight, strict=True):
-        wide = phi.astype(np.float64)
-        expected.append(twin.score(wide))
-        twin.learn(wide, label, w)
-    # As plain Python, the first 256 rows are learnt without scores, which takes less.
-    silent = 0 if COMPILED or n < 256 else 256
-    state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
-    for where in (slice(0, silent), slice(silent, n)):
-        scores = np.zeros((n - silent if where.stop == n else 0, 1, 3))
-        shared_covariance.learn_rows(
-            state, part(rows, where), y[where], weight[where], scores
-        )
-    assert_allclose(scores[:, 0], expected[silent:], rtol=2e-3, atol=2e-3)
-
-
-@pytest.mark.parametrize("equal", [True, False])
-def test_rows_are_collected_while_there_is_space(equal: bool) -> None:
-    rows, y, weight = stream(70)
-    weight = np.ones(70) if equal else weight
-    state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
-    state.seen[0] = 1408 - 60  # a group of 128 rows ends after 60
-    state.next[0] = 4096
-    state.pending[0] = 256 - 70
-    state.weight[:] = 1.0  # of rows that are zeros
-    shared_covariance.learn_rows(state, rows, y, weight, np.zeros((70, 1, 3)))
-    assert state.pending[0] == 10
-    squares = (weight[:60, None] * rows.phi[:60].astype(np.float64) ** 2).sum(axis=0)
-    diagonal = [state.A[place(f, f)] for f in range(len(squares))]
-    assert_allclose(diagonal, squares, rtol=0 if equal else 1e-5)
-
-
-@pytest.mark.parametrize("n", [20, 700 if COMPILED else 330])
-def test_the_fading_covariance_is_its_twin(n: int) -> None:
-    rows, y, weight = stream(n)
-    columns = fading_covariance.chosen_columns(shape_of(4))
-    twin = FadingDiscriminants(3, len(columns))
-    expected = []
-    for phi, label, w in zip(rows.phi[:, columns], y, weight, strict=True):
-        wide = phi.astype(np.float64)
-        expected.append(twin.score(wide))
-        twin.learn(wide, label, w)
-    scores = scores_along(fading_covariance, rows, y, weight, 3)
-    assert_allclose(scores, expected, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("p", [1, 4, 18, 40])
@@ -363,14 +303,7 @@ def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name,
-            marks=[pytest.mark.slow_uncompiled] if name == "shared_covariance" else [],
-        )
-        for name, member in MEMBERS.items()
-        if member.MERGEABLE
-    ],
+    [name for name, member in MEMBERS.items() if member.MERGEABLE],
 )
 def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
     member = MEMBERS[name]
@@ -444,14 +377,6 @@ def test_rings_merge_into_the_latest_rows_of_both() -> None:
     assert_allclose(merged.class_weight.sum(), weight.sum())
 
 
-def test_fading_sums_merge_by_adding_what_is_left() -> None:
-    a, _ = learnt("fading_covariance", [])
-    b, _ = learnt("fading_covariance", [], N + 20)
-    merged = fading_covariance.merge([a, b])
-    assert_allclose(merged.class_weight, a.class_weight + b.class_weight)
-    assert_allclose(merged.B, a.B + b.B)
-
-
 @pytest.mark.slow_uncompiled
 def test_of_many_classes_the_most_promising_are_scored() -> None:
     M, n = 90, 900 if COMPILED else 150
@@ -483,19 +408,6 @@ def test_of_many_classes_one_that_is_not_active_is_passed_over() -> None:
     scores = np.zeros((12, 1, 71))
     class_covariance.learn_rows(state, rows, y + (y >= 40), weight, scores)
     assert_array_equal(np.delete(scores[:, 0], 40, axis=1), without)
-
-
-def test_few_rows_merge_into_sums_without_discriminants() -> None:
-    rows, y, weight = stream(20)
-    state = shared_covariance.begin(shape_of(4), np.ones(3, np.bool_), 5)
-    shared_covariance.learn_rows(state, rows, y, weight, np.zeros((20, 1, 3)))
-    merged = shared_covariance.merge([state, state])
-    assert_allclose(merged.B, 2 * state.B)
-    assert merged.seen[0] == 40
-    once = shared_covariance.merge([state, state], state)
-    assert_allclose(once.B, state.B)
-    assert_allclose(2 * once.A, merged.A)
-    assert once.seen[0] == 20
 
 
 @pytest.mark.parametrize(("p", "M", "D"), [(3, 2, 512), (16, 26, 512), (80, 30, 256)])

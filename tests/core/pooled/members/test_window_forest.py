@@ -1,6 +1,7 @@
 """The compiled window forest against its plain twin, and the laws of a member."""
 
-import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,27 +10,24 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.window_forest import WindowForest
+from rpnb._core.numbers import fill_exponentials
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.kernels.exponentials import fill_exponentials
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
 from rpnb.core.pooled.members import window_forest as forest
-from rpnb.core.pooled.members.forest.leaves import fill_softmax
 from rpnb.core.pooled.members.forest.state import (
     CLOCKS,
     GROWN,
     LEARNT,
     START,
+    TREES,
     WIDEST,
     ForestState,
     kept_rows,
     units_per_row,
     window_rows,
 )
+from rpnb.core.pooled.model import new_model
 from strategies import Stream, streams
-
-# Kernels that run as plain Python get shorter streams, with all that can happen.
-INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
-SHORTER = 4 if INTERPRETED else 1
 
 
 def shape_of(p: int, window: int = 0, d: int = 32) -> Shape:
@@ -89,7 +87,6 @@ def test_scores_equal_the_twins_to_the_bit(
     assert_array_equal(fast, slow)
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize(
     ("n", "M", "p", "window"),
     [
@@ -103,7 +100,6 @@ def test_scores_equal_the_twins_to_the_bit(
 def test_long_streams_equal_the_twins_to_the_bit(
     n: int, M: int, p: int, window: int
 ) -> None:
-    n //= SHORTER
     X, y, M = blobs(1, n, M, p)
     state = new_forest(p, M, window=window)
     twin = WindowForest(p, M, 3, window)
@@ -131,9 +127,8 @@ def test_cutting_the_stream_into_calls_changes_nothing(
     assert same_state(parts, whole)
 
 
-@pytest.mark.slow_uncompiled
 def test_growing_is_cut_between_calls_as_well() -> None:
-    X, y, M = blobs(5, 700 // SHORTER)
+    X, y, M = blobs(5, 700)
     whole = new_forest(4, M)
     learn(whole, X, y)
     parts = new_forest(4, M)
@@ -145,7 +140,6 @@ def test_growing_is_cut_between_calls_as_well() -> None:
     assert same_state(parts, whole)
 
 
-@pytest.mark.slow_uncompiled
 def test_a_label_changes_later_scores_only() -> None:
     X, y, M = blobs(7, 400)
     scores = learn(new_forest(4, M), X, y)
@@ -157,7 +151,7 @@ def test_a_label_changes_later_scores_only() -> None:
 
 
 def test_rows_that_are_only_scored_leave_no_trace() -> None:
-    n = 300 // SHORTER
+    n = 300
     X, y, M = blobs(8, n)
     hidden = np.random.default_rng(0).random(n) < 0.3
     state = new_forest(4, M)
@@ -171,14 +165,12 @@ def test_rows_that_are_only_scored_leave_no_trace() -> None:
     assert same_state(state, silent)
 
 
-@pytest.mark.slow_uncompiled
 def test_another_seed_gives_other_trees() -> None:
     X, y, M = blobs(9, 200)
     one, other = new_forest(4, M, 1), new_forest(4, M, 2)
     assert not np.array_equal(learn(one, X, y)[50:], learn(other, X, y)[50:])
 
 
-@pytest.mark.slow_uncompiled
 def test_it_learns_what_no_line_can_tell_and_forgets_it_again() -> None:
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, (3000, 2))
@@ -190,7 +182,6 @@ def test_it_learns_what_no_line_can_tell_and_forgets_it_again() -> None:
     assert wrong[2200:].mean() < 0.06
 
 
-@pytest.mark.slow_uncompiled
 @given(streams(max_n=40), st.integers(0, 4), st.data())
 def test_classes_may_come_in_any_order_at_any_time(
     stream: Stream, position: int, data: st.DataObject
@@ -217,7 +208,6 @@ def test_classes_may_come_in_any_order_at_any_time(
     assert same_state(late, untouched)
 
 
-@pytest.mark.slow_uncompiled
 def test_an_active_class_without_rows_shares_in_the_prior() -> None:
     X, y, _ = blobs(3, 60, M=2)
     two = learn(forest.begin(shape_of(4), np.ones(2, np.bool_), 3), X, y)
@@ -235,7 +225,6 @@ def test_a_row_of_weight_two_counts_as_two_rows_at_its_leaf() -> None:
     assert_array_equal(state.class_weight, [2.0, 0.5])
 
 
-@pytest.mark.slow_uncompiled
 def test_memory_depends_neither_on_rows_nor_on_very_many_classes() -> None:
     state = new_forest(4, 3)
     before = size_of(state)
@@ -283,10 +272,7 @@ def test_rows_too_wide_to_keep_are_read_as_their_projection() -> None:
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.slow_uncompiled
-@given(
-    st.lists(st.integers(0, 120 // SHORTER), min_size=1, max_size=4), st.integers(0, 9)
-)
+@given(st.lists(st.integers(0, 120), min_size=1, max_size=4), st.integers(0, 9))
 def test_merged_forests_know_the_rows_of_all(sizes: list[int], seed: int) -> None:
     parts = [blobs(seed + i, n) for i, n in enumerate(sizes)]
     states = []
@@ -304,17 +290,16 @@ def test_merged_forests_know_the_rows_of_all(sizes: list[int], seed: int) -> Non
     kept = {row.tobytes() for X, _, _ in parts for row in X}
     for at in range(merged.clock[LEARNT]):
         assert merged.window[at].tobytes() in kept
-    learn(merged, *blobs(seed, 80 // SHORTER)[:2])  # and it goes on
+    learn(merged, *blobs(seed, 80)[:2])  # and it goes on
 
 
-@pytest.mark.slow_uncompiled
 def test_a_merged_forest_is_about_as_good_as_one_that_learnt_all() -> None:
     X, y, M = blobs(11, 2400)
     X, y = X[:1600], y[:1600]  # before the drift
     halves = []
     for part in (slice(0, 800, 2), slice(1, 800, 2)):
         state = new_forest(4, M)
-        learn(state, X[part], y[part])
+        learn(state, X[part].copy(), y[part].copy())
         halves.append(state)
     merged = forest.merge(halves)
     scores = np.empty((800, 2, M))
@@ -336,7 +321,7 @@ def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
         assert kept_rows(W) - W > W // 32 + 1
         # A row costs about as much whatever the window.
         assert units_per_row(p, 16 * W) < 1.5 * units_per_row(p, W)
-    n = 900 // SHORTER
+    n = 900
     X = np.random.default_rng(0).normal(size=(n, 2))
     y = np.random.default_rng(1).integers(0, 4, n)  # noise grows the largest trees
     state = new_forest(2, 4, window=300)
@@ -348,14 +333,106 @@ def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
     assert 0 < longest <= 300 // 32 + 1
 
 
-def test_exponentials_and_weights() -> None:
+def test_exponentials_are_accurate() -> None:
     x = -np.concatenate(([0.0, 1e-300, 750.0], np.geomspace(1e-9, 700, 2000)))
     values = x.copy()
-    fill_exponentials(values, np.empty(len(x), np.int64))
+    fill_exponentials(values)
     assert_allclose(values, np.exp(np.maximum(x, -700.0)), rtol=4e-16)
-    weights = np.empty(3)
-    fill_softmax(np.array([1.0, 3.0, 2.0]), weights, np.empty(3, np.int64))
-    assert_allclose(weights, np.exp([1, 3, 2]) / np.exp([1, 3, 2]).sum(), rtol=1e-15)
+
+
+def test_scores_are_those_of_trees_weighted_by_the_softmax_of_their_losses() -> None:
+    rng = np.random.default_rng(6)
+    state = forest.begin(shape_of(2), np.ones(3, np.bool_), 3)
+    state.log_weight[:] = rng.normal(scale=3.0, size=(2, TREES))
+    state.class_weight[:] = 5.0, 0.0, 2.0
+    state.total_weight[0] = 7.0
+    expected = np.zeros((2, 3))
+    prior = np.array([5.5, 0.5, 2.5]) / 8.5
+    kinds = (
+        (state.slow_class, state.slow_count, state.slow_total),
+        (state.fast_class, state.fast_count, state.fast_total),
+    )
+    for kind, (classes, counts, totals) in enumerate(kinds):
+        weights = np.exp(state.log_weight[kind]) / np.exp(state.log_weight[kind]).sum()
+        for j, k in enumerate(state.place[:-1]):
+            listed, n = rng.permutation(3)[:2], rng.uniform(0, 9, 2)
+            classes[k, 0, :2], counts[k, 0, :2], totals[k, 0] = listed, n, n.sum() + 1
+            found = prior.copy()
+            found[listed] += n
+            expected[kind] += weights[j] * found / (totals[k, 0] + 1.0)
+    scores = np.empty((1, 2, 3))
+    forest.score_rows(state, rows_of(np.zeros((1, 2))), scores)
+    assert_allclose(scores[0], np.log(expected + 1e-4), rtol=1e-13)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    state = new_forest(4, 3)
+    X, y, _ = blobs(1, 5)
+    weight, scores = np.ones(5), np.empty((5, 2, 3))
+    untouched = copy_state(state)
+    for wrong_rows, wrong_y, wrong_weight, wrong_scores in (
+        (rows_of(X[:4]), y, weight, scores),
+        (rows_of(X[:, :3].copy()), y, weight, scores),
+        (rows_of(X, d=5), y[:4], weight, scores),
+        (rows_of(X), np.full(5, 3), weight, scores),
+        (rows_of(X), np.full(5, -2), weight, scores),
+        (rows_of(X), y, weight[:4], scores),
+        (rows_of(X), y, weight, scores[:4]),
+        (rows_of(X), y, weight, np.empty((5, 1, 3))),
+        (rows_of(X), y, weight, np.empty((5, 2, 2))),
+    ):
+        with pytest.raises(ValueError, match=r"length|class"):
+            forest.learn_rows(state, wrong_rows, wrong_y, wrong_weight, wrong_scores)
+    for wrong_rows in (rows_of(X[:4]), rows_of(X[:, :3].copy()), rows_of(X[:0])):
+        with pytest.raises(ValueError, match="length"):
+            forest.score_rows(state, wrong_rows, scores)
+    assert same_state(state, untouched)
+    with pytest.raises(ValueError, match="place"):
+        state.learn_window(TREES + 1, untouched)
+    with pytest.raises(ValueError, match="itself"):
+        state.learn_window(0, state)
+    for other in (new_forest(3, 3), new_forest(4, 2)):
+        with pytest.raises(ValueError, match="length"):
+            state.learn_window(0, other)
+    with pytest.raises(ValueError, match="log_weight"):
+        state._replace(log_weight=np.zeros((2, TREES - 1)))
+    with pytest.raises(ValueError, match=r"window_forest\.window"):
+        state._replace(order=state.order[:-1])
+    model = new_model(["window_forest"], 4, 8, 0, state.active, 3)
+    model.replace_state(0, state)
+    for other in (new_forest(3, 3), new_forest(4, 3, window=20)):
+        with pytest.raises(ValueError, match="window_forest"):
+            model.replace_state(0, other)
+
+
+def test_states_are_pickled_and_begun_again() -> None:
+    state = new_forest(4, 3)
+    again = state.begin_again(shape_of(4), state.active, 3)
+    assert isinstance(again, ForestState)
+    assert same_state(again, state)
+    learn(state, *blobs(1, 60)[:2])
+    copy = pickle.loads(pickle.dumps(state))  # noqa: S301
+    assert same_state(copy, state)
+    more = blobs(2, 60)[:2]
+    assert_array_equal(learn(copy, *more), learn(state, *more))
+    assert same_state(copy, state)
+
+
+def test_threads_score_rows_of_one_forest_side_by_side() -> None:
+    X, y, M = blobs(3, 600)
+    state = new_forest(4, M)
+    learn(state, X, y)
+    expected = np.empty((600, 2, M))
+    forest.score_rows(state, rows_of(X), expected)
+
+    def score(_: int) -> FloatArray:
+        scores = np.empty((600, 2, M))
+        forest.score_rows(state, rows_of(X), scores)
+        return scores
+
+    with ThreadPoolExecutor(4) as threads:
+        for scores in threads.map(score, range(16)):
+            assert_array_equal(scores, expected)
 
 
 def test_what_a_state_is_made_of() -> None:

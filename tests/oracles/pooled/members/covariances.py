@@ -7,26 +7,37 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 
 
-def discriminants(
-    n: FloatArray, B: FloatArray, A: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return V (E, M) and the constants (M,) from sums of rows and of products."""
-    E = A.shape[0]
-    N = n.sum()
-    m = B.sum(axis=0) / N
-    seen = n > 0
-    S = A - (B[seen].T / n[seen]) @ B[seen]
-    df = max(1.0, N - seen.sum())
+def class_offsets(n: FloatArray, B: FloatArray) -> FloatArray:
+    """Return U (E, M), the means of the classes minus that of all rows."""
+    m = B.sum(axis=0) / n.sum()
+    U = ((B + 0.1 * m) / (n + 0.1)[:, None] - m).T
+    U[:, n <= 0] = 0.0
+    return U
+
+
+def shrinkage(n: FloatArray, S: FloatArray, A: FloatArray) -> tuple[float, float]:
+    """Return the ridge, and the effective number of rows."""
+    E = S.shape[0]
+    df = max(1.0, n.sum() - (n > 0).sum())
     T1, T2 = np.trace(S) / df, (S**2).sum() / df**2
     below = (df + 1 - 2 / E) * (T2 - T1**2 / E)
     rho = 0.999
     if below > 0 and 1e-5 * np.trace(A) / df < T1:
         rho = min(rho, ((1 - 2 / E) * T2 + T1**2) / below)
     effective = df / (1 - rho)
-    ridge = max(1.0, rho * T1 / E * effective)
-    U = ((B + 0.1 * m) / (n + 0.1)[:, None] - m).T
-    U[:, ~seen] = 0.0
-    V = effective * np.linalg.solve(S + ridge * np.eye(E), U)
+    return max(1.0, rho * T1 / E * effective), effective
+
+
+def discriminants(
+    n: FloatArray, B: FloatArray, A: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return V (E, M) and the constants (M,) from sums of rows and of products."""
+    seen = n > 0
+    S = A - (B[seen].T / n[seen]) @ B[seen]
+    ridge, effective = shrinkage(n, S, A)
+    m, U = B.sum(axis=0) / n.sum(), class_offsets(n, B)
+    regular = S + ridge * np.eye(A.shape[0])
+    V = np.asarray(effective * np.linalg.solve(regular, U), np.float64)
     return V, -m @ V - 0.5 * (U * V).sum(axis=0)
 
 

@@ -1,7 +1,7 @@
 """A window forest once more, plainly.
 
 Slow and readable: what the compiled kernels are tested against, to the bit. A tree is
-made of objects, all rows ever learnt are kept and found by their number, class counts
+made of objects, all rows ever learned are kept and found by their number, class counts
 are lists of [class, count], and random words are drawn one at a time.
 """
 
@@ -13,8 +13,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from rpnb.core.kernels.exponentials import fill_exponentials
-from rpnb.core.kernels.random_bits import fill_logs
+from rpnb._core.numbers import fill_exponentials, fill_logs
 
 MASK = 0xFFFFFFFF
 THRESHOLDS = 32
@@ -124,7 +123,7 @@ def count_fast(leaf: Node, row: Row) -> None:
 
 
 class WindowForest:
-    """Trees grown from the last rows; the formulas are in `forest.leaves`."""
+    """Trees grown from the last rows; formulas: `cpp/pooled/forest/leaves.h`."""
 
     def __init__(self, p: int, M: int, seed: int, window: int = 0) -> None:
         self.p, self.M, self.seed = p, M, seed
@@ -161,7 +160,7 @@ class WindowForest:
         for kind in range(2):
             logs = np.array([tree.a[kind] for tree in self.trees])
             weights = logs - logs.max()
-            fill_exponentials(weights, np.empty(16, np.int64))
+            fill_exponentials(weights)
             total = 0.0
             for w in weights:
                 total += w
@@ -175,7 +174,7 @@ class WindowForest:
             rest /= self.prior(0)[1]
             for c in range(self.M):
                 out[kind, c] = out[kind, c] + rest * self.prior(c)[0] + 1e-4
-            fill_logs(out[kind], np.empty(self.M, np.int32))
+            fill_logs(out[kind])
         return out
 
     def learn(self, x: list[float], y: int, weight: float = 1.0) -> None:
@@ -189,7 +188,7 @@ class WindowForest:
         for tree, leaf in zip(self.trees, leaves, strict=True):
             for kind, counts in enumerate((leaf.slow, leaf.fast)):
                 log = np.array([(counts.of(y) + prior) / (counts.total + 1.0)])
-                fill_logs(log, np.empty(1, np.int32))
+                fill_logs(log)
                 tree.a[kind] = 0.98 * tree.a[kind] + 0.1 * float(log[0])
             count_row(leaf, row)
             count_fast(leaf, row)

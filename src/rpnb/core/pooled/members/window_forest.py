@@ -1,61 +1,52 @@
-"""A member of the pool: decision trees grown from the last rows, soon replaced.
+"""A window forest: decision trees grown from the last rows, the worst one replaced.
 
 Trees of random splits are grown from the last 250, 1,000 and 4,000 rows in turn. After
-a drift those of long windows lose their weight and go first; on a stationary stream
-they stay. Leaves go on counting while a tree is in use. There are two outputs:
-`forest_slow`, from all that was counted since a tree was grown, and `forest_fast`, from
-the last few rows at each leaf.
+a drift, trees of long windows lose their weight and are replaced first; on a stationary
+stream they stay. Leaves go on counting while a tree is in use. There are two outputs:
+`forest_slow`, from all rows counted since a tree was grown, and `forest_fast`, from the
+last few rows at each leaf.
 
-`forest.state` says what is kept, `forest.trees` how trees grow,
-`forest.leaves` what leaves count and how scores follow.
+The kernels are in `cpp/pooled/forest`: `leaves.h` says what leaves count and how scores
+follow, `trees.h` how trees grow. `forest.state` says what is kept.
 
 Missing values go to the right at each split. Row weights count in slow counts and in
 the class frequencies; in the choice of splits, in fast counts and in the weights of
-trees a row is a row. Where p > 8,192 a window of rows would be too large, and the
-forest reads `low`, their random projection to 32 dimensions, in place of `raw`.
+trees every row counts the same. Where p > 8,192 a window of rows would be too large,
+and the forest reads `low`, their random projection to 32 dimensions, instead of `raw`.
 """
+
+from typing import Final
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, WordArray
-from rpnb.core.kernels.compiling.compiled import compiled, compiled_borrowing
-from rpnb.core.pooled.member import MemberRows, Shape, arrange, copy_state
-from rpnb.core.pooled.members.forest.descents import find_leaves, settle_leaves
-from rpnb.core.pooled.members.forest.leaves import learn_in_tree, visit_leaves
+from rpnb.core.pooled.member import Shape, arrange, learn_rows, score_rows
 from rpnb.core.pooled.members.forest.state import (
-    AHEAD,
     DUE,
     GROWN,
     LEARNT,
-    RECENT_ROWS,
     START,
     TREES,
     ForestState,
-    SplitSpace,
-    Workspace,
     listed_classes,
-    new_split_space,
-    new_state,
-    new_workspace,
-    tried_features,
-    units_per_row,
 )
-from rpnb.core.pooled.members.forest.trees import grow, refine_leaves
 
-OUTPUTS = ("forest_slow", "forest_fast")
-MERGEABLE = False
-USES_SCALE = False
+__all__ = ["begin", "grow_classes", "learn_rows", "merge", "score_rows"]
+
+OUTPUTS: Final = ("forest_slow", "forest_fast")
+MERGEABLE: Final = False
+USES_SCALE: Final = False
 
 
 def begin(shape: Shape, active: BoolArray, seed: int) -> ForestState:
-    """Return the forest that has learnt nothing."""
-    return new_state(shape, active, seed)
+    """Return a forest that has learned nothing: trees of one empty leaf each."""
+    return ForestState.begin(shape, active, seed)
 
 
 def grow_classes(
     state: ForestState, source: IntArray, active: BoolArray
 ) -> ForestState:
-    """Return the forest with its classes arranged anew; class m was source[m]."""
+    """Return the forest with its classes rearranged; class m was source[m]."""
     M = source.shape[0]
     number = np.full(state.active.shape[0] + 1, -1, np.int64)
     known = np.flatnonzero(source >= 0)
@@ -74,8 +65,8 @@ def grow_classes(
         arranged[:, :, :before] = counts
         return arranged
 
-    return copy_state(state)._replace(
-        active=active.copy(),
+    return state._replace(
+        active=active,
         class_weight=arrange(state.class_weight, source, 0.0),
         window_class=number[state.window_class],
         slow_class=listed(state.slow_class),
@@ -85,37 +76,17 @@ def grow_classes(
     )
 
 
-def score_rows(state: ForestState, rows: MemberRows, scores: FloatArray) -> None:
-    """Write the scores of each row into `scores` (n, 2, M)."""
-    _score_rows(state, _read(state, rows), scores)
-
-
-def learn_rows(
-    state: ForestState,
-    rows: MemberRows,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-) -> None:
-    """Score each row, then learn it unless its class is −1, in order."""
-    X = _read(state, rows)
-    p = X.shape[1]
-    units = units_per_row(p, state.order.shape[0])
-    _learn_rows(state, X, y, weight, scores, units, tried_features(p))
-
-
 def merge(states: list[ForestState]) -> ForestState:
     """Return a forest of the best trees of several.
 
-    The states give a tree each in turn, the one with most weight first. Each tree then
-    learns the windows of the other states, so that its leaves have counted all of them.
-    The new window has the last rows of all, in turn.
+    The states give one tree each in turn, the one with the most weight first. Each tree
+    then learns the windows of the other states, so that its leaves have counted all of
+    them. The new window has the last rows of all states, in turn.
     """
-    first = states[0]
     trees = [state.log_weight.sum(axis=0) for state in states]
     # −weight ascending is weight descending; a stable sort keeps ties in order.
     ranked = [np.argsort(-weights, kind="stable") for weights in trees]
-    merged = copy_state(first)
+    merged = ForestState(*states[0])
     for j in range(TREES):
         side = j % len(states)
         tree = ranked[side][j // len(states)]
@@ -126,9 +97,7 @@ def merge(states: list[ForestState]) -> ForestState:
         centre = source.log_weight.mean(axis=1)
         merged.log_weight[:, j] = source.log_weight[:, tree] - centre
         for other in (*states[:side], *states[side + 1 :]):
-            learnt = int(other.clock[LEARNT])
-            first_kept = max(0, learnt - other.window.shape[0])
-            learn_in_tree(merged, j, other, first_kept, learnt, True)
+            merged.learn_window(j, other)
     merged.place[:] = np.arange(TREES + 1)
     merged.active[:] = np.any([state.active for state in states], axis=0)
     merged.class_weight[:] = sum(state.class_weight for state in states)
@@ -157,13 +126,6 @@ _TREE_ARRAYS = (
 )
 
 
-def _read(state: ForestState, rows: MemberRows) -> FloatArray:
-    """Return the columns that the forest reads."""
-    if state.window.shape[1] == rows.raw.shape[1]:
-        return rows.raw
-    return rows.low.astype(np.float64)
-
-
 def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
     """Fill the window with the last rows of all states, and set the clock to it."""
     R = merged.window.shape[0]
@@ -181,121 +143,3 @@ def _merge_windows(merged: ForestState, states: list[ForestState]) -> None:
         merged.window_weight[i] = source.window_weight[at]
     merged.clock[LEARNT] = len(newest)
     merged.clock[DUE] = len(newest) + 1
-
-
-@compiled
-def _score_rows(state: ForestState, X: FloatArray, scores: FloatArray) -> None:
-    space = new_workspace(TREES, scores.shape[2], X.shape[0])
-    _score_each(state, X, scores, int(np.count_nonzero(state.active)), space)
-
-
-@compiled_borrowing
-def _score_each(
-    state: ForestState,
-    X: FloatArray,
-    scores: FloatArray,
-    n_active: int,
-    space: Workspace,
-) -> None:
-    n = X.shape[0]
-    for first in range(0, n, AHEAD):
-        last = min(first + AHEAD, n)
-        find_leaves(state, X, first, last, space)
-        for i in range(first, last):
-            settle_leaves(state, X[i], i - first, space)
-            ahead = min(i + 1, last - 1) - first
-            visit_leaves(state, n_active, -1, 1.0, -1, ahead, space, scores[i])
-
-
-@compiled
-def _learn_rows(
-    state: ForestState,
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    scores: FloatArray,
-    units: int,
-    n_features: int,
-) -> None:
-    M = state.active.shape[0]
-    space = new_workspace(TREES, M, X.shape[0])
-    split_space = new_split_space(M, X.shape[1], n_features)
-    moved = np.empty(state.order.shape[0] + RECENT_ROWS, np.int64)
-    n_active = int(np.count_nonzero(state.active))
-    out = scores if scores.shape[0] > 0 else np.empty((1, 2, M))
-    _learn_each(
-        state,
-        X,
-        y,
-        weight,
-        scores.shape[0] > 0,
-        out,
-        units,
-        n_features,
-        n_active,
-        space,
-        moved,
-        split_space,
-    )
-
-
-@compiled_borrowing
-def _learn_each(
-    state: ForestState,
-    X: FloatArray,
-    y: IntArray,
-    weight: FloatArray,
-    wanted: bool,
-    scores: FloatArray,
-    units: int,
-    n_features: int,
-    n_active: int,
-    space: Workspace,
-    moved: IntArray,
-    split_space: SplitSpace,
-) -> None:
-    """Score and learn rows; where scores are not wanted, there is space for one row."""
-    n = X.shape[0]
-    window = state.window
-    window_class = state.window_class
-    window_weight = state.window_weight
-    class_weight = state.class_weight
-    total_weight = state.total_weight
-    R = window.shape[0]
-    active = state.active
-    clock = state.clock
-    surprised = space.surprised
-    first = 0
-    last = 0
-    for i in range(n):
-        c = y[i]
-        if not wanted and c < 0:
-            continue
-        if i >= last:
-            first = i
-            last = min(i + AHEAD, n)
-            find_leaves(state, X, first, last, space)
-        number = clock[LEARNT]
-        settle_leaves(state, X[i], i - first, space)
-        ahead = min(i + 1, last - 1) - first
-        out = scores[i if wanted else 0]
-        visit_leaves(state, n_active, c, weight[i], number, ahead, space, out)
-        if c < 0:
-            continue
-        clock[LEARNT] += 1
-        at = number % R
-        for f in range(X.shape[1]):
-            window[at, f] = X[i, f]
-        window_class[at] = c
-        window_weight[at] = weight[i]
-        n_active += not active[c]
-        active[c] = True
-        class_weight[c] += weight[i]
-        total_weight[0] += weight[i]
-        if np.any(surprised):
-            refine_leaves(state, i - first, space, moved, split_space)
-        if clock[START] >= 0 or clock[LEARNT] >= clock[DUE]:
-            grow(state, units, n_features, moved, split_space)
-            if clock[START] < 0:
-                # A tree was replaced: leaves of the rows to come are found anew.
-                last = i + 1

@@ -1,1 +1,1 @@
-"""The trees of the window forest: their state, their leaves, and how they grow."""
+"""The state of the window forest and its sizes."""

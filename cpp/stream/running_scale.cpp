@@ -1,0 +1,126 @@
+#include "running_scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rpnb {
+
+namespace {
+
+// A variance below this may be what underflow has left of one: the column is constant.
+constexpr double kLeastVariance = 1e-280;
+constexpr double kLeastWeight = 1e-300;
+
+// One value scaled; a missing one stays missing.
+[[gnu::always_inline]] inline double scaled(double x, double mean, double scatter, double weight,
+                                            double clip) {
+  const double variance = scatter / weight;
+  double z = (x - mean) / std::sqrt(variance);
+  z = z < -clip ? -clip : z;
+  z = z > clip ? clip : z;
+  // Also where there is nothing to divide by: 0/0 is not greater than anything.
+  return variance > kLeastVariance ? z : x - x;
+}
+
+// Scale a dense row x (p,) by what weighs `total`.
+void apply(const RunningScale& scale, Vector<const double> x, double total, double clip,
+           Vector<double> out) {
+  const double* __restrict mean = scale.mean.data();
+  const double* __restrict scatter = scale.scatter.data();
+  const double* __restrict missing = scale.missing.data();
+  const double* __restrict from = x.data();
+  double* __restrict to = out.data();
+  for (Index j = 0; j < x.size(); ++j) {
+    const double known = std::max(total - missing[j], 0.0);
+    to[j] = scaled(from[j], mean[j], scatter[j], known, clip);
+  }
+}
+
+// Add a dense row x (p,) of weight w to what weighs `total`.
+void add(RunningScale& scale, Vector<const double> x, double total, double w) {
+  double* __restrict mean = scale.mean.data();
+  double* __restrict scatter = scale.scatter.data();
+  double* __restrict missing = scale.missing.data();
+  const double* __restrict from = x.data();
+  // No branch in the loops: a missing value has weight 0, and is no deviation.
+  if (scale.centred[0]) {
+    for (Index j = 0; j < x.size(); ++j) {
+      const bool absent = std::isnan(from[j]);
+      const double delta = absent ? 0.0 : from[j] - mean[j];
+      const double added = absent ? 0.0 : w;
+      const double before = std::max(total - missing[j], 0.0);
+      const double share = added / std::max(before + added, kLeastWeight);
+      mean[j] += delta * share;
+      scatter[j] += delta * delta * (before * share);
+      missing[j] += w - added;
+    }
+  } else {
+    for (Index j = 0; j < x.size(); ++j) {
+      const bool absent = std::isnan(from[j]);
+      const double value = absent ? 0.0 : from[j];
+      scatter[j] += w * (value * value);
+      missing[j] += absent ? w : 0.0;
+    }
+  }
+}
+
+// Add a sparse row of weight w.
+void add_sparse(RunningScale& scale, const Row& row, double w) {
+  for (Index e = 0; e < row.size(); ++e) {
+    const Index j = row.columns[e];
+    const double x = row.values[e];
+    if (std::isnan(x)) {
+      scale.missing[j] += w;
+    } else {
+      scale.scatter[j] += w * (x * x);
+    }
+  }
+}
+
+// Call `apply` with the first and last row of each mini-batch, then `add` with each of its
+// rows that is to be added and the row's weight, which is counted.
+template <class Apply, class Add>
+void for_each_batch(RunningScale& scale, Index n, const ScaleJob& job, Apply&& apply_batch,
+                    Add&& add_row) {
+  for (Index start = 0; start < n; start += job.size) {
+    const Index stop = std::min(start + job.size, n);
+    apply_batch(start, stop);
+    for (Index i = start; i < stop; ++i) {
+      if (job.y[i] < 0) continue;
+      const double w = job.weight_of(i);
+      add_row(i, w);
+      scale.weight[0] += w;
+      scale.seen[0] += 1;
+    }
+  }
+}
+
+}  // namespace
+
+void scale_rows(RunningScale& scale, Matrix<const double> X, const ScaleJob& job,
+                Matrix<double> out) {
+  for_each_batch(
+      scale, X.size(), job,
+      [&](Index start, Index stop) {
+        for (Index i = start; i < stop; ++i) {
+          apply(scale, X[i], scale.weight[0], job.clip, out[i]);
+        }
+      },
+      [&](Index i, double w) { add(scale, X[i], scale.weight[0], w); });
+}
+
+void scale_sparse_rows(RunningScale& scale, const RowBlock& rows, const ScaleJob& job,
+                       Vector<double> out) {
+  for_each_batch(
+      scale, rows.size(), job,
+      [&](Index start, Index stop) {
+        for (Index e = rows.start(start); e < rows.start(stop); ++e) {
+          const Index j = rows.columns()[e];
+          const double known = std::max(scale.weight[0] - scale.missing[j], 0.0);
+          out[e] = scaled(rows.values()[e], 0.0, scale.scatter[j], known, job.clip);
+        }
+      },
+      [&](Index i, double w) { add_sparse(scale, rows[i], w); });
+}
+
+}  // namespace rpnb

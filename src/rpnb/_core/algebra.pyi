@@ -1,0 +1,36 @@
+"""Products and factors of matrices, and discriminants, bound for tests."""
+
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
+
+def subtract_outer(matrix: FloatArray, left: FloatArray, right: FloatArray) -> None: ...
+def cholesky(matrix: FloatArray, E: int) -> bool: ...
+def solve(factor: FloatArray, X: FloatArray) -> None: ...
+def pack_row(row: SingleArray, packed: SingleArray, r: int) -> None: ...
+def add_products(
+    matrix: FloatArray,
+    packed: SingleArray,
+    weighted: SingleArray,
+    first: int,
+    last: int,
+) -> None: ...
+def add_exact_products(
+    matrix: FloatArray, packed: SingleArray, first: int, last: int
+) -> None: ...
+def multiply_rows(
+    rows: SingleArray, matrix: SingleArray, start: SingleArray, out: SingleArray
+) -> None: ...
+def inner_products(
+    packed: SingleArray, first: int, last: int, gram: SingleArray
+) -> None: ...
+def combine_rows(packed: SingleArray, factors: FloatArray, out: FloatArray) -> None: ...
+def add_rows(
+    A: FloatArray, packed: SingleArray, weight: FloatArray, n: int
+) -> None: ...
+def discriminants(
+    count: FloatArray,
+    B: FloatArray,
+    A: FloatArray,
+    dimension: int,
+    V: SingleArray,
+    offset: SingleArray,
+) -> None: ...
