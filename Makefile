@@ -51,6 +51,33 @@ check: $(STAMP) ## style, types and layers
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
 	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet
 
+# Linters of the files that describe the project; they need neither the package nor the core.
+PROJECT := $(VENV)/project
+$(PROJECT)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(PROJECT)
+	$(PROJECT)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PROJECT)/bin/python -m pip install --quiet --group project
+	touch $@
+
+SCHEMA := $(PROJECT)/bin/check-jsonschema --quiet --builtin-schema
+.PHONY: check-project
+check-project: $(PROJECT)/.installed ## metadata, workflows, templates, recipe, source archive
+	$(PROJECT)/bin/validate-pyproject pyproject.toml
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_re*.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+	$(PROJECT)/bin/zizmor --offline --quiet .
+	$(PROJECT)/bin/pre-commit validate-config
+	$(PROJECT)/bin/python tools/release.py check
+	$(PROJECT)/bin/python tools/check_recipe.py
+	for system in linux macos windows; do $(PROJECT)/bin/cibuildwheel --print-build-identifiers --platform $$system . || exit; done
+	rm -rf build/project
+	$(PROJECT)/bin/python -m build --sdist --no-isolation --skip-dependency-check --outdir build/project .
+	$(PROJECT)/bin/twine check --strict build/project/*
+	$(PROJECT)/bin/check-sdist --no-isolation
+
 .PHONY: unit
 unit: $(STAMP) ## the tests, and the examples in the documentation
 	$(BIN)/pytest --numprocesses=auto --dist=worksteal

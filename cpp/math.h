@@ -20,6 +20,9 @@ inline double log(double x) { return std::log(x); }
 inline double exp(double x) { return std::exp(x); }
 // 1 − erf(x), the complementary error function.
 inline double erfc(double x) { return std::erfc(x); }
+inline double log1p(double x) { return std::log1p(x); }
+inline double pow(double x, double y) { return std::pow(x, y); }
+inline double hypot(double x, double y) { return std::hypot(x, y); }
 
 // log Γ(x). The C library's `lgamma` writes the sign to a global variable.
 inline double lgamma(double x) {

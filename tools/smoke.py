@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from rpnb import PooledClassifier, RPNBClassifier, load
+from rpnb import PooledClassifier, RPNBClassifier
 from rpnb._core import level
 from rpnb.baselines import AROW, GaussianNB, OnlineBagging
 
@@ -26,7 +26,7 @@ def main() -> None:
     for model, most in (
         (PooledClassifier(random_state=0), 0.10),
         (RPNBClassifier(random_state=0), 0.20),
-        (AROW(), 0.20),
+        (AROW(), 0.30),
         (GaussianNB(), 0.30),
         (OnlineBagging(random_state=0), 0.60),
     ):
@@ -39,7 +39,8 @@ def main() -> None:
             path = Path(folder) / "model.rpnb"
             model.save(path)
             found.update(path.read_bytes())
-            assert np.array_equal(load(path).predict(X), model.predict(X))
+            again = type(model).load(path)
+            assert np.array_equal(again.predict(X), model.predict(X))
         found.update(np.asarray(labels, np.int64).tobytes())
     print(f"level {level}, digest {found.hexdigest()[:16]}")
 

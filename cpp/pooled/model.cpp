@@ -25,11 +25,17 @@ Matrix<double> part_of(Matrix<double> rows, Index first, Index last) {
   return rows.size() > 0 ? rows.slice(first, last) : rows;
 }
 
-// Rows `first` to `last` of a block as an array (n, p), hashed if there are places.
+// Whether rows are an array with as many columns as the model has after hashing.
+bool is_plain(const RowBlock& rows, Index p) {
+  return !rows.sparse() && rows.values().size() == rows.size() * p;
+}
+
+// Rows `first` to `last` of a block as an array (n, p), hashed if there are places and
+// they are not hashed yet.
 Matrix<const double> raw_rows(const RowBlock& rows, Vector<const std::int64_t> places, Index p,
                               Index first, Index last, Workspace& space) {
   const Index n = last - first;
-  if (places.size() == 0 && !rows.sparse() && rows.values().size() == rows.size() * p) {
+  if (is_plain(rows, p)) {
     return rows.values().reshaped(rows.size(), p).slice(first, last);
   }
   const auto raw = space.take_zeros<double>(n, p);
@@ -129,6 +135,11 @@ PooledModel::PooledModel(std::vector<std::string> names_, const Shape& shape_, s
     require_length("pending rows", pending->rows.size(),
                    shape.delay + Pending::block_rows(shape.delay));
   }
+}
+
+void PooledModel::check_rows(const RowBlock& rows) const {
+  if (places.size() > 0 && is_plain(rows, shape.p)) return;
+  rpnb::check_rows(rows, places.size() > 0 ? places.size() : shape.p);
 }
 
 void PooledModel::run(const RowBlock& rows, const Labels& labels, Vector<std::int64_t> predicted,

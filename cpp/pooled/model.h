@@ -30,6 +30,9 @@ class PooledModel {
               std::shared_ptr<Pool> pool, std::shared_ptr<PooledModel> behind,
               std::shared_ptr<Pending> pending);
 
+  // Throw std::invalid_argument unless rows have the model's features, or are hashed.
+  void check_rows(const RowBlock& rows) const;
+
   // Predict each row, then learn it; rows of class −1 are predicted only.
   //
   // `predicted` (n,) gets the predictions, and `log_posteriors` (n, M), unless it has no

@@ -86,8 +86,7 @@ Nearest find_nearest(Matrix<const float> rows, Vector<const float> x, Index fill
   return nearest;
 }
 
-void check_labels_kept(Vector<const std::int64_t> labels, std::int64_t seen, Index slots,
-                       Index M) {
+void check_labels_kept(Vector<const std::int64_t> labels, std::int64_t seen, Index slots, Index M) {
   if (seen < 0) throw std::invalid_argument("the number of rows learned is negative");
   for (const std::int64_t c : labels.slice(0, std::min<Index>(seen, slots))) {
     if (c < 0 || c >= M) throw std::invalid_argument("a row kept is of no class");

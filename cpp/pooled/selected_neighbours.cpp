@@ -27,9 +27,8 @@ constexpr Index kLeastRows = 250;
 // Rows before the first selection.
 constexpr std::int64_t kFirst = 32;
 // The normal quantiles i/8, rounded to single precision.
-constexpr std::array kEdges{-1.1503493785858154F, -0.6744897365570068F, -0.3186393678188324F,
-                            0.0F,                 0.3186393678188324F,  0.6744897365570068F,
-                            1.1503493785858154F};
+constexpr std::array kEdges{-1.1503493785858154F, -0.6744897365570068F, -0.3186393678188324F, 0.0F,
+                            0.3186393678188324F,  0.6744897365570068F,  1.1503493785858154F};
 
 // The bin of a scaled value, 0 to 7.
 Index find_bin(float value) {
@@ -181,8 +180,8 @@ void SelectedNeighbours::select() {
   Index significant = 0;
   for (Index j = 0; j < p; ++j) {
     const double information = (pair_sum(counts[j]) - by_class) / total + log(total);
-    significant += static_cast<Index>(2.0 * total * information >
-                                      f + kSignificant * std::sqrt(2.0 * f));
+    significant +=
+        static_cast<Index>(2.0 * total * information > f + kSignificant * std::sqrt(2.0 * f));
     best.insert(information - f / (2.0 * total), j);
   }
   const Index count = std::min({std::max(significant, kLeast), kMost, p});

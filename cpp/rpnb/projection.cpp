@@ -107,6 +107,35 @@ void project_each(Index n, RowAt row_at, double scale, Matrix<const float> R, Ma
   }
 }
 
+// Rows and columns of a tile of `project_singles`: as many as registers can hold.
+constexpr int kRows = 4;
+#if defined(__AVX512F__)
+constexpr int kVectors = 2;
+#else
+constexpr int kVectors = 1;
+#endif
+constexpr Index kWide = kVectors * kLongSingles;
+
+// Project rows x (kRows, p) on `Vectors` vectors of columns, which begin at `entries`.
+template <int Vectors>
+void project_tile(const float* x, Index p, const float* entries, Index F, float* z) {
+  LongSingles sums[kRows][Vectors];
+  for (auto& row : sums) {
+    for (LongSingles& sum : row) sum = LongSingles{};
+  }
+  for (Index i = 0; i < p; ++i) {
+    for (int v = 0; v < Vectors; ++v) {
+      const LongSingles entry = load_long(entries + i * F + v * kLongSingles);
+      for (int r = 0; r < kRows; ++r) {
+        sums[r][v] = multiply_add(repeat_long(x[r * p + i]), entry, sums[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < Vectors; ++v) store(z + r * F + v * kLongSingles, sums[r][v]);
+  }
+}
+
 }  // namespace
 
 void project(Matrix<const double> X, Vector<const std::int64_t> rows, double scale,
@@ -123,35 +152,22 @@ void project(Vector<const double> x, double scale, Matrix<const float> R, Vector
 }
 
 void project_singles(Matrix<const float> X, Matrix<const float> R, Matrix<float> Z) {
-  constexpr int kRows = 4;
-  constexpr int kVectors = 2;
   const Index p = R.size(0);
   const Index F = R.size(1);
-  const Index whole = F - F % (kVectors * kSingles);
   for (Index b = 0; b < X.size(); b += kRows) {
     const float* const x = X.data() + b * p;
     float* const z = Z.data() + b * F;
-    for (Index f = 0; f < whole; f += kVectors * kSingles) {
-      Singles sums[kRows][kVectors] = {};
-      for (Index i = 0; i < p; ++i) {
-        const float* const entries = R.data() + i * F + f;
-        for (int v = 0; v < kVectors; ++v) {
-          const Singles entry = load(entries + v * kSingles);
-          for (int r = 0; r < kRows; ++r) {
-            sums[r][v] = fused(repeat(x[r * p + i]), entry, sums[r][v]);
-          }
-        }
-      }
-      for (int r = 0; r < kRows; ++r) {
-        for (int v = 0; v < kVectors; ++v) store(z + r * F + f + v * kSingles, sums[r][v]);
-      }
+    Index f = 0;
+    for (; f + kWide <= F; f += kWide) project_tile<kVectors>(x, p, R.data() + f, F, z + f);
+    for (; f + kLongSingles <= F; f += kLongSingles) {
+      project_tile<1>(x, p, R.data() + f, F, z + f);
     }
     // Columns that fill no tile.
     for (int r = 0; r < kRows; ++r) {
-      for (Index f = whole; f < F; ++f) {
+      for (Index rest = f; rest < F; ++rest) {
         float total = 0.0F;
-        for (Index i = 0; i < p; ++i) total += x[r * p + i] * R(i, f);
-        z[r * F + f] = total;
+        for (Index i = 0; i < p; ++i) total += x[r * p + i] * R(i, rest);
+        z[r * F + rest] = total;
       }
     }
   }

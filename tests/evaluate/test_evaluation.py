@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from rpnb import RPNBClassifier
 from rpnb.baselines import make
-from rpnb.evaluate import confusion_counts, evaluation
+from rpnb.evaluate import confusion_counts
 from rpnb.evaluate.blocks import ChunkBlocks, join
 from rpnb.evaluate.drivers.driver import Probabilities
 from rpnb.evaluate.evaluation import native_evaluation
@@ -140,7 +140,7 @@ def test_learning_at_the_end_of_the_stream_takes_time_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     times = count()
-    monkeypatch.setattr(evaluation.time, "perf_counter", lambda: float(next(times)))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(times)))
     (learner,) = native_evaluation({"a": make("NoChange")}, {}).participants
     learner.finish()
     assert learner.seconds == 1.0

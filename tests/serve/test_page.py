@@ -247,3 +247,29 @@ def test_a_problem_is_shown(browser: Any, start: Callable[..., ServerProcess]) -
     server.kill()
     page.get_by_text("No connection").wait_for()
     context.close()
+
+
+def test_a_degraded_model_is_shown(
+    browser: Any, start: Callable[..., ServerProcess]
+) -> None:
+    import sqlite3
+
+    server = start()
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4)
+        for _ in range(2):
+            client.learn("m", *clusters(20))
+    server.kill()
+    with sqlite3.connect(server.folder / "log.sqlite") as connection:
+        connection.execute("UPDATE events SET checksum=1 WHERE id=2")
+    connection.close()
+    again = start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(again.address)
+    page.get_by_text("(degraded)").wait_for()
+    said = "event 2 is damaged: its checksum is another; predictions come from"
+    page.get_by_role("alert").get_by_text(said).wait_for()
+    page.get_by_role("link", name="m", exact=True).click()
+    page.get_by_role("alert").get_by_text(said).wait_for()
+    context.close()

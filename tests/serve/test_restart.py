@@ -335,6 +335,7 @@ def test_an_older_folder_is_upgraded_and_a_later_one_refused(start: Start) -> No
     with sqlite3.connect(path) as connection:
         connection.execute("DROP INDEX keys_by_time")
         connection.execute("DROP INDEX rows_labelled")
+        connection.execute("DROP TABLE aside")
         connection.execute("PRAGMA user_version=1")
     connection.close()
     again = start()
@@ -342,7 +343,7 @@ def test_an_older_folder_is_upgraded_and_a_later_one_refused(start: Start) -> No
         assert client.download("m") == before
     again.stop()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
         connection.execute("PRAGMA user_version=99")
     connection.close()
     refused = run_command("serve", server.folder, "--port", "0")

@@ -14,8 +14,7 @@ from faults.scenarios import OLD, Scenario
 TOOLS = Path(__file__).parents[2] / "tools"
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or os.environ.get("NUMBA_DISABLE_JIT") == "1",
-    reason="forks, limits and signals of Linux; compiled learners",
+    sys.platform != "linux", reason="forks, limits and signals of Linux"
 )
 
 

@@ -51,6 +51,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "code 1 if anything is damaged",
     )
     parser.add_argument(
+        "--set-aside",
+        action="store_true",
+        help="with --check, while the service is stopped: set aside events that end "
+        "the replay of a model, so that it can learn again; they are kept in the log",
+    )
+    parser.add_argument(
+        "--put-back",
+        type=positive,
+        metavar="EVENT",
+        help="put an event back that was set aside, while the service is stopped, and "
+        "end",
+    )
+    parser.add_argument(
         "--backup",
         type=Path,
         metavar="DIR",
@@ -116,8 +129,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.add_token is not None:
             return _add_token(arguments)
+        if arguments.set_aside:
+            _set_aside(arguments)
         if arguments.check:
             return _check(arguments.folder)
+        if arguments.put_back is not None:
+            return _put_back(arguments.folder, arguments.put_back)
         if arguments.backup is not None:
             return _backup(arguments.folder, arguments.backup)
         return serve(_options(arguments))
@@ -170,6 +187,27 @@ def _check(folder: Path) -> int:
         sys.stdout.write(f"{'ok     ' if sound else 'DAMAGED'} {line}\n")
         all_sound &= sound
     return 0 if all_sound else 1
+
+
+def _set_aside(arguments: argparse.Namespace) -> None:
+    from rpnb.cli import CommandError
+    from rpnb.serve.aside import set_aside
+    from rpnb.serve.server import only_one
+
+    if not arguments.check:
+        raise CommandError("--set-aside needs --check")
+    with only_one(arguments.folder):
+        for line in set_aside(arguments.folder):
+            sys.stdout.write(f"aside   {line}\n")
+
+
+def _put_back(folder: Path, event: int) -> int:
+    from rpnb.serve.aside import put_back
+    from rpnb.serve.server import only_one
+
+    with only_one(folder):
+        sys.stdout.write(put_back(folder, event) + "\n")
+    return 0
 
 
 def _backup(folder: Path, target: Path) -> int:

@@ -86,16 +86,19 @@ class AsyncClient:
         *,
         features: Sequence[str] | int,
         classes: Sequence[Label] | None = None,
+        new_classes: str = "accept",
         **parameters: Any,
     ) -> dict[str, Any]:
         """As `Client.create`."""
         return await self._run(
-            calls.create(name, learner, features, classes, parameters)
+            calls.create(name, learner, features, classes, new_classes, parameters)
         )
 
-    async def upload(self, name: str, content: bytes) -> dict[str, Any]:
+    async def upload(
+        self, name: str, content: bytes, *, new_classes: str = "accept"
+    ) -> dict[str, Any]:
         """As `Client.upload`."""
-        return await self._run(calls.upload(name, content))
+        return await self._run(calls.upload(name, content, new_classes))
 
     async def download(self, name: str, kind: str = "model") -> bytes:
         """As `Client.download`."""

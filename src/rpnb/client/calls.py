@@ -120,6 +120,7 @@ def create(
     learner: str,
     features: Sequence[str] | int,
     classes: Sequence[Label] | None,
+    new_classes: str,
     parameters: Mapping[str, Any],
 ) -> Call[dict[str, Any]]:
     """Create a model."""
@@ -134,15 +135,18 @@ def create(
         body["features"] = list(features)
     if classes is not None:
         body["classes"] = plain_labels(classes)
+    if new_classes != "accept":
+        body["new_classes"] = new_classes
     (key,) = _keys(None, 1)
     return Call([Request("POST", "/v1/models", to_json(body), key=key)], _only)
 
 
-def upload(name: str, content: bytes) -> Call[dict[str, Any]]:
+def upload(name: str, content: bytes, new_classes: str) -> Call[dict[str, Any]]:
     """Create a model from a file."""
+    query = {} if new_classes == "accept" else {"new_classes": new_classes}
     path, kind = _one(name, "/file"), "application/octet-stream"
     (key,) = _keys(None, 1)
-    return Call([Request("PUT", path, content, kind, key=key)], _only)
+    return Call([Request("PUT", path, content, kind, query, key=key)], _only)
 
 
 def download(name: str, kind: str) -> Call[bytes]:

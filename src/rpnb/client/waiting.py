@@ -97,6 +97,7 @@ class Client:
         *,
         features: Sequence[str] | int,
         classes: Sequence[Label] | None = None,
+        new_classes: str = "accept",
         **parameters: Any,
     ) -> dict[str, Any]:
         """Create a model.
@@ -111,6 +112,9 @@ class Client:
             Names of the features, or their number.
         classes : sequence, optional
             Classes that may be predicted from the start.
+        new_classes : {"accept", "refuse"}, default="accept"
+            What becomes of a label that is none of the classes: it becomes a new
+            class, or the request is refused with status 422.
         **parameters
             Of the learner.
 
@@ -119,11 +123,17 @@ class Client:
         dict
             What the service knows of the model.
         """
-        return self._run(calls.create(name, learner, features, classes, parameters))
+        call = calls.create(name, learner, features, classes, new_classes, parameters)
+        return self._run(call)
 
-    def upload(self, name: str, content: bytes) -> dict[str, Any]:
-        """Create a model from the bytes of a model file."""
-        return self._run(calls.upload(name, content))
+    def upload(
+        self, name: str, content: bytes, *, new_classes: str = "accept"
+    ) -> dict[str, Any]:
+        """Create a model from the bytes of a model file.
+
+        With new_classes="refuse", labels other than the file's classes are refused.
+        """
+        return self._run(calls.upload(name, content, new_classes))
 
     def download(self, name: str, kind: str = "model") -> bytes:
         """Return a model file: "model", "frozen" or "onnx"."""

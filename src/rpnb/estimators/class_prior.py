@@ -56,8 +56,8 @@ def set_class_prior(model: Model, given: Any, classes: LabelArray) -> None:
     fixed = fixed_prior(given, classes)
     if fixed is not None:
         model.classes.bias[:] = model.projection.K * np.log(fixed)
-    elif model.classes.count_factor > 0.0:
-        set_bias_from_counts(model.classes)
+    elif model.count_factor > 0.0:
+        set_bias_from_counts(model.classes, model.count_factor)
 
 
 def prior_to_json(given: Any) -> Any:

@@ -217,7 +217,7 @@ default="log_sum"
             run_scored(state, X, y, weight, code, labels, out, thresholds)
         else:
             run_batches(
-                state, X, y, weight, code, size, labels, "auto", out, thresholds
+                state, X, y, weight, code, size, labels, None, out, thresholds
             )
         if state.calibration is not None:
             return ScoredRows(out, thresholds)
@@ -385,7 +385,6 @@ default="log_sum"
         projection must be drawn from the same seed.
         """
         self._state.projection = projection
-        self._state.memo = None
         self.n_features_in_ = projection.features.shape[0]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +32,12 @@ from rpnb.core.projection.apply import project_rows
 from rpnb.core.projection.matrices import Distribution
 from rpnb.estimators.checks.jobs import threads_for
 from rpnb.estimators.checks.labels import LabelArray
-from rpnb.estimators.class_prior import prior_from_json, prior_to_json, set_class_prior
+from rpnb.estimators.class_prior import (
+    fixed_prior,
+    prior_from_json,
+    prior_to_json,
+    set_class_prior,
+)
 from rpnb.estimators.empty_model import (
     UPDATES,
     check_changeable_parameters,
@@ -102,6 +108,11 @@ class RPNBLearner(StreamClassifier[Model]):
         model.classes.eligible[declared] = True
         set_class_prior(model, self.class_prior, classes)
         return model
+
+    def _check_classes(
+        self, state: Model | None, classes: LabelArray, declared: IntArray
+    ) -> None:
+        fixed_prior(self.class_prior, classes)
 
     def _reset_state(
         self, state: Model, p: int, classes: LabelArray, declared: IntArray
@@ -185,9 +196,9 @@ class RPNBLearner(StreamClassifier[Model]):
                 "only scores of the combiners 'log_sum' and 'product' are polynomials "
                 f"that can be explained; this model's combiner is {state.rule!r}"
             )
-        learner = state.kernel_state()
+        projection = state.projection
         return QuadraticScores(
-            learner.R.astype(np.float64) * learner.scale,
+            projection.R.astype(np.float64) * (1.0 / sqrt(projection.q)),
             state.gaussians.mean,
             state.gaussians.precision,
             state.gaussians.constant + state.classes.bias,

@@ -1,76 +1,29 @@
-"""The application: which address leads to which endpoint, and what errors become."""
+"""The application: which address leads to which endpoint."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, final
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
-from fastapi.routing import APIRoute
-from pydantic_core import to_json
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI, Response
 
 from rpnb._version import __version__
-from rpnb.serve.endpoints.messages import json_answer
 from rpnb.serve.endpoints.models import ModelEndpoints
 from rpnb.serve.endpoints.operation import OperationEndpoints
 from rpnb.serve.endpoints.page import PageEndpoints
 from rpnb.serve.endpoints.rows import RowEndpoints
 from rpnb.serve.http import openapi
-from rpnb.serve.limits import ApiError
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.writer import Writer
 
 
-@final
-class RequestRoute(APIRoute):
-    """A route whose endpoint reads all it needs from the request itself.
-
-    What FastAPI would do before, for parameters and dependencies that endpoints do not
-    have, takes longer than a prediction.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the endpoint."""
-        endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
-        return endpoint
-
-
-async def _api_error(_request: Request, error: ApiError) -> Response:
-    headers = {"retry-after": "1"} if error.status == 503 else {}
-    return Response(
-        to_json(error.body()),
-        error.status,
-        headers,
-        media_type="application/json",
-    )
-
-
-async def _internal_error(_request: Request, _error: Exception) -> Response:
-    error = ApiError(500, "internal", "something went wrong; the server's log has more")
-    return json_answer(error.body(), 500)
-
-
-async def _http_error(_request: Request, error: HTTPException) -> Response:
-    messages = {404: "there is no such address", 405: "this method is not allowed here"}
-    message = messages.get(error.status_code, "the request cannot be answered")
-    found = ApiError(error.status_code, "http", message)
-    headers = dict(error.headers or {})
-    return Response(
-        json.dumps(found.body()), found.status, headers, media_type="application/json"
-    )
-
-
 def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
-    """Return the application of a service, without its guard, and its event of a stop.
+    """Return the application of a service and the event that is set when it stops.
 
-    The writer is started with the application, and stopped with it.
+    It is served by a `Guard`, which matches requests and calls the endpoints; FastAPI
+    describes them and starts and stops the writer with the application.
     """
     stopping = asyncio.Event()
-    models, rows = ModelEndpoints(writer), RowEndpoints(writer)
-    operation = OperationEndpoints(writer, metrics, stopping)
-    page = PageEndpoints(writer, operation.health, stopping)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -83,14 +36,14 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
         title="rpnb serve",
         version=__version__,
         description=openapi.DESCRIPTION,
-        docs_url=None,
-        redoc_url=None,
+        # Every route is below, with a scope; none is added by the framework.
+        openapi_url=None,
+        redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.router.route_class = RequestRoute
-    app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _internal_error)
+    models, rows = ModelEndpoints(writer), RowEndpoints(writer)
+    operation = OperationEndpoints(writer, metrics, stopping, app.openapi)
+    page = PageEndpoints(writer, operation.health, stopping)
     one = "/v1/models/{name}"
     # Those that are asked for most come first.
     routes: list[tuple[str, str, Any]] = [
@@ -113,6 +66,7 @@ def make_app(writer: Writer, metrics: Metrics) -> tuple[FastAPI, asyncio.Event]:
         ("GET", "/healthz", operation.healthz),
         ("GET", "/readyz", operation.readyz),
         ("GET", "/metrics", operation.prometheus),
+        ("GET", "/openapi.json", operation.openapi),
         ("GET", "/", page.page),
         ("GET", "/page/{file}", page.asset),
     ]

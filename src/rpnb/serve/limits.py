@@ -1,5 +1,6 @@
 """Limits of the service, and the errors that clients get."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -67,6 +68,8 @@ class ApiError(Exception):
         What is wrong and what the rule is, for people.
     row, column
         Where, if it is about one value.
+    headers
+        Headers of the answer, besides those of every answer.
     """
 
     def __init__(
@@ -77,10 +80,12 @@ class ApiError(Exception):
         *,
         row: int | None = None,
         column: str | int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
         self.row, self.column = row, column
+        self.headers = headers or {}
 
     def body(self) -> dict[str, Any]:
         """Return the JSON object of the answer."""

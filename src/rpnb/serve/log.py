@@ -4,6 +4,7 @@
 in the order of their ids. `rows` are rows that were predicted and wait for their
 labels, or have got them by an event. `keys` are clients' keys with the answers that a
 retry gets. `snapshots` are states of models, so that a start need not replay all.
+`aside` are events that could not be replayed, taken out of `events` by a command.
 """
 
 import json
@@ -22,7 +23,7 @@ from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
@@ -56,11 +57,37 @@ _UPGRADES = {
 CREATE INDEX keys_by_time ON keys(time);
 CREATE INDEX rows_labelled ON rows(model, event) WHERE event IS NOT NULL;
 """,
+    # Columns of `events`, the reason, and when it was set aside.
+    2: """
+CREATE TABLE aside(
+  id INTEGER PRIMARY KEY, model INTEGER NOT NULL, kind TEXT NOT NULL,
+  time REAL NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL,
+  checksum INTEGER NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL);
+CREATE INDEX aside_of_model ON aside(model, id);
+""",
 }
 
 
 class LogError(Exception):
     """The log cannot be used; the message says why."""
+
+
+class EventError(LogError):
+    """An event that cannot be applied.
+
+    Parameters
+    ----------
+    event
+        Its id.
+    problem
+        What is wrong with it, without anything that a client sent.
+    reason
+        More, for those who run the service.
+    """
+
+    def __init__(self, event: int, problem: str, reason: str | None = None) -> None:
+        super().__init__(f"event {event} {problem}")
+        self.event, self.reason = event, reason or problem
 
 
 def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
@@ -154,55 +181,85 @@ def remove_labels(
 ) -> None:
     """Remove rows from events that labelled them, by event; within a transaction.
 
-    Snapshots that include these events are deleted, too.
+    Snapshots that include these events are deleted, too. Events that were set aside are
+    in no state.
     """
+    learned = []
     for event, gone in rows.items():
-        body = connection.execute(
-            "SELECT body FROM events WHERE id=?", (event,)
-        ).fetchone()[0]
-        content = json.loads(body)
-        pairs = zip(content["rows"], content["labels"], strict=True)
-        left = [(seq, label) for seq, label in pairs if seq not in gone]
-        if not left:
-            connection.execute("DELETE FROM events WHERE id=?", (event,))
-            continue
-        body = pack_labels([seq for seq, _ in left], [label for _, label in left])
+        for table in ("events", "aside"):
+            found = connection.execute(
+                f"SELECT body FROM {table} WHERE id=?",  # noqa: S608 - our own words
+                (event,),
+            ).fetchone()
+            if found is not None:
+                _remove_from_event(connection, table, event, found[0], gone)
+                learned += [event] if table == "events" else []
+    if learned:
         connection.execute(
-            "UPDATE events SET body=?, n=?, checksum=? WHERE id=?",
-            (body, len(left), zlib.crc32(body), event),
+            "DELETE FROM snapshots WHERE model=? AND event>=? AND base=0",
+            (model, min(learned)),
         )
+
+
+def _remove_from_event(
+    connection: sqlite3.Connection, table: str, event: int, body: bytes, gone: set[int]
+) -> None:
+    """Remove rows from the body of an event in one of the two tables."""
+    try:
+        content = json.loads(body)
+        pairs = list(zip(content["rows"], content["labels"], strict=True))
+    except (ValueError, KeyError, TypeError):
+        if table == "events":
+            raise
+        pairs = []  # damaged, and set aside because of it: nothing of it is kept
+    left = [(seq, label) for seq, label in pairs if seq not in gone]
+    if not left:
+        connection.execute(
+            f"DELETE FROM {table} WHERE id=?",  # noqa: S608 - our own words
+            (event,),
+        )
+        return
+    body = pack_labels([seq for seq, _ in left], [label for _, label in left])
     connection.execute(
-        "DELETE FROM snapshots WHERE model=? AND event>=? AND base=0",
-        (model, min(rows)),
+        f"UPDATE {table} SET body=?, n=?, checksum=? WHERE id=?",  # noqa: S608 - our own words
+        (body, len(left), zlib.crc32(body), event),
     )
 
 
 def read_events(
-    connection: sqlite3.Connection, model: int, after: int, chunk: int = 20_000
+    connection: sqlite3.Connection,
+    model: int,
+    after: int,
+    chunk: int = 20_000,
+    before: int = 2**62,
 ) -> Iterator[list[LabelledEvent]]:
-    """Yield a model's events after one, in order, about `chunk` rows at a time.
+    """Yield a model's events between two ids, in order, about `chunk` rows at a time.
 
     Raises
     ------
-    LogError
-        At an event that is damaged.
+    EventError
+        At an event that is damaged, once those before it were yielded.
     """
     cursor = connection.execute(
         "SELECT id, kind, time, n, body, checksum FROM events "
-        "WHERE model=? AND id>? ORDER BY id",
-        (model, after),
+        "WHERE model=? AND id>? AND id<? ORDER BY id",
+        (model, after, before),
     )
     events: list[LabelledEvent] = []
     rows = 0
     for number, kind, when, n, body, checksum in cursor:
         try:
             if zlib.crc32(body) != checksum:
-                raise LogError(f"event {number} is damaged: its checksum is another")
+                raise EventError(number, "is damaged: its checksum is another")
             events.append(_event(connection, number, kind, when, body))
-        except LogError:
+        except Exception as error:
             if events:
                 yield events
-            raise
+            if isinstance(error, EventError):
+                raise
+            # Whatever its body holds: a text that is no JSON, too few numbers, …
+            problem = f"is damaged: it cannot be read ({type(error).__name__})"
+            raise EventError(number, problem, f"{problem}: {error}") from error
         rows += n
         if rows >= chunk:
             yield events
@@ -226,7 +283,7 @@ def _event(
             "SELECT x, predicted, confidence FROM rows WHERE seq=?", (seq,)
         ).fetchone()
         if found is None:
-            raise LogError(f"event {number} labels row {seq}, which is not in the log")
+            raise EventError(number, f"labels row {seq}, which is not in the log")
         values.append(found[0])
         predicted.append(json.loads(found[1]))
         confidence.append(found[2])

@@ -102,6 +102,12 @@ class _WriterCollector:
             ("waiting", "Rows that wait for a label.", lambda m: m.waiting),
             ("broken", "1 if no labels are accepted.", lambda m: m.broken is not None),
             (
+                "degraded",
+                "1 if predictions come from before an event that cannot be replayed.",
+                lambda m: m.degraded,
+            ),
+            ("set_aside", "Events set aside.", lambda m: m.set_aside),
+            (
                 "window_error",
                 "Error rate of the latest predictions.",
                 lambda m: m.scores.window_errors()[0],

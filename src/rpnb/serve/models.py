@@ -82,6 +82,8 @@ class ServedModel:
     """why no more labels are accepted"""
     predicts: bool = True
     """whether there is a state to predict with"""
+    set_aside: int = 0
+    """Events that were set aside because they could not be replayed."""
     kind: type | None = None
     """type of the labels"""
     known: set[Label] = field(default_factory=set)
@@ -103,6 +105,11 @@ class ServedModel:
             self.known.update(self.learner.classes_.tolist())
         if self.known:
             self.kind = type(next(iter(self.known)))
+
+    @property
+    def degraded(self) -> bool:
+        """Whether it predicts from the state before an event that it cannot apply."""
+        return self.broken is not None and self.predicts
 
     # Predicting
 
@@ -202,6 +209,10 @@ class ServedModel:
         """Whether an event is a mini-batch, which must not be joined with others."""
         return getattr(self.learner, "batch_size", 1) != 1
 
+    def check_labels(self, labels: Sequence[Label]) -> None:
+        """Refuse labels that the learner would refuse, by its own checks."""
+        self.learner._check_labels(as_array(labels))
+
     def apply(self, events: Sequence[LabelledEvent]) -> dict[int, list[Label | None]]:
         """Learn the rows of events; return predictions of those that asked for them.
 
@@ -256,6 +267,7 @@ class ServedModel:
         with self.lock:
             self.learner, self.scores = other.learner, other.scores
             self.applied, self.known, self.kind = other.applied, other.known, other.kind
+            self.broken, self.predicts = other.broken, other.predicts
 
     # Files
 
@@ -313,12 +325,15 @@ class ServedModel:
             "n_features": self.spec.n_features,
             "features": None if self.spec.features is None else [*self.spec.features],
             "classes": sorted(self.known),
+            "new_classes": self.spec.new_classes,
             "created": self.created,
             "applied": self.applied,
             "waiting": self.waiting,
             "expired": self.expired,
             "predicted": self.predicted,
             "problem": self.broken,
+            "degraded": self.degraded,
+            "set_aside": self.set_aside,
             **self.scores.summary(),
         }
 

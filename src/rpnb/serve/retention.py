@@ -28,5 +28,6 @@ def delete_events(connection: sqlite3.Connection, model: int, before: float) -> 
         "DELETE FROM snapshots WHERE model=? AND event<?",
         "DELETE FROM events WHERE model=? AND id<=?",
         "DELETE FROM rows WHERE model=? AND event<=?",
+        "DELETE FROM aside WHERE model=? AND id<=?",
     ):
         connection.execute(statement, (model, base))

@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import uvicorn
 
 from rpnb.serve.app import make_app
-from rpnb.serve.http.dispatch import Dispatcher
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError
@@ -77,6 +76,8 @@ def is_loopback(host: str) -> bool:
 @contextmanager
 def only_one(folder: Path) -> "Iterator[IO[str]]":
     """Hold the folder's lock, or say that another process has it."""
+    if not folder.is_dir():
+        raise LogError(f"{folder} is no folder of rpnb serve")
     file = (folder / "lock").open("a+")
     try:
         if os.name == "posix":
@@ -130,7 +131,7 @@ def run(options: Options) -> int:
         metrics = Metrics(writer)
         app, stopping = options.make_app(writer, metrics)
         guard = Guard(
-            Dispatcher(app),
+            app,
             options.limits,
             options.tokens,
             metrics,

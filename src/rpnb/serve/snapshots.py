@@ -14,14 +14,14 @@ import json
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
 from rpnb.serve.http.formats import Label
-from rpnb.serve.log import FILE, LogError, open_log, read_events
+from rpnb.serve.log import FILE, EventError, LogError, open_log, read_events
 from rpnb.serve.models import ServedModel
 from rpnb.serve.scores import Scores
 from rpnb.serve.specs import Learner, ModelSpec, compile_kernels, new_learner
@@ -37,6 +37,8 @@ class Restored(NamedTuple):
     problems: list[str]
     answers: dict[int, list[Label | None]]
     """predictions of the events that were replayed, by event"""
+    failed: EventError | None = None
+    """The event at which the replay ended."""
 
 
 def load_learner(name: str, content: bytes) -> Learner:
@@ -134,45 +136,115 @@ def stored_models(
 def restore(
     connection: sqlite3.Connection, row: tuple[int, str, str, float, int]
 ) -> Restored:
-    """Return a model: its latest sound snapshot and the events after it."""
+    """Return a model: its latest sound snapshot and the events after it.
+
+    An event that cannot be applied ends the replay: the state is the one before it.
+    """
     number, name, text, _, _ = row
     spec = ModelSpec.from_json(text)
     compile_kernels(spec.learner)
     problems: list[str] = []
-    model = None
+    latest: tuple[int, bytes, str] | None = None
     needs_snapshot = spec.from_file
     for event, content, scores, checksum, base in _snapshots(connection, number):
         needs_snapshot |= bool(base)
-        if model is not None:
+        if latest is not None:
             continue
         try:
             if digest(content, scores) != checksum:
                 raise LogError("its checksum is another")
-            learner = load_learner(spec.learner, content)
-            model = _model_at(row, learner, event, Scores.from_json(json.loads(scores)))
+            _model_from(row, spec, event, content, scores)
+            latest = event, content, scores
         except (LogError, ValueError, KeyError) as error:
             problems.append(
                 f"the snapshot of model {name} at event {event} is damaged: {error}"
             )
-    if model is None:
-        model = _model_at(row, new_learner(spec), 0, Scores())
-        if needs_snapshot:
-            model.learner = learners()[spec.learner].estimator(**spec.parameters)
-            model.broken = "; ".join(problems) or "its first state is not in the log"
-            model.predicts = False
+
+    def begin() -> ServedModel:
+        if latest is not None:
+            return _model_from(row, spec, *latest)
+        return _model_at(row, new_learner(spec), 0, Scores())
+
+    answers: dict[int, list[Label | None]] = {}
+    failed: EventError | None = None
+    if latest is None and needs_snapshot:
+        learner = learners()[spec.learner].estimator(**spec.parameters)
+        model = _model_at(row, learner, 0, Scores())
+        model.broken = "; ".join(problems) or "its first state is not in the log"
+        model.predicts = False
+    else:
+        model, answers, failed = _replay(connection, number, begin)
+    if failed is not None:
+        # The first state of a file was learned elsewhere; others have learned nothing.
+        model.predicts = spec.from_file or model.scores.learnt > 0
+        serves = "predictions come from the state before it" if model.predicts else ""
+        model.broken = (
+            f"the log of model {name} cannot be replayed: {failed}; "
+            f"{serves or 'there is no state before it'}, and no labels are accepted "
+            "until it is set aside by rpnb serve DIR --check --set-aside"
+        )
     model.waiting = connection.execute(
         "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (number,)
     ).fetchone()[0]
-    answers: dict[int, list[Label | None]] = {}
-    if model.predicts:
-        try:
-            for events in read_events(connection, number, model.applied):
-                answers.update(model.apply(events))
-        except (LogError, ValueError) as error:
-            model.broken = f"the log of model {name} cannot be replayed: {error}"
+    model.set_aside = connection.execute(
+        "SELECT count(*) FROM aside WHERE model=?", (number,)
+    ).fetchone()[0]
     if model.broken is not None:
         problems.append(model.broken)
-    return Restored(model, problems, answers)
+    return Restored(model, problems, answers, failed)
+
+
+def _model_from(
+    row: tuple[int, str, str, float, int],
+    spec: ModelSpec,
+    event: int,
+    content: bytes,
+    scores: str,
+) -> ServedModel:
+    """Return the model of a snapshot."""
+    learner = load_learner(spec.learner, content)
+    return _model_at(row, learner, event, Scores.from_json(json.loads(scores)))
+
+
+def _replay(
+    connection: sqlite3.Connection, number: int, begin: Callable[[], ServedModel]
+) -> tuple[ServedModel, dict[int, list[Label | None]], EventError | None]:
+    """Apply a model's events to its first state, up to one that cannot be applied.
+
+    Many events are applied at once. If that fails, one of them is to blame, and the
+    state may be half changed: they are applied again, one by one, to find it, and then
+    those before it.
+    """
+    try:
+        return *_apply_all(connection, number, begin()), None
+    except Exception as error:
+        failed = error if isinstance(error, EventError) else None
+    if failed is None:
+        model = begin()
+        last = model.applied
+        try:
+            answers: dict[int, list[Label | None]] = {}
+            for (event,) in read_events(connection, number, model.applied, 1):
+                last = event.event
+                answers.update(model.apply([event]))
+        except EventError as error:
+            failed = error
+        except Exception as error:
+            problem = f"cannot be applied ({type(error).__name__})"
+            failed = EventError(last, problem, f"{type(error).__name__}: {error}")
+        else:
+            return model, answers, None
+    return *_apply_all(connection, number, begin(), failed.event), failed
+
+
+def _apply_all(
+    connection: sqlite3.Connection, number: int, model: ServedModel, before: int = 2**62
+) -> tuple[ServedModel, dict[int, list[Label | None]]]:
+    """Apply a model's events, those before an id."""
+    answers: dict[int, list[Label | None]] = {}
+    for events in read_events(connection, number, model.applied, before=before):
+        answers.update(model.apply(events))
+    return model, answers
 
 
 # Checking
@@ -287,9 +359,17 @@ def check(folder: Path) -> Iterator[tuple[bool, str]]:
                         f"model {name}: "
                         + (problem or f"sound at event {model.applied}"),
                     )
-            except (LogError, ValueError) as error:
-                yield False, f"model {name}: {error}"
+            except Exception as error:
+                yield False, f"model {name}: {_problem_of(error)}"
+                failed = restore(connection, row).failed
+                if failed is not None:
+                    yield (
+                        False,
+                        f"model {name}: a start ends before event {failed.event}; "
+                        "--check --set-aside sets it aside",
+                    )
                 continue
+            yield from _set_aside_events(connection, row)
             restored = restore(connection, row).model
             same = model.to_bytes() is None or same_state(
                 model.to_bytes() or b"", restored.to_bytes() or b""
@@ -302,6 +382,29 @@ def check(folder: Path) -> Iterator[tuple[bool, str]]:
             )
     finally:
         connection.close()
+
+
+def _problem_of(error: Exception) -> str:
+    """Return what ended a replay, in one line."""
+    named = f"{error}" if isinstance(error, LogError) else f"{type(error).__name__}"
+    more = "" if isinstance(error, LogError) else f": {error}"
+    return " ".join(f"{named}{more}".split())
+
+
+def _set_aside_events(
+    connection: sqlite3.Connection, row: tuple[int, str, str, float, int]
+) -> Iterator[tuple[bool, str]]:
+    """Name the events of a model that were set aside."""
+    for event, n, since, reason in connection.execute(
+        "SELECT id, n, since, reason FROM aside WHERE model=? ORDER BY id", (row[0],)
+    ).fetchall():
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since))
+        what = " ".join(str(reason).split())
+        yield (
+            True,
+            f"model {row[1]}: event {event} ({n} rows) is set aside since {when}: "
+            f"{what}",
+        )
 
 
 def backup(folder: Path, target: Path) -> None:

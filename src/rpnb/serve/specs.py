@@ -7,17 +7,19 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.estimators.learners.linear import LinearClassifier
 from rpnb.estimators.registry import find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.serve.http.formats import Label, check_labels, check_names
 from rpnb.serve.limits import Limits, beyond, invalid
 
 Learner = StreamClassifier[Any]
+NewClasses = Literal["accept", "refuse"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # Set by the server, or of no use in it.
@@ -46,6 +48,8 @@ class ModelSpec:
     classes: tuple[Label, ...] | None
     from_file: bool = False
     """whether its first state is a file, kept as the first snapshot"""
+    new_classes: NewClasses = "accept"
+    """What becomes of a label that is none of the classes."""
 
     def to_json(self) -> str:
         """Return the specification as a JSON text."""
@@ -57,6 +61,7 @@ class ModelSpec:
                 "features": self.features,
                 "classes": self.classes,
                 "from_file": self.from_file,
+                "new_classes": self.new_classes,
             }
         )
 
@@ -73,7 +78,10 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
     """Return the specification in the JSON object that a client sent."""
     if not isinstance(request, dict):
         raise invalid("the body must be a JSON object")
-    fields = ("name", "learner", "parameters", "features", "n_features", "classes")
+    fields = (
+        *("name", "learner", "parameters", "features", "n_features", "classes"),
+        "new_classes",
+    )
     if not request.keys() <= set(fields):
         raise invalid(f"the body must have no other fields than {', '.join(fields)}")
     learner = find_learner(_text(request.get("learner", "RPNB")))
@@ -101,10 +109,24 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
         if len(classes) > limits.max_classes:
             raise beyond("max_classes", limits.max_classes, "too many classes")
         classes = tuple(check_labels(classes))
+        if len(set(classes)) < len(classes):
+            raise invalid("each label in classes must be there only once")
+    new_classes = check_new_classes(request.get("new_classes", "accept"))
+    if new_classes == "refuse" and classes is None:
+        raise invalid("new_classes 'refuse' needs classes: the list of all labels")
     parameters = _parameters(learner.estimator, request.get("parameters", {}))
     if learner.seeded and parameters.get("random_state") is None:
         parameters["random_state"] = secrets.randbits(32)
-    return ModelSpec(learner.name, parameters, p, names, classes)
+    return ModelSpec(
+        learner.name, parameters, p, names, classes, new_classes=new_classes
+    )
+
+
+def check_new_classes(value: Any) -> NewClasses:
+    """Return what is to become of labels that are none of a model's classes."""
+    if value == "accept" or value == "refuse":
+        return value
+    raise invalid("new_classes must be 'accept' or 'refuse'")
 
 
 def _text(value: Any) -> str:
@@ -145,20 +167,31 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
     if limits is not None:
         check_size(spec.learner, spec.parameters, spec.n_features, limits)
     try:
+        if limits is not None:
+            _try_out(spec)
         model = registered.estimator(**spec.parameters)
-        declared = as_array(spec.classes or ("a", "b"))
-        if spec.classes is not None or limits is not None:
-            classes = np.unique(declared)
+        if spec.classes is not None:
+            classes = np.unique(as_array(spec.classes))
             state = model._state_for(spec.n_features, classes, classes, first=True)
-            if spec.classes is not None:
-                X = np.zeros((1, spec.n_features))
-                model._commit(X, classes, state, first=True)
+            X = np.zeros((1, spec.n_features))
+            model._commit(X, classes, state, first=True)
     except (TypeError, ValueError) as error:
         if limits is None:
             raise
         # The rule, without the value that was given.
         raise invalid(f"parameters: {str(error).partition(', got ')[0]}") from None
     return model
+
+
+def _try_out(spec: ModelSpec) -> None:
+    """Learn two rows, so that what learning refuses is refused on creation."""
+    model = learners()[spec.learner].estimator(**spec.parameters)
+    labels = as_array(spec.classes or ("a", "b"))
+    X = np.zeros((2, spec.n_features))
+    X[1] = 1.0
+    y = np.resize(labels, 2)
+    model.partial_fit(X, y, classes=None if spec.classes is None else labels)
+    model.predict(X)
 
 
 @cache
@@ -169,7 +202,9 @@ def compile_kernels(learner: str) -> None:
     """
     model = learners()[learner].estimator()
     X = np.arange(6.0).reshape(3, 2)
-    model.predict_then_learn(X, np.array(["a", "b", "a"]))
+    only_two = isinstance(model, LinearClassifier) and not model._has_multiclass()
+    declared = np.array(["a", "b"]) if only_two else None
+    model.predict_then_learn(X, np.array(["a", "b", "a"]), classes=declared)
     model.partial_fit(X[:1], np.array(["b"]))
     model.predict(X)
     if hasattr(model, "predict_proba"):

@@ -21,7 +21,7 @@ from typing import Any, final
 
 import numpy as np
 
-from rpnb.serve.commands import Command, Forget, Group, Remember
+from rpnb.serve.commands import Command, Forget, Group, Remember, not_learned
 from rpnb.serve.commands.group import row_ids
 from rpnb.serve.commands.tables import save_answers
 from rpnb.serve.limits import ApiError, Limits, unavailable
@@ -244,7 +244,11 @@ class Writer:
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return [
-            command.answer(group, self._answers) if answer is None else answer
+            not_learned()
+            if command.event in group.not_learned
+            else command.answer(group, self._answers)
+            if answer is None
+            else answer
             for command, answer in zip(commands, found, strict=True)
         ]
 
@@ -320,12 +324,32 @@ class Writer:
             try:
                 group.predictions.update(model.apply(events))
             except Exception as error:
-                model.broken = (
-                    f"model {model.name} could not learn an event: "
-                    f"{type(error).__name__}; restart the server to replay its log"
-                )
-                self.health.notes.append(model.broken)
+                self._note_failure(error)
+                self._fall_back(group, model)
+                group.not_learned |= {
+                    each.event for each in events if each.event > model.applied
+                }
         self.counts.learn_seconds += time.perf_counter() - started
+
+    def _fall_back(self, group: Group, model: ServedModel) -> None:
+        """Make a model what its log leads to, as its state may be half changed."""
+        try:
+            row = next(
+                row for row in stored_models(self._connection) if row[0] == model.id
+            )
+            restored = restore(self._connection, row)
+        except Exception as error:
+            self._note_failure(error)
+            model.predicts = False
+            model.broken = (
+                f"model {model.name} could not learn an event, nor be restored: "
+                f"{type(error).__name__}; restart the server to replay its log"
+            )
+        else:
+            model.become(restored.model)
+            group.predictions.update(restored.answers)
+        if model.broken is not None:
+            self.health.notes.append(model.broken)
 
     # Snapshots and cleaning
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from peers.__main__ import main
+from rpnb import __version__
 from rpnb.cli import BAD_INPUT
 
 TINY = ("--rows", "40", "--members", "3", "--repeat", "1", "--seconds", "0.05")
@@ -18,7 +19,7 @@ def test_offline_it_prints_a_table_and_writes_the_files(
     out, err = capsys.readouterr()
     assert "sea: 40 rows" in out
     lines = [line for line in out.splitlines() if line.startswith(("rpnb", "scikit"))]
-    assert [line.split("  ")[0] for line in lines][:2] == ["rpnb 0.1.0", "rpnb 0.1.0"]
+    assert [line.split("  ")[0] for line in lines][:2] == [f"rpnb {__version__}"] * 2
     assert len(lines) == 3
     assert "sea: round 1 of 1" in err
     with (tmp_path / "new" / "bench.csv").open() as file:
@@ -27,7 +28,7 @@ def test_offline_it_prints_a_table_and_writes_the_files(
     assert all(float(row["speed"]) > 0 for row in rows)
     text = (tmp_path / "new" / "bench.md").read_text(encoding="utf-8")
     assert text.startswith("`python -m peers --rows 40")
-    assert "| rpnb 0.1.0 | RPNB, K = 3 | 40 |" in text
+    assert f"| rpnb {__version__} | RPNB, K = 3 | 40 |" in text
     assert (tmp_path / "new" / "runs.csv").exists()
     assert "<svg" in (tmp_path / "new" / "error-speed-sea.svg").read_text()
 

@@ -105,7 +105,6 @@ def trained(rule: Combiner) -> tuple[Model, np.ndarray, np.ndarray]:
     return model, X, y
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("rule", KITTLER)
 def test_a_stream_gives_the_labels_of_the_plain_twin(rule: Combiner) -> None:
     model, X, y = trained(rule)

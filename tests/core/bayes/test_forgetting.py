@@ -3,7 +3,6 @@
 from math import log1p
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -114,7 +113,6 @@ def test_a_row_of_some_weight_fades_the_past_by_it(seed: int, keep: float) -> No
     assert_allclose(model.moments.weight, left.sum())
 
 
-@pytest.mark.slow_uncompiled
 def test_the_weight_tends_to_the_window() -> None:
     for window in (1.5, 10.0, 60.0):
         model = make_model(6, 1, keep=1.0 - 1.0 / window)
@@ -134,7 +132,6 @@ def test_only_the_class_that_learns_forgets() -> None:
         assert (now[0] != then[0]).any()
 
 
-@pytest.mark.slow_uncompiled
 def test_old_rows_have_no_influence() -> None:
     old, new = well_behaved(1, 50, M=1), well_behaved(2, 400, M=1)
     fading, fresh, full = (make_model(6, 1, keep=k) for k in (0.9, 0.9, 1.0))

@@ -165,7 +165,6 @@ def test_a_child_removes_the_limit_of_threads_that_it_does_not_have() -> None:
         assert blas_threads() == before
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_while_another_thread_has_the_limit_does_not_hang() -> None:
     code = """

@@ -92,7 +92,6 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     assert_same_state(one, two)
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("step", [8, 32])
 def test_a_mistake_changes_the_labels_of_the_rest_of_a_step(step: int) -> None:
     # Random labels: every other row is a mistake, and changes later predictions.

@@ -52,7 +52,6 @@ def assert_same(a: PooledModel, b: PooledModel) -> None:
         assert same_state(one, two)
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize(
     ("names", "cuts"),
     [(NAMES, [0, 1, 2, 3, 20, 40]), (LIGHT, [0, 100, 255, 256, 257, 290])],
@@ -73,7 +72,6 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(
     assert_same(whole, threads)
 
 
-@pytest.mark.slow_uncompiled
 def test_predicting_gives_what_learning_would_have_predicted() -> None:
     X, y = stream(60)
     model = model_of()

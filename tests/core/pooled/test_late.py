@@ -51,7 +51,6 @@ def assert_same(a: PooledModel, b: PooledModel) -> None:
         assert_same(a.late.behind, b.late.behind)
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("delay", [1, 9])
 def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -> None:
     X, y = stream(28)
@@ -70,7 +69,6 @@ def test_the_pool_is_its_twin_that_keeps_the_scores_of_predictions(delay: int) -
     assert_array_equal(model.pool.mistakes[:-1], wrong.sum(axis=0))
 
 
-@pytest.mark.slow_uncompiled
 def test_members_learn_at_once_and_predictions_are_theirs() -> None:
     X, y = stream(40)
     late, fresh = model_of(6), model_of(0)
@@ -79,8 +77,9 @@ def test_members_learn_at_once_and_predictions_are_theirs() -> None:
     assert same_state(late.scale, fresh.scale)
     for one, two in zip(late.states[:2], fresh.states[:2], strict=True):
         assert same_state(one, two)  # all but transitions
-    fresh.states[2] = late.states[2]
-    fresh.pool = late.pool
+    fresh = fresh.replace(
+        shape=late.shape, states=[*fresh.states[:2], late.states[2]], pool=late.pool
+    )
     ours, its = np.empty((40, 3)), np.empty((40, 3))
     labels = np.empty(40, np.int64)
     score(late, X, labels, ours)
@@ -88,7 +87,6 @@ def test_members_learn_at_once_and_predictions_are_theirs() -> None:
     assert_array_equal(ours, its)
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("delay", [1, 9, 30])
 def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
     X, y = stream(60)
@@ -106,7 +104,6 @@ def test_blocks_may_end_anywhere_and_threads_change_nothing(delay: int) -> None:
     assert np.isfinite(whole.pool.weights).all()
 
 
-@pytest.mark.slow_uncompiled
 def test_weights_of_fresh_labels_shrink_with_the_delay() -> None:
     X, y = stream(200)
     weights = []
@@ -143,7 +140,6 @@ def test_a_copy_shares_nothing_and_no_size_depends_on_the_rows() -> None:
     assert_same(model, twin)
 
 
-@pytest.mark.slow_uncompiled
 def test_hashed_rows_are_kept_hashed() -> None:
     model = model_of(2, p=4100)
     X = np.random.default_rng(0).normal(size=(6, 4100))

@@ -88,13 +88,12 @@ def same(a: PooledModel, b: PooledModel, names: Sequence[str] = MERGEABLE) -> bo
     )
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
     X, y, weight = stream(500, weighted)
     # After row 256 all members have learnt the first rows with one scale.
     model = begun(n=256, weighted=weighted)
-    rows = prepare_rows(model, X, NO_LABELS, NO_WEIGHT)
+    rows = prepare_rows(model, X)
     columns = model.shape.dimension
 
     def part(start: int, stop: int) -> tuple[MemberRows, IntArray, FloatArray]:
@@ -132,7 +131,6 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
             assert_allclose(found[:, 0], expected, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.slow_uncompiled
 @settings(max_examples=15 if COMPILED else 3)
 @given(
     st.lists(st.integers(1, 149), max_size=4, unique=True), st.randoms(), st.booleans()
@@ -237,7 +235,6 @@ def test_without_a_scale_rows_are_learnt_one_by_one() -> None:
     assert same(batch, rows)
 
 
-@pytest.mark.slow_uncompiled
 def test_hashed_rows_are_hashed_once() -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((270, 4100)) < 0.01, rng.normal(size=(270, 4100)), 0.0)
@@ -277,7 +274,7 @@ def test_sums_of_rows_alone_are_those_of_numpy() -> None:
     model = new_model(
         ["shared_covariance", "class_covariance"], P, 16, 0, np.ones(M, np.bool_), 1
     )
-    rows = prepare_rows(model, np.nan_to_num(X), NO_LABELS, NO_WEIGHT)
+    rows = prepare_rows(model, np.nan_to_num(X))
     for module, state in zip(model.modules, model.states, strict=True):
         part = module.sum_rows(state, rows, y, weight)
         assert part.seen[0] == 270

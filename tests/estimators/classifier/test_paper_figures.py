@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import os
 import sys
 from collections.abc import Iterator
 from math import sqrt
@@ -24,10 +23,6 @@ pytestmark = [
     pytest.mark.skipif(
         not (DATA.is_dir() and PRINTED.is_file()),
         reason="needs the data and the printed figures in ../shared",
-    ),
-    pytest.mark.skipif(
-        os.environ.get("NUMBA_DISABLE_JIT") == "1",
-        reason="takes days where kernels are interpreted",
     ),
 ]
 

@@ -26,9 +26,6 @@ from rpnb import PooledClassifier
 from rpnb.core.pooled.members import selected_neighbours
 from rpnb.estimators.saving.files import ModelFileError
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="compiled learners"
-)
 rng = np.random.default_rng(4)
 # Enough features for all members, and a row that is missing some.
 X = rng.normal(size=(330, 34))

@@ -4,11 +4,9 @@ import numpy as np
 
 from oracles.pooled.pool import Pool
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import _member_scores, prepare_rows
+from rpnb.core.pooled.engine import prepare_rows
 from rpnb.core.pooled.engine import run as learn_rows
 from rpnb.core.pooled.model import PooledModel, copy_model
-
-NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
 
 
 def scores_when_predicted(
@@ -32,8 +30,13 @@ def scores_when_predicted(
                 np.empty(1, np.int64),
                 np.zeros((0, 0)),
             )
-        rows = prepare_rows(model, X[s : s + 1], NO_LABELS, NO_WEIGHT)
-        scores.append(_member_scores(model, rows, NO_LABELS, NO_WEIGHT, 1)[0])
+        rows = prepare_rows(model, X[s : s + 1])
+        parts = []
+        for module, state in zip(model.modules, model.states, strict=True):
+            part = np.zeros((1, len(module.OUTPUTS), model.M))
+            module.score_rows(state, rows, part)
+            parts.append(part[0])
+        scores.append(np.concatenate(parts))
     return np.array(scores)
 
 

@@ -1,21 +1,21 @@
-"""The state of an RPNB model as one record; adding classes, copying and merging."""
+"""The state of an RPNB model as one object; adding classes, copying and merging."""
 
-from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
+from rpnb._core.bayes import Model as CoreModel
 from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
 from rpnb.core.bayes.moments import Moments, empty_moments, fade, merge, unmerge
-from rpnb.core.bayes.state import ClassState, KernelState, set_bias_from_counts
-from rpnb.core.calibration.cells import no_cells
+from rpnb.core.bayes.state import ClassState, set_bias_from_counts
 from rpnb.core.calibration.mixture import (
     Calibration,
     copy_calibration,
     merge_calibrations,
 )
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import IntArray
 from rpnb.core.kernels.running_scale import (
     RunningScale,
     copy_scale,
@@ -25,60 +25,102 @@ from rpnb.core.kernels.running_scale import (
 from rpnb.core.projection.record import Projection
 
 
-@dataclass(slots=True)
-class Model:
-    """Everything that prediction and learning need. Classes are numbered 0 … M−1."""
+class Model(CoreModel):
+    """Everything that prediction and learning need. Classes are numbered 0 … M−1.
 
-    projection: Projection
-    rule: Combiner
-    prior: Prior
-    moments: Moments
-    gaussians: Gaussians
-    classes: ClassState
-    keep: float = 1.0
-    """γ: how much of the past is left after a row of weight one; 1 forgets nothing"""
-    n_seen: int = 0
-    """rows seen"""
-    n_updates: int = 0
-    """rows that changed the moments"""
-    memo: FloatArray | None = None
-    """the last single row with its projection and prediction; see `passes.exact`"""
-    calibration: Calibration | None = None
-    """what turns scores into probabilities; None where it is not learnt"""
-    scale: RunningScale | None = None
-    """what rows are scaled by before they come here; None if they are not"""
+    The core has the arrays, as records that share their memory with NumPy: `moments`,
+    `gaussians`, `classes` and `calibration`, which is None where probabilities are not
+    learned; and the numbers `n_seen` of rows seen, `n_updates` of rows that changed the
+    moments, `keep`, which is how much of the past is left after a row of weight one,
+    and `count_factor`, which is K where the class prior follows the counts of rows and
+    0 where it is fixed.
+    """
 
-    @property
-    def M(self) -> int:
-        """Number of classes."""
-        return self.moments.weight.shape[0]
-
-    @property
-    def F(self) -> int:
-        """Number of columns."""
-        return self.projection.R.shape[1]
-
-    @property
-    def rule_number(self) -> int:
-        """The combining rule's number in `COMBINERS`, as kernels take it."""
-        return COMBINERS.index(self.rule)
-
-    def kernel_state(self, *, projected: bool = False) -> KernelState:
-        """Return the record that kernels read and write; it shares the model's arrays.
-
-        With `projected`, it is for rows that are projected already.
-        """
-        R = self.projection.R
-        return KernelState(
-            R[:0] if projected else R,
-            1.0 / sqrt(self.projection.q),
-            self.prior,
-            self.moments,
-            self.gaussians,
-            self.classes,
-            self.keep,
-            no_cells(self.M),
+    def __init__(
+        self,
+        projection: Projection,
+        rule: Combiner,
+        prior: Prior,
+        moments: Moments,
+        gaussians: Gaussians,
+        classes: ClassState,
+        *,
+        keep: float = 1.0,
+        count_factor: float = 0.0,
+        n_seen: int = 0,
+        n_updates: int = 0,
+        calibration: Calibration | None = None,
+        scale: RunningScale | None = None,
+    ) -> None:
+        number = COMBINERS.index(rule)
+        super().__init__(
+            projection.K, number, prior, keep, count_factor, moments, gaussians, classes
         )
+        self.prior = prior
+        self.projection = projection
+        self.n_seen = n_seen
+        self.n_updates = n_updates
+        self.calibration = calibration
+        self.scale = scale
+        """what rows are scaled by before they come here; None if they are not"""
+
+    @property
+    def projection(self) -> Projection:
+        """The K random projections. They may be replaced by ones of other features."""
+        return self._projection
+
+    @projection.setter
+    def projection(self, projection: Projection) -> None:
+        scale = 1.0 / sqrt(projection.q)
+        self._set_projection(projection.R, scale, projection.max_column_norm)
+        self._projection = projection
+
+    @property
+    def rule(self) -> Combiner:
+        """The combining rule."""
+        return COMBINERS[self.rule_number]
+
+    @rule.setter
+    def rule(self, rule: Combiner) -> None:
+        self.rule_number = COMBINERS.index(rule)
+
+    def with_classes(
+        self, moments: Moments, gaussians: Gaussians, classes: ClassState
+    ) -> "Model":
+        """Return a copy that has these records, and shares the projection."""
+        calibration, scale = self.calibration, self.scale
+        return Model(
+            self.projection,
+            self.rule,
+            self.prior,
+            moments,
+            gaussians,
+            classes,
+            keep=self.keep,
+            count_factor=self.count_factor,
+            n_seen=self.n_seen,
+            n_updates=self.n_updates,
+            calibration=None if calibration is None else copy_calibration(calibration),
+            scale=None if scale is None else copy_scale(scale),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy all but what is remembered of the last row."""
+        records = self.moments, self.gaussians, self.classes
+        names = "keep", "count_factor", "n_seen", "n_updates", "calibration", "scale"
+        numbers = {name: getattr(self, name) for name in names}
+        return _restore, (self.projection, self.rule, self.prior, records, numbers)
+
+
+def _restore(
+    projection: Projection,
+    rule: Combiner,
+    prior: Prior,
+    records: tuple[Moments, Gaussians, ClassState],
+    numbers: dict[str, Any],
+) -> Model:
+    """Return the model that was pickled."""
+    return Model(projection, rule, prior, *records, **numbers)
 
 
 def new_model(
@@ -88,18 +130,22 @@ def new_model(
     prior_from_counts: bool,
     keep: float = 1.0,
 ) -> Model:
-    """Return a model that knows no class yet."""
+    """Return a model that has no class yet."""
     F = projection.R.shape[1]
-    count_factor = float(projection.K) if prior_from_counts else 0.0
     return Model(
         projection,
         rule,
         prior,
         empty_moments(0, F),
         empty_gaussians(0, F),
-        ClassState(np.zeros(0, np.bool_), np.zeros(0), np.zeros(0), count_factor),
-        keep,
+        _empty_classes(0),
+        keep=keep,
+        count_factor=float(projection.K) if prior_from_counts else 0.0,
     )
+
+
+def _empty_classes(M: int) -> ClassState:
+    return ClassState(np.zeros(M, np.bool_), np.zeros(M), np.zeros(M))
 
 
 def arrange_classes(model: Model, source: IntArray) -> Model:
@@ -113,13 +159,11 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
     came_from = source[old]
     moments = empty_moments(M, model.F)
     gaussians = empty_gaussians(M, model.F)
-    classes = ClassState(
-        np.zeros(M, np.bool_), np.zeros(M), np.zeros(M), model.classes.count_factor
-    )
+    classes = _empty_classes(M)
     for fresh, present in (
         *zip(moments, model.moments, strict=True),
         *zip(gaussians, model.gaussians, strict=True),
-        *zip(classes[:3], model.classes[:3], strict=True),
+        *zip(classes, model.classes, strict=True),
     ):
         fresh[old] = present[came_from]
     # New classes are alike.
@@ -128,18 +172,7 @@ def arrange_classes(model: Model, source: IntArray) -> Model:
         refresh(gaussians, int(new[0]), moments, model.prior)
         for field in gaussians:
             field[new[1:]] = field[new[0]]
-    calibration = model.calibration
-    if calibration is not None:
-        calibration = copy_calibration(calibration)
-    return replace(
-        model,
-        moments=moments,
-        gaussians=gaussians,
-        classes=classes,
-        memo=None,
-        calibration=calibration,
-        scale=None if model.scale is None else copy_scale(model.scale),
-    )
+    return model.with_classes(moments, gaussians, classes)
 
 
 def copy_model(model: Model) -> Model:
@@ -151,16 +184,16 @@ def refresh_all(model: Model) -> None:
     """Derive the densities of all classes, and the prior where it follows counts."""
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
-    if model.classes.count_factor > 0.0:
-        set_bias_from_counts(model.classes)
+    if model.count_factor > 0.0:
+        set_bias_from_counts(model.classes, model.count_factor)
 
 
 def fade_all(model: Model, factor: float) -> None:
-    """Multiply the weight of all that has been learnt and counted by `factor`."""
+    """Multiply the weight of all that has been learned and counted by `factor`."""
     for m in range(model.M):
         fade(model.moments, m, factor, 1.0)
     model.classes.seen[:] *= factor
-    model.memo = None
+    model.forget_row()
     if model.scale is not None:
         fade_scale(model.scale, factor)
     refresh_all(model)
@@ -177,18 +210,18 @@ def may_continue(model: Model, base: Model) -> bool:
 
 
 def merge_statistics(model: Model, other: Model, base: Model | None) -> None:
-    """Add to `model` what `other` has learnt since `base`, class by class.
+    """Add to `model` what `other` has learned since `base`, class by class.
 
     The three have the same classes in the same order. Without a base, all that `other`
-    has learnt is added.
+    has learned is added.
     """
     for m in range(model.M):
         if base is None:
             merge(model.moments, m, other.moments, m)
         else:
-            learnt = Moments(*(part[m : m + 1].copy() for part in other.moments))
-            unmerge(learnt, 0, base.moments, m)
-            merge(model.moments, m, learnt, 0)
+            learned = Moments(*(part[m : m + 1].copy() for part in other.moments))
+            unmerge(learned, 0, base.moments, m)
+            merge(model.moments, m, learned, 0)
     earlier = 0.0 if base is None else base.classes.seen
     model.classes.seen[:] += other.classes.seen - earlier
     model.classes.eligible[:] |= other.classes.eligible

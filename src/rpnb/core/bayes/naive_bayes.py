@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes on the features themselves, learnt from every row.
+"""Gaussian naive Bayes on the features themselves, learned from every row.
 
 A reference learner: the same moments and scores as RPNB's, but of the features instead
 of their projections, and with class priors equal to the classes' frequencies.
@@ -8,17 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpnb.core.bayes.densities import (
-    Gaussians,
-    Prior,
-    empty_gaussians,
-    learn_density,
-    refresh,
-)
-from rpnb.core.bayes.moments import Moments, add_observation, empty_moments, merge
-from rpnb.core.bayes.scoring import LANES, best_class, score
+from rpnb._core.bayes import add_rows, run_naive_bayes, score_naive_bayes
+from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
+from rpnb.core.bayes.moments import Moments, empty_moments, merge
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
-from rpnb.core.kernels.compiling.compiled import compiled
 
 
 class NaiveBayes(NamedTuple):
@@ -67,7 +60,6 @@ def derive_naive_bayes(state: NaiveBayes) -> None:
         refresh(state.gaussians, m, state.moments, state.prior)
 
 
-@compiled
 def naive_bayes_pass(
     state: NaiveBayes,
     X: FloatArray,
@@ -82,25 +74,7 @@ def naive_bayes_pass(
     is (n,), or (1,) where all rows have the same weight. Predictions are written to
     `labels` (n,), −1 while no class is known.
     """
-    lanes = np.empty(LANES)
-    for i in range(X.shape[0]):
-        x = X[i]
-        labels[i] = best_class(
-            x, state.gaussians, state.log_seen, state.eligible, lanes
-        )
-        if learn and y[i] >= 0:
-            m = y[i]
-            state.eligible[m] = True
-            w = weight[i % weight.shape[0]]
-            learn_density(state.gaussians, m, state.moments, state.prior, x, w)
-            state.log_seen[m] = np.log(state.moments.weight[m])
-
-
-@compiled
-def _add_rows(moments: Moments, X: FloatArray, y: IntArray, weight: FloatArray) -> None:
-    """Add rows of classes y, of weights (n,) or (1,), to the moments."""
-    for i in range(X.shape[0]):
-        add_observation(moments, y[i], X[i], weight[i % weight.shape[0]])
+    run_naive_bayes(*state, X, y, weight, learn, labels)
 
 
 def block_moments(
@@ -108,7 +82,7 @@ def block_moments(
 ) -> Moments:
     """Return the moments of a block of rows; `merge_moments` adds them to a state."""
     moments = empty_moments(*state.moments.mean.shape)
-    _add_rows(moments, X, y, weight)
+    add_rows(moments, X, y, weight)
     return moments
 
 
@@ -121,11 +95,6 @@ def merge_moments(state: NaiveBayes, moments: Moments) -> None:
     derive_naive_bayes(state)
 
 
-@compiled
 def naive_bayes_scores(state: NaiveBayes, X: FloatArray, out: FloatArray) -> None:
     """Write log P(y_m) + log P(x | y_m), up to a constant, to `out` (n, M)."""
-    lanes = np.empty(LANES)
-    for i in range(X.shape[0]):
-        for m in range(out.shape[1]):
-            bias = state.log_seen[m]
-            out[i, m] = score(X[i], state.gaussians, m, bias, -np.inf, lanes)
+    score_naive_bayes(state.gaussians, state.log_seen, X, out)

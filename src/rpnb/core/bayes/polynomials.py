@@ -1,10 +1,10 @@
 """A model's scores as polynomials of degree two, in double precision, for serving.
 
-The polynomials of `passes.quadratic` are built in single precision and updated while
-learning; these are computed once, in double precision, from a model that no longer
-learns.
+Those that passes predict from are built in single precision, quickly and often; these
+are computed once, in double precision, from a model that no longer learns.
 """
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -54,11 +54,12 @@ def _expand(
     model: Model, classes: IntArray, origin: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return A (m, p, p), b (m, p) and the squared distances (m,) at the origin."""
-    learner = model.kernel_state()
+    projection = model.projection
+    scale = 1.0 / sqrt(projection.q)
     centre = np.empty((1, model.F))
     first = np.zeros(1, np.int64)
-    project(origin[None, :], first, learner.scale, learner.R, centre)
-    R = learner.R.astype(np.float64) * learner.scale
+    project(origin[None, :], first, scale, projection.R, centre)
+    R = projection.R.astype(np.float64) * scale
     w = model.gaussians.precision[classes]
     moved = model.gaussians.mean[classes] - centre[0]
     A = np.stack([(R * weights) @ R.T for weights in w])

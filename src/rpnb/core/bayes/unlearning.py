@@ -18,7 +18,7 @@ def without(moments: Moments, part: Moments) -> tuple[Moments, IntArray, IntArra
     """Return the moments without those of `part`, and classes where that cannot be.
 
     Those whose weight would become negative, and those where some column's scatter
-    would: then `part` cannot be of rows that were learnt. `moments` stay as they are.
+    would: then `part` cannot be of rows that were learned. `moments` stay as they are.
     """
     rest = moments.weight - part.weight
     # Weights that were added up in another order may differ in the last bits.

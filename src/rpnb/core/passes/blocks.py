@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import numpy as np
-
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
 # Rows with more features than this are projected by BLAS, which is efficient for many
@@ -24,8 +22,3 @@ def block_rows(p: int, F: int) -> int:
 def weights_of(weight: FloatArray, rows: slice | IntArray) -> FloatArray:
     """Return the weights of some rows; an array of one weight is for all rows."""
     return weight if weight.shape[0] == 1 else weight[rows]
-
-
-def count_labelled(y: IntArray) -> int:
-    """Return how many rows have a class, that is a number other than −1."""
-    return int(np.count_nonzero(y >= 0))

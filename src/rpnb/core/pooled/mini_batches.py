@@ -37,7 +37,6 @@ ROWS, SCORES, LAST_ROWS = "rows", "scores", "last_rows"
 
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
-_NO_PLACES = np.zeros(0, np.int64)
 _NOTHING = np.zeros((0, 0))
 
 
@@ -81,7 +80,7 @@ def observe_block(
     """
     rows = prepare_rows(model, X)
     if not has_scale(model):
-        score(model.replace(places=_NO_PLACES), rows.raw, labels, _NOTHING)
+        score(model, rows.raw, labels, _NOTHING)
         return {ROWS: rows.raw}
 
     def work(k: int) -> tuple[FloatArray, dict[str, NDArray[Any]]]:
@@ -138,11 +137,10 @@ def learn_blocks(
 ) -> None:
     """Learn a mini-batch, given all its blocks in order. Writes into `model`."""
     if not has_scale(model):
-        hashed = model.replace(places=_NO_PLACES)
         for block in blocks:
             labels = np.empty_like(block.labels)
             rows = block.arrays[ROWS]
-            run(hashed, rows, block.y, block.weight, labels, _NOTHING, jobs)
+            run(model, rows, block.y, block.weight, labels, _NOTHING, jobs)
         return
     for k, (name, module) in enumerate(zip(model.names, model.modules, strict=True)):
         model.replace_state(k, _learn(module, name, model.states[k], blocks))

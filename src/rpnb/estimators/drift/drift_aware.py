@@ -233,6 +233,14 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         inner = learner._new_state(p, classes, declared)
         return DriftState(learner, inner, detector, known)
 
+    def _check_classes(
+        self, state: DriftState | None, classes: LabelArray, declared: IntArray
+    ) -> None:
+        if state is not None:
+            state.learner._check_classes(state.inner, classes, declared)
+        elif isinstance(self.model, StreamClassifier):
+            self.model._check_classes(None, classes, declared)
+
     def _rearrange_classes(
         self,
         state: DriftState,

@@ -125,6 +125,26 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
     def _new_state(
         self, p: int, classes: LabelArray, declared: IntArray
     ) -> LinearLearner:
+        self._check_classes(None, classes, declared)
+        only_two = self.form == "two_class" or not self._has_multiclass()
+        two = classes.shape[0] == 2 and declared.shape[0] == 2
+        chosen = self._make_algorithm(only_two or (two and self.form == "auto"))
+        M = classes.shape[0]
+        state = blank_state(chosen, M, p, **self._state_parameters())
+        state.eligible[declared] = True
+        return LinearLearner(chosen, state)
+
+    def _check_classes(
+        self, state: LinearLearner | None, classes: LabelArray, declared: IntArray
+    ) -> None:
+        if state is not None:
+            if state.rule.two_class:
+                raise ValueError(
+                    f"{type(self).__name__} was started with two classes and cannot "
+                    f"take in another: {classes.tolist()}; "
+                    + self._how_to_start_with_more()
+                )
+            return
         self._check_form()
         only_two = self.form == "two_class" or not self._has_multiclass()
         if only_two and self.form == "multiclass":
@@ -141,11 +161,6 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
                 f"class{'es' if classes.shape[0] > 1 else ''}, {classes.tolist()}; "
                 + self._how_to_start_with_more()
             )
-        chosen = self._make_algorithm(only_two or (two and self.form == "auto"))
-        M = classes.shape[0]
-        state = blank_state(chosen, M, p, **self._state_parameters())
-        state.eligible[declared] = True
-        return LinearLearner(chosen, state)
 
     def _check_form(self) -> None:
         """Check the parameters that say which form the learner has."""
@@ -173,11 +188,7 @@ class LinearClassifier(StreamClassifier[LinearLearner]):
         classes: LabelArray,
         declared: IntArray,
     ) -> LinearLearner:
-        if state.rule.two_class:
-            raise ValueError(
-                f"{type(self).__name__} was started with two classes and cannot take "
-                f"in another: {classes.tolist()}; " + self._how_to_start_with_more()
-            )
+        self._check_classes(state, classes, declared)
         linear = arrange_linear_classes(state.state, source)
         linear.eligible[declared] = True
         return LinearLearner(state.rule, linear)

@@ -239,6 +239,20 @@ class StreamClassifier(
             limits=self._weight_limits,
         )
 
+    def _check_labels(self, y: Any) -> None:
+        """Refuse labels that learning would refuse; change nothing, copy no state.
+
+        For callers that write rows down before they are learnt.
+        """
+        first = not self.__sklearn_is_fitted__()
+        known = _NO_CLASSES if first else self.classes_
+        index = LabelIndex() if first else self._index
+        joined, _ = number_labels(as_labels(y), known, index, None)
+        if joined is not known:
+            check_class_weight(self._class_weight, joined, whole=False)
+            state = None if first else self._state
+            self._check_classes(state, joined, _NO_CLASSES)
+
     def _learn_all(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, shuffle: bool
     ) -> None:

@@ -99,6 +99,15 @@ class StreamLearner(ABC, Generic[State]):
         as it is.
         """
 
+    def _check_classes(
+        self, state: State | None, classes: LabelArray, declared: IntArray
+    ) -> None:
+        """Refuse classes that a state cannot have; change nothing, copy nothing.
+
+        `state` is the present state, None for a first one. The functions that return
+        a state of these classes must refuse the same.
+        """
+
     @abstractmethod
     def _learn(
         self,

@@ -1,6 +1,6 @@
 """What clients ask the writer for: each command is checked and written in a group."""
 
-from rpnb.serve.commands.command import Command
+from rpnb.serve.commands.command import Command, not_learned
 from rpnb.serve.commands.group import Group, no_model
 from rpnb.serve.commands.models import Create, Delete
 from rpnb.serve.commands.rows import Forget, LabelRows, Learn, Remember
@@ -15,4 +15,5 @@ __all__ = [
     "Learn",
     "Remember",
     "no_model",
+    "not_learned",
 ]

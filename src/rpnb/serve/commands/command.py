@@ -59,11 +59,16 @@ class Command(ABC):
         event = self.event if self.repeats is None else self.repeats
         labels = group.predictions.get(event or 0)
         if labels is None:
-            return unavailable("the rows are in the log, but could not be learnt")
+            return not_learned()
         found = {"labels": labels, "learnt": len(labels)}
         if self.key is not None and self.repeats is None and self.number is not None:
             answers[self.number, self.key] = json.dumps(found)
         return found
+
+
+def not_learned() -> ApiError:
+    """Return the error of a request whose event is on the disk and not in the state."""
+    return unavailable("the rows are in the log, but could not be learned")
 
 
 def digest_of(*parts: Any) -> bytes:

@@ -82,6 +82,8 @@ class Group:
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
         self.replayed: dict[int, ServedModel] = {}
+        self.not_learned: set[int] = set()
+        """Events that are on the disk and could not be applied."""
         self._changes: dict[int, _Changes] = {}
         self._labels: dict[int, _LabelsEvent] = {}
         self._answers = answers
@@ -143,6 +145,13 @@ class Group:
             )
         answer = found.answer or self._answers.get((number, key))
         if answer is None:
+            aside = "SELECT 1 FROM aside WHERE id=?"
+            if self.connection.execute(aside, (found.event,)).fetchone() is not None:
+                raise ApiError(
+                    409,
+                    "set_aside",
+                    "the event of this key was set aside: it could not be learned",
+                )
             command.repeats = found.event
             return None
         value: dict[str, Any] = json.loads(answer)
@@ -173,31 +182,57 @@ class Group:
             self._changes[model.id] = found
         return found
 
-    def check_new_labels(self, model: ServedModel, labels: list[Label]) -> None:
-        """Refuse labels of another type than those known, and too many classes."""
+    def check_new_labels(
+        self, model: ServedModel, labels: list[Label], places: Sequence[int]
+    ) -> None:
+        """Refuse labels that the model's learner would refuse, and too many classes.
+
+        `places` are the numbers of the labels in their request, for the message.
+        """
         changes = self.changes(model)
         kind = type(labels[0])
         if changes.kind is not None and kind is not changes.kind:
             raise invalid(
                 f"labels are {_KINDS[kind]}; those of this model are "
                 f"{_KINDS[changes.kind]}",
-                row=0,
+                row=places[0],
             )
-        new = set(labels) - model.known
+        new = set(labels) - model.known - changes.new
         if new:
+            place = next(i for i, y in zip(places, labels, strict=True) if y in new)
+            if model.spec.new_classes == "refuse":
+                raise invalid(
+                    f"label {place} is none of the model's classes, and its "
+                    "new_classes is 'refuse'",
+                    row=place,
+                )
             if len(model.known | changes.new | new) > self.limits.max_classes:
                 raise beyond("max_classes", self.limits.max_classes, "too many classes")
+            try:
+                model.check_labels([*changes.new, *new])
+            except (TypeError, ValueError):
+                # The learner's message would repeat the label.
+                raise invalid(
+                    f"label {place} is none of the model's classes, and "
+                    f"{model.spec.learner} cannot learn another one",
+                    row=place,
+                ) from None
             changes.new |= new
         changes.kind = kind
 
     def add_labels(
-        self, model: ServedModel, rows: list[StoredRow], labels: list[Label]
+        self,
+        model: ServedModel,
+        rows: list[StoredRow],
+        labels: list[Label],
+        places: Sequence[int],
     ) -> int:
         """Label rows that wait; return the event, which later labels may share.
 
-        Commands of a group are answered together, so their order is for us to choose.
+        `places` are the numbers of the labels in their request. Commands of a group are
+        answered together, so their order is for us to choose.
         """
-        self.check_new_labels(model, labels)
+        self.check_new_labels(model, labels, places)
         if model.whole_events:
             self._end_labels(model.id)
         event = self._labels.get(model.id)

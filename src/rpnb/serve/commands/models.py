@@ -30,7 +30,9 @@ class Create(Command):
     @property
     def digest(self) -> bytes:
         """A digest of what was sent."""
-        return digest_of("create", self.name, self.given)
+        rule = self.spec.new_classes
+        rules = () if rule == "accept" else (rule,)
+        return digest_of("create", self.name, self.given, *rules)
 
     def namespace(self, group: Group) -> int:
         """Return 0: there is no model yet."""
@@ -72,7 +74,7 @@ class Delete(Command):
         """Delete it from all tables."""
         model = group.model(self.name, self.number, changing=False)
         group.flush()
-        for table in ("events", "rows", "keys", "snapshots"):
+        for table in ("events", "aside", "rows", "keys", "snapshots"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
                 (model.id,),

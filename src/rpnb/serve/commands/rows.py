@@ -43,7 +43,7 @@ class Learn(Command):
         """Append the event."""
         model = group.model(self.name, self.number)
         self.number = model.id
-        group.check_new_labels(model, self.labels)
+        group.check_new_labels(model, self.labels, range(len(self.labels)))
         kind = "observe" if self.observe else "learn"
         n = len(self.labels)
         body = pack_rows(self.X, self.labels)
@@ -82,7 +82,10 @@ class Remember(Command):
 
     def write(self, group: Group) -> dict[str, Any]:
         """Insert the rows; those that are there already keep their predictions."""
-        model = group.model(self.name, self.number)
+        # Rows are no events: they may wait while a model accepts no labels.
+        model = group.model(self.name, self.number, changing=False)
+        if not model.predicts:
+            raise unavailable(model.broken or "the model has no state")
         found = self.found
         if found is None:
             raise unavailable("the rows could not be predicted")
@@ -149,7 +152,8 @@ class LabelRows(Command):
         results: list[str] = []
         rows: dict[int, StoredRow] = {}
         labels: list[Label] = []
-        for each, label in zip(self.ids, self.labels, strict=True):
+        places: list[int] = []
+        for i, (each, label) in enumerate(zip(self.ids, self.labels, strict=True)):
             row = group.tables.row(model.id, each)
             if row is None:
                 results.append("unknown")
@@ -158,9 +162,10 @@ class LabelRows(Command):
             else:
                 rows[row.seq] = row
                 labels.append(label)
+                places.append(i)
                 results.append("learnt")
         if rows:
-            self.event = group.add_labels(model, [*rows.values()], labels)
+            self.event = group.add_labels(model, [*rows.values()], labels, places)
         totals = {
             name: results.count(name) for name in ("learnt", "duplicate", "unknown")
         }

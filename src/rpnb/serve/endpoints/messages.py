@@ -7,7 +7,7 @@ from pydantic_core import to_json
 
 from rpnb.serve.commands import no_model
 from rpnb.serve.http.formats import write_answer
-from rpnb.serve.limits import ApiError, invalid
+from rpnb.serve.limits import invalid
 from rpnb.serve.models import ServedModel
 from rpnb.serve.writer import Writer
 
@@ -39,13 +39,6 @@ def idempotency_key(request: Request) -> str | None:
     ):
         raise invalid("Idempotency-Key must be 1 to 128 printable ASCII characters")
     return key
-
-
-def require_json(request: Request) -> None:
-    """Refuse a body of another media type."""
-    given = request.headers.get("content-type", "application/json")
-    if given.partition(";")[0].strip().lower() != "application/json":
-        raise ApiError(415, "media_type", "the body must be application/json")
 
 
 def json_answer(value: Any, status: int = 200) -> Response:

@@ -10,14 +10,20 @@ from rpnb.serve.endpoints.messages import (
     find_model,
     idempotency_key,
     json_answer,
-    require_json,
 )
 from rpnb.serve.endpoints.page import details
-from rpnb.serve.http.formats import parse_json
+from rpnb.serve.http.formats import BINARY, JSON, parse_json
+from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
 from rpnb.serve.models import nothing_learnt
-from rpnb.serve.specs import check_name, compile_kernels, new_learner, read_spec
+from rpnb.serve.specs import (
+    check_name,
+    check_new_classes,
+    compile_kernels,
+    new_learner,
+    read_spec,
+)
 from rpnb.serve.writer import Writer
 
 _FILE_KINDS = ("model", "frozen", "onnx")
@@ -36,20 +42,21 @@ class ModelEndpoints:
     def __init__(self, writer: Writer) -> None:
         self._writer, self._limits = writer, writer.limits
 
+    @needs("predict")
     async def list_models(self, _request: Request) -> Response:
         """Return all models."""
         models = list(self._writer.models.values())
         return json_answer({"models": [model.describe() for model in models]})
 
+    @needs("admin", takes=(JSON,))
     async def create_model(self, request: Request) -> Response:
         """Create a model."""
         body = await request.body()
-        require_json(request)
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
-        learner = await asyncio.to_thread(new_learner, spec, self._limits)
         await asyncio.to_thread(compile_kernels, spec.learner)
+        learner = await asyncio.to_thread(new_learner, spec, self._limits)
         command = Create(
             name=name,
             key=idempotency_key(request),
@@ -59,11 +66,13 @@ class ModelEndpoints:
         )
         return json_answer(await self._writer.submit(command), 201)
 
+    @needs("admin", takes=(BINARY,))
     async def upload_model(self, request: Request) -> Response:
         """Create a model from a model file."""
         name = check_name(request.path_params["name"])
+        rule = check_new_classes(request.query_params.get("new_classes", "accept"))
         body = await request.body()
-        upload = await asyncio.to_thread(read_upload, body, self._limits)
+        upload = await asyncio.to_thread(read_upload, body, self._limits, rule)
         await asyncio.to_thread(compile_kernels, upload.spec.learner)
         command = Create(
             name=name,
@@ -75,22 +84,26 @@ class ModelEndpoints:
         )
         return json_answer(await self._writer.submit(command), 201)
 
+    @needs("predict")
     async def get_model(self, request: Request) -> Response:
         """Return what is known of a model."""
         return json_answer(find_model(request, self._writer).describe())
 
+    @needs("predict")
     async def get_scores(self, request: Request) -> Response:
         """Return how a model is doing, in detail."""
         return json_answer(
             await asyncio.to_thread(details, find_model(request, self._writer))
         )
 
+    @needs("admin")
     async def delete_model(self, request: Request) -> Response:
         """Delete a model and all its rows."""
         return json_answer(
             await self._writer.submit(Delete(name=request.path_params["name"]))
         )
 
+    @needs("admin")
     async def download_model(self, request: Request) -> Response:
         """Return a model as a file."""
         model = find_model(request, self._writer)
@@ -109,4 +122,4 @@ class ModelEndpoints:
         headers = {
             "content-disposition": f'attachment; filename="{model.name}.{suffix}"'
         }
-        return Response(content, 200, headers, "application/octet-stream")
+        return Response(content, 200, headers, BINARY)

@@ -1,6 +1,7 @@
 """Operation: learners, health, and figures for Prometheus."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, final
 
 from fastapi import Request, Response
@@ -9,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from rpnb._version import __version__
 from rpnb.estimators.registry import learners
 from rpnb.serve.endpoints.messages import json_answer
+from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.writer import Writer
 
@@ -25,13 +27,21 @@ class OperationEndpoints:
         Of the service.
     stopping
         Set when the service begins to stop.
+    describe
+        Returns the OpenAPI description of all endpoints.
     """
 
     def __init__(
-        self, writer: Writer, metrics: Metrics, stopping: asyncio.Event
+        self,
+        writer: Writer,
+        metrics: Metrics,
+        stopping: asyncio.Event,
+        describe: Callable[[], dict[str, Any]],
     ) -> None:
         self._writer, self._metrics, self._stopping = writer, metrics, stopping
+        self._describe = describe
 
+    @needs("predict")
     async def list_learners(self, _request: Request) -> Response:
         """Return the learners that models can be made of."""
         found = [
@@ -43,26 +53,38 @@ class OperationEndpoints:
     def health(self) -> dict[str, Any]:
         """Return whether all is well, and what is not."""
         health, models = self._writer.health, self._writer.models
-        broken = {m.name: m.broken for m in list(models.values()) if m.broken}
+        unsound = [each for each in list(models.values()) if each.broken]
+        broken = {each.name: each.broken for each in unsound if not each.degraded}
+        degraded = {each.name: each.broken for each in unsound if each.degraded}
+        status = "degraded" if degraded else "ok"
         return {
-            "status": "failing" if health.writes or broken else "ok",
+            "status": "failing" if health.writes or broken else status,
             "version": __version__,
             "writes": health.writes or "ok",
             "writes_failing_since": health.since if health.writes else None,
             "models": len(models),
             "broken_models": broken,
+            "degraded_models": degraded,
             "notes": health.notes,
         }
 
+    @needs(OPEN)
     async def healthz(self, _request: Request) -> Response:
         """Say that the process answers, and what is wrong, if anything."""
         return json_answer(self.health())
 
+    @needs(OPEN)
     async def readyz(self, _request: Request) -> Response:
         """Say whether labels are accepted: 503 if they are not."""
         ready = self._writer.health.writes is None and not self._stopping.is_set()
         return json_answer(self.health(), 200 if ready else 503)
 
+    @needs(OPEN)
+    async def openapi(self, _request: Request) -> Response:
+        """Return the OpenAPI description of the service."""
+        return json_answer(self._describe())
+
+    @needs("predict")
     async def prometheus(self, _request: Request) -> Response:
         """Return the figures for Prometheus."""
         text = await asyncio.to_thread(generate_latest, self._metrics.registry)

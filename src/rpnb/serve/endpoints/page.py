@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from rpnb.serve.endpoints.messages import find_model
+from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.limits import ApiError
 from rpnb.serve.models import ServedModel
 from rpnb.serve.writer import Writer
@@ -59,10 +60,12 @@ class PageEndpoints:
         self._limits = writer.limits
         self._pages = 0
 
+    @needs(OPEN)
     async def page(self, _request: Request) -> Response:
         """Return the page."""
         return Response((_PAGE / "index.html").read_bytes(), media_type="text/html")
 
+    @needs(OPEN)
     async def asset(self, request: Request) -> Response:
         """Return a file of the page."""
         file = request.path_params["file"]
@@ -78,10 +81,12 @@ class PageEndpoints:
             "models": [model.describe() for model in models],
         }
 
+    @needs("predict", live=True)
     async def live(self, _request: Request) -> Response:
         """Stream the overview, once a second (server-sent events)."""
         return self._stream(self._overview)
 
+    @needs("predict", live=True)
     async def live_model(self, request: Request) -> Response:
         """Stream the figures of a model, once a second (server-sent events)."""
         name = find_model(request, self._writer).name

@@ -15,7 +15,8 @@ from rpnb.serve.endpoints.messages import (
     idempotency_key,
     table_answer,
 )
-from rpnb.serve.http.formats import Table, read_table
+from rpnb.serve.http.formats import TABLES, Table, read_table
+from rpnb.serve.http.routes import needs
 from rpnb.serve.limits import unavailable
 from rpnb.serve.models import ServedModel
 from rpnb.serve.recent import RecentPrediction
@@ -65,6 +66,7 @@ class RowEndpoints:
         )
         return read() if len(body) < _INLINE_BYTES else await asyncio.to_thread(read)
 
+    @needs("predict", takes=TABLES)
     async def predict(self, request: Request) -> Response:
         """Predict rows; with remember=true they wait for their labels."""
         model = find_model(request, self._writer)
@@ -118,6 +120,7 @@ class RowEndpoints:
         )
         return table_answer(request, answer)
 
+    @needs("predict", takes=TABLES)
     async def explain(self, request: Request) -> Response:
         """Say what each feature adds to the score of the predicted class."""
         model = find_model(request, self._writer)
@@ -126,6 +129,7 @@ class RowEndpoints:
             raise unavailable(model.broken or "the model has no state")
         return table_answer(request, await asyncio.to_thread(model.explain, table.X))
 
+    @needs("learn", takes=TABLES)
     async def label(self, request: Request) -> Response:
         """Take labels of rows that were remembered."""
         model = find_model(request, self._writer)
@@ -139,10 +143,12 @@ class RowEndpoints:
         )
         return table_answer(request, await self._writer.submit(command))
 
+    @needs("learn", takes=TABLES)
     async def learn(self, request: Request) -> Response:
         """Learn rows with their labels."""
         return await self._learn(request, observe=False)
 
+    @needs("learn", takes=TABLES)
     async def observe(self, request: Request) -> Response:
         """Predict each row, then learn it."""
         return await self._learn(request, observe=True)
@@ -160,6 +166,7 @@ class RowEndpoints:
         )
         return table_answer(request, await self._writer.submit(command))
 
+    @needs("admin", takes=TABLES)
     async def forget(self, request: Request) -> Response:
         """Remove rows from the log and from the state, as if never seen."""
         model = find_model(request, self._writer)

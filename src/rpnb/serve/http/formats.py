@@ -20,6 +20,9 @@ from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+BINARY = "application/octet-stream"
+#: Media types of a table of rows.
+TABLES = (JSON, NDJSON, ARROW)
 
 Label = str | int | bool
 
@@ -61,8 +64,8 @@ class Table(NamedTuple):
 
 
 def media_type(header: str) -> str:
-    """Return the media type of a Content-Type header; that of JSON if there is none."""
-    return header.partition(";")[0].strip().lower() or JSON
+    """Return the media type of a Content-Type header."""
+    return header.partition(";")[0].strip().lower()
 
 
 def read_table(

@@ -5,9 +5,19 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, final
+from urllib.parse import quote
 
+from fastapi import FastAPI, Request
 from pydantic_core import to_json
 
+from rpnb.serve.http.headers import (
+    Authority,
+    check_content_type,
+    check_host,
+    check_origin,
+    read_headers,
+)
+from rpnb.serve.http.routes import OPEN, Access, Routes
 from rpnb.serve.limits import ApiError, Limits, beyond, unavailable
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.tokens import Tokens
@@ -31,43 +41,29 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
-_OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/page/")
-_LEARNING = ("/labels", "/learn", "/observe")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-
-
-def scope_needed(method: str, path: str) -> str | None:
-    """Return the scope that a request needs, None if anybody may send it."""
-    if path in _OPEN or path.startswith("/page/"):
-        return None
-    if path.endswith(("/file", "/forget")):
-        return "admin"
-    if method == "GET":
-        return "predict"
-    if path.startswith("/v1/models/") and method == "POST":
-        return "learn" if path.endswith(_LEARNING) else "predict"
-    return "admin"
 
 
 @final
 class Guard:
-    """An ASGI application around another one.
+    """An ASGI application: the endpoints of another one, guarded.
 
     Parameters
     ----------
     app
-        The application.
+        The application, which is told of the start and the stop.
     limits, tokens, metrics
         Of the service. Without tokens nobody is refused, but only requests that name
         this machine as their host are answered: a page of another site cannot reach
-        the service through a name of its own.
+        the service through a name of its own. Nor can it send requests of its own,
+        with or without tokens.
     log_requests
         Whether each request is logged, not only failures.
     """
 
     def __init__(
         self,
-        app: Callable[[Scope, Receive, Send], Awaitable[None]],
+        app: FastAPI,
         limits: Limits,
         tokens: Tokens | None,
         metrics: Metrics,
@@ -75,6 +71,7 @@ class Guard:
         log_requests: bool = False,
     ) -> None:
         self._app, self._limits, self._tokens = app, limits, tokens
+        self._routes = Routes(app.routes)
         self._metrics, self._log_requests = metrics, log_requests
         self.in_flight = 0
         metrics.in_flight.set_function(lambda: self.in_flight)
@@ -126,8 +123,13 @@ class Guard:
                 )
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, method = scope["path"], scope["method"]
-        live = path.endswith("/live")
+        headers = read_headers(scope["headers"])
+        host = check_host(headers)
+        self._check_name(host)
+        raw_path = scope.get("raw_path") or quote(scope["path"]).encode()
+        route, access, parameters = self._routes.match(scope["method"], raw_path)
+        scope["route"], scope["path_params"] = route, parameters
+        live = access.live
         if self.in_flight > self._limits.max_in_flight and not live:
             raise ApiError(
                 503,
@@ -135,9 +137,12 @@ class Guard:
                 f"too many requests at a time: max_in_flight is "
                 f"{self._limits.max_in_flight}",
             )
-        headers = dict(scope["headers"])
-        self._check_access(method, path, headers)
-        body = await self._body(headers, receive)
+        check_origin(scope["method"], headers, host, access)
+        self._check_access(access, headers)
+        body = b""
+        if access.takes:
+            check_content_type(headers, access)
+            body = await self._body(headers, receive)
         sent = False
 
         async def receive_again() -> MutableMapping[str, Any]:
@@ -147,33 +152,29 @@ class Guard:
             sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
+        request = Request(scope, receive_again)
         if live:
-            await self._app(scope, receive_again, send)
+            response = await route.endpoint(request)
+            await response(scope, receive_again, send)
             return
         try:
             async with asyncio.timeout(self._limits.request_seconds):
-                await self._app(scope, receive_again, send)
+                response = await route.endpoint(request)
+                await response(scope, receive_again, send)
         except TimeoutError:
             raise unavailable(
                 f"no answer within {self._limits.request_seconds:g} seconds; with the "
                 "same key a retry is safe"
             ) from None
 
-    def _check_access(
-        self, method: str, path: str, headers: dict[bytes, bytes]
-    ) -> None:
-        needed = scope_needed(method, path)
-        if self._tokens is None:
-            host = headers.get(b"host", b"").decode("latin-1").lower()
-            name = host.rpartition(":")[0] if not host.endswith("]") else host
-            if (name or host) not in _LOCAL_NAMES and host not in _LOCAL_NAMES:
-                raise ApiError(
-                    421,
-                    "host",
-                    "without tokens only requests to localhost are answered",
-                )
-            return
-        if needed is None:
+    def _check_name(self, host: Authority) -> None:
+        if self._tokens is None and host[0] not in _LOCAL_NAMES:
+            raise ApiError(
+                421, "host", "without tokens only requests to localhost are answered"
+            )
+
+    def _check_access(self, access: Access, headers: dict[bytes, bytes]) -> None:
+        if self._tokens is None or access.scope == OPEN:
             return
         scheme, _, secret = (
             headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -183,8 +184,8 @@ class Guard:
         )
         if token is None:
             raise ApiError(401, "token", "a token is needed: Authorization: Bearer …")
-        if needed not in token.scopes:
-            raise ApiError(403, "scope", f"the token has no scope {needed}")
+        if access.scope not in token.scopes:
+            raise ApiError(403, "scope", f"the token has no scope {access.scope}")
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """Return the body of a request, which must be small and come in time."""
@@ -220,6 +221,7 @@ class Guard:
 async def _send_error(send: Send, error: ApiError) -> None:
     """Send an error as JSON."""
     headers = [(b"content-type", b"application/json")]
+    headers += [(k.encode(), v.encode()) for k, v in error.headers.items()]
     if error.status == 503:
         headers.append((b"retry-after", b"1"))
     if error.status == 401:

@@ -47,6 +47,11 @@ _ROW: Schema = {
 _LABEL_OR_NULL: Schema = {"oneOf": [*_LABEL["oneOf"], {"type": "null"}]}
 _SHARE: Schema = {"type": ["number", "null"], "minimum": 0, "maximum": 1.0000001}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
+_NEW_CLASSES: Schema = {
+    "type": "string",
+    "enum": ["accept", "refuse"],
+    "default": "accept",
+}
 _NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"}
 
 _ERROR = _object(
@@ -73,6 +78,10 @@ _MODEL = _object(
         "n_features": _COUNT,
         "features": {"type": ["array", "null"], "items": _TEXT},
         "classes": _list(_LABEL),
+        "new_classes": _NEW_CLASSES,
+        "problem": {"type": ["string", "null"]},
+        "degraded": {"type": "boolean"},
+        "set_aside": _COUNT,
         "learnt": _COUNT,
         "scored": _COUNT,
         "waiting": _COUNT,
@@ -90,6 +99,7 @@ _CREATE = _object(
         "features": _list(_TEXT, minItems=1),
         "n_features": {"type": "integer", "minimum": 1},
         "classes": _list(_LABEL, minItems=1),
+        "new_classes": _NEW_CLASSES,
     },
     ["name"],
 )
@@ -233,6 +243,11 @@ _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
         "What to return: the model, a frozen model, or an ONNX graph.",
         {"type": "string", "enum": ["model", "frozen", "onnx"], "default": "model"},
     ),
+    "new_classes": (
+        [("PUT", f"{_ONE}/file")],
+        "What becomes of a label that is none of the file's classes.",
+        _NEW_CLASSES,
+    ),
     "columns": (
         _TABLES,
         'With "position" columns of an Arrow table are taken by position, not name.',
@@ -251,9 +266,9 @@ _QUERY: dict[str, tuple[list[tuple[str, str]], str, Schema]] = {
 }
 _FILES = {("GET", f"{_ONE}/file"), ("PUT", f"{_ONE}/file"), ("GET", "/metrics")}
 _MEANINGS = {
-    400: "The request was cut off.",
+    400: "The request was cut off, or its path or a header is malformed.",
     401: "A token is needed.",
-    403: "The token lacks the scope.",
+    403: "The token lacks the scope, or a page of another origin asks.",
     404: "There is no such model.",
     405: "This method is not allowed here.",
     408: "The body came too slowly.",

@@ -11,7 +11,7 @@ from rpnb.estimators.registry import RegisteredLearner, learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.serve.http.formats import check_labels, check_names
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
-from rpnb.serve.specs import Learner, ModelSpec, check_size
+from rpnb.serve.specs import Learner, ModelSpec, NewClasses, check_size
 
 _METADATA = "metadata.json"
 
@@ -25,8 +25,13 @@ class Upload(NamedTuple):
     """the model file of the learner, without names of features"""
 
 
-def read_upload(content: bytes, limits: Limits) -> Upload:
-    """Check a model file and load the learner in it."""
+def read_upload(
+    content: bytes, limits: Limits, new_classes: NewClasses = "accept"
+) -> Upload:
+    """Check a model file and load the learner in it.
+
+    With `new_classes` "refuse", its classes are all that the model will ever learn.
+    """
     about = _metadata(content)
     registered = _registered(about.get("estimator"))
     p = about.get("n_features_in")
@@ -61,7 +66,11 @@ def read_upload(content: bytes, limits: Limits) -> Upload:
     check_labels(labels)
     parameters = json.loads(json.dumps(learner._parameters_to_json()))
     parameters.pop("n_jobs", None)
-    spec = ModelSpec(registered.name, parameters, p, features, None, from_file=True)
+    spec = ModelSpec(
+        *(registered.name, parameters, p, features, None),
+        from_file=True,
+        new_classes=new_classes,
+    )
     return Upload(spec, learner, file)
 
 

@@ -107,7 +107,8 @@ $("sign-in").addEventListener("submit", (event) => {
 function showProblem(health) {
   const problems = [];
   if (health.writes !== "ok") problems.push(health.writes);
-  problems.push(...Object.values(health.broken_models), ...health.notes);
+  problems.push(...Object.values(health.broken_models));
+  problems.push(...Object.values(health.degraded_models), ...health.notes);
   const unique = [...new Set(problems)];
   $("problem").hidden = unique.length === 0;
   setText($("problem"), unique.join(" · "));
@@ -137,7 +138,8 @@ function showOverview(value) {
     link.href = `#/models/${model.name}`;
     link.textContent = model.name;
     name.append(link);
-    if (model.problem) name.append(" ", cell("span", "(problem)", "bad"));
+    const state = model.degraded ? "(degraded)" : "(problem)";
+    if (model.problem) name.append(" ", cell("span", state, "bad"));
     const line = row(
       name, cell("td", model.learner), cell("td", percent(model.error), "number"),
       cell("td", percent(model.window_error), "number"),

@@ -90,7 +90,6 @@ def excess(model: Model, X: FloatArray, origin: FloatArray) -> FloatArray:
     return np.abs(found - scores(model, X)) / bound
 
 
-@pytest.mark.slow_uncompiled
 @given(st.integers(1, 9), st.sampled_from([100, 300, 700]), st.integers(0, 2**32 - 1))
 @example(9, 300, 0)  # columns are taken 512 at a time, and features by four and by two
 def test_a_form_has_the_factors_of_its_definition(p: int, K: int, seed: int) -> None:
@@ -125,7 +124,6 @@ def test_the_relative_error_is_that_of_the_derivation() -> None:
         assert quadratic.gamma == pytest.approx(expected, rel=1e-15)
 
 
-@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]), st.booleans())
 def test_a_form_is_within_its_bound(stream: Stream, K: int, centred: bool) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=K)
@@ -148,7 +146,6 @@ def one_column(precision: FloatArray, mean: FloatArray, q: int = 1) -> Model:
     return model
 
 
-@pytest.mark.slow_uncompiled
 def test_rounding_of_products_comes_near_its_bound() -> None:
     # Half of the bound would be too little: of the four roundings that it allows for,
     # three may happen, and for some class they do in the same direction.
@@ -158,7 +155,6 @@ def test_rounding_of_products_comes_near_its_bound() -> None:
     assert 0.5 < ratio.max() <= 1.0
 
 
-@pytest.mark.slow_uncompiled
 def test_rounding_of_linear_terms_comes_near_its_bound() -> None:
     # A row that is close to the origin, where the linear term is all but everything.
     rng = np.random.default_rng(1)
@@ -169,7 +165,6 @@ def test_rounding_of_linear_terms_comes_near_its_bound() -> None:
     assert 0.2 < (error / bound).max() <= 1.0
 
 
-@pytest.mark.slow_uncompiled
 def test_rounding_of_long_sums_needs_more_than_a_few_roundings() -> None:
     # Signs for entries: all products are one precision, and partial sums of equal
     # numbers round in the same direction again and again.
@@ -339,7 +334,6 @@ def test_a_tie_is_decided_by_the_double_precision_scores() -> None:
     assert_array_equal(labels, -1)
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("learn", [LEARN_MISTAKES, LEARN_ALL])
 def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     stream = well_behaved(8, 240)
@@ -356,7 +350,6 @@ def test_changing_passes_midway_changes_no_bit(learn: int) -> None:
     assert_same_state(one, two)
 
 
-@pytest.mark.slow_uncompiled
 def test_forms_are_chosen_where_mistakes_are_few() -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 800)

@@ -97,7 +97,6 @@ def test_scores_are_within_the_bounds_of_stale_forms(
         assert not (found > high).any()
 
 
-@pytest.mark.slow_uncompiled
 def test_bounds_of_stale_forms_are_not_too_wide() -> None:
     stream = well_behaved(1, 300)
     model = make_model(6, 3, K=50)
@@ -111,7 +110,6 @@ def test_bounds_of_stale_forms_are_not_too_wide() -> None:
     assert ((high - low)[:, 1:] < 1e-2).all()
 
 
-@pytest.mark.slow_uncompiled
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1), priors)
 def test_shifting_the_means_gives_the_form_of_the_new_means(
     p: int, seed: int, prior: Prior
@@ -205,7 +203,6 @@ def test_the_budget_grows_where_a_form_served_several_rows() -> None:
     assert staleness.budget[0] == 3.0
 
 
-@pytest.mark.slow_uncompiled
 def test_forms_are_built_for_several_mistakes_at_a_time() -> None:
     stream = well_behaved(12, 2000)
     model = make_model(6, 3, K=50)

@@ -63,7 +63,6 @@ def test_moments_and_single_densities_are_those_of_the_two_steps(
             assert true <= found <= 1.01 * true
 
 
-@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> None:
     model = make_model(stream.X.shape[1], stream.M, K=K)
@@ -122,7 +121,6 @@ def test_variances_beyond_single_precision_are_noticed(
     assert found == good
 
 
-@pytest.mark.slow_uncompiled
 @pytest.mark.parametrize("size", [1e-25, 1e25])
 def test_a_stream_beyond_single_precision_has_the_same_labels(size: float) -> None:
     # Variances that start within the range of single precision, and leave it.

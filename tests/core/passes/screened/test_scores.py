@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -55,7 +54,6 @@ def learnt(stream: Stream, K: int) -> Model:
     return model
 
 
-@pytest.mark.slow_uncompiled
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) -> None:
     model = learnt(stream, K)
@@ -111,7 +109,6 @@ def test_the_quick_bound_covers_projection_errors_far_from_the_mean() -> None:
     assert 0.3 < error_bound(*about) <= quick_error_bound(*about)
 
 
-@pytest.mark.slow_uncompiled
 def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)

@@ -1,35 +1,35 @@
 """Neighbours by selected features, beside a slow twin."""
 
-import os
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.counts import SelectedNeighbours
-from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
 from rpnb.core.pooled.member import MemberRows, Shape, same_state
 from rpnb.core.pooled.members import selected_neighbours as member
 from rpnb.core.pooled.model import new_model
 
-COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-N, P = 700 if COMPILED else 70, 40
-LOW, PHI = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
+N, P = 700, 40
 
 
 def shape_of(p: int) -> Shape:
     return Shape(p, min(p, 32), 16, 16, 16, 8, 0)
 
 
+def rows_of(z: SingleArray) -> MemberRows:
+    nothing = np.zeros((len(z), 0), np.float32)
+    return MemberRows(np.zeros((len(z), 0)), z, nothing, nothing)
+
+
 def stream(n: int, p: int = P) -> tuple[MemberRows, IntArray, FloatArray]:
-    """Return rows of which the second and the fifth feature say something."""
+    """Return rows of which the second and the fifth feature are informative."""
     rng = np.random.default_rng(n)
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, p))
     X[:, 1] += 2.0 * (y == 1)
     X[:, 4] += 1.0 * y
-    z = X.astype(np.float32)
-    return MemberRows(X, z, LOW, PHI), y, rng.choice([1.0, 0.5, 2.0], n)
+    return rows_of(X.astype(np.float32)), y, rng.choice([1.0, 0.5, 2.0], n)
 
 
 def test_selected_neighbours_are_their_twin() -> None:
@@ -45,21 +45,18 @@ def test_selected_neighbours_are_their_twin() -> None:
     assert_allclose(scores[:, 0], expected, rtol=1e-5, atol=1e-5)
     assert_array_equal(state.chosen[: len(twin.chosen)], twin.chosen)
     assert_allclose(state.relevance[: len(twin.chosen)], twin.relevance, atol=1e-5)
-    if COMPILED:  # otherwise there are too few rows
-        assert set(state.chosen[:2]) == {1, 4}
+    assert set(state.chosen[:2]) == {1, 4}
     assert np.all(state.chosen[len(twin.chosen) :] == -1)
 
 
 def test_equal_features_are_selected_in_their_order() -> None:
     rows, y, weight = stream(60)
     z = rows.z.copy()
-    z[:, 7] = z[:, 1] + 4.0 * y  # says most, and stands between
+    z[:, 7] = z[:, 1] + 4.0 * y  # the most informative, and stands between
     for copy in (2, 20, 39):
         z[:, copy] = z[:, 4]
     state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
-    member.learn_rows(
-        state, MemberRows(z.astype(float), z, LOW, PHI), y, weight, np.zeros((60, 1, 3))
-    )
+    member.learn_rows(state, rows_of(z), y, weight, np.zeros((60, 1, 3)))
     twin = SelectedNeighbours(3)
     for row, label, w in zip(z, y, weight, strict=True):
         twin.learn(row, label, w)
@@ -68,7 +65,6 @@ def test_equal_features_are_selected_in_their_order() -> None:
     assert equal == [2, 4, 20, 39]
 
 
-@pytest.mark.slow_uncompiled
 def test_the_oldest_rows_are_replaced() -> None:
     rows, y, weight = stream(1400, 5)
     state = member.begin(shape_of(5), np.ones(3, np.bool_), 5)
@@ -94,7 +90,7 @@ def test_too_many_pairs_give_class_frequencies() -> None:
     straight = member.begin(shape_of(P), active, 5)
     assert grown.counts.shape == straight.counts.shape == (0, 8, M)
     assert grown.rows.shape == straight.rows.shape
-    some = MemberRows(rows.raw[:2], rows.z[:2], LOW, PHI)
+    some = rows_of(rows.z[:2])
     scores = np.zeros((2, 1, M))
     member.score_rows(grown, some, scores)
     n = few.class_weight
@@ -117,8 +113,8 @@ def test_states_merge_into_the_latest_rows_and_all_counts() -> None:
     states = []
     for part in (slice(0, 36), slice(36, 60)):
         state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
-        some = MemberRows(rows.raw[part], rows.z[part], LOW, PHI)
-        member.learn_rows(state, some, y[part], weight[part], np.zeros((60, 1, 3)))
+        scores = np.zeros((part.stop - part.start, 1, 3))
+        member.learn_rows(state, rows_of(rows.z[part]), y[part], weight[part], scores)
         states.append(state)
     merged = member.merge(states)
     whole = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
@@ -127,7 +123,7 @@ def test_states_merge_into_the_latest_rows_and_all_counts() -> None:
     assert merged.clock[0] == 60
     found = sorted(zip(merged.labels[:60], merged.weight[:60], strict=True))
     assert found == sorted(zip(y, weight, strict=True))
-    member.select(whole)
+    whole.select()
     assert_array_equal(merged.chosen, whole.chosen)
     # In turns, the latest last.
     assert_array_equal(
@@ -144,3 +140,41 @@ def test_it_is_a_member_where_rows_have_many_features() -> None:
     alone = new_model(names[1:], 2, 16, 0, active, 0)
     assert list(alone.names) == names[1:]
     assert alone.pool.weights[0] == 1.0
+
+
+def test_weights_that_overflow_select_nothing() -> None:
+    rows, y, weight = stream(40)
+    state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
+    member.learn_rows(state, rows, y, weight, np.zeros((40, 1, 3)))
+    state.class_weight[:] = 1e308
+    state.select()
+    assert np.all(state.chosen == -1)
+    assert np.isfinite(state.relevance).all()
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    state = member.begin(shape_of(P), np.ones(3, np.bool_), 5)
+    for wrong in (P, -2):
+        with pytest.raises(ValueError, match="of no feature"):
+            state._replace(chosen=np.full(32, wrong))
+    with pytest.raises(ValueError, match="of no class"):
+        state._replace(labels=np.full(1000, 3), clock=np.array([1, 32]))
+    for R in (0, 1025):
+        with pytest.raises(ValueError, match="too few rows or too many"):
+            state._replace(
+                rows=np.zeros((R, P), np.float32),
+                labels=np.zeros(R, np.int64),
+                weight=np.zeros(R),
+            )
+    few = rows_of(np.zeros((1, P - 1), np.float32))
+    with pytest.raises(ValueError, match="a row of z is of length 39, not 40"):
+        member.score_rows(state, few, np.zeros((1, 1, 3)))
+
+
+def test_features_are_not_read_where_none_are_kept() -> None:
+    M = member.MOST_PAIRS // P + 1
+    state = member.begin(shape_of(P), np.ones(M, np.bool_), 5)
+    state.chosen[0] = P - 1  # as a damaged file may say
+    scores = np.zeros((1, 1, M))
+    member.score_rows(state, rows_of(np.zeros((1, 0), np.float32)), scores)
+    assert_allclose(scores, np.log(0.25 / (0.5 * M)))

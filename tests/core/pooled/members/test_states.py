@@ -1,5 +1,6 @@
 """The state of every member is what a model file may hold of it, at any time."""
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,18 +46,24 @@ def test_states_are_as_the_schema_says(name: str, p: int, M: int, delay: int) ->
         check(name, shape, member.merge([state, state]))
 
 
+@pytest.mark.parametrize(
+    ("member", "pairs"),
+    [(binned_bayes, 1_000_000), (selected_neighbours, selected_neighbours.MOST_PAIRS)],
+)
 def test_states_of_too_many_features_and_classes_are_as_the_schema_says(
-    monkeypatch: pytest.MonkeyPatch,
+    member: ModuleType, pairs: int
 ) -> None:
-    p, M = 40, 9
+    p = 40
     shape = model_shape(p, D, 64, 0)
-    for member in (binned_bayes, selected_neighbours):
-        monkeypatch.setattr(member, "MOST_PAIRS", p * M - 1)
-        name = member.OUTPUTS[0]
-        state = member.begin(shape, np.ones(M, np.bool_), 5)
-        assert min(array.size for array in state) == 0  # less is kept
-        check(name, shape, state)
-        monkeypatch.setattr(member, "MOST_PAIRS", p * M)
-        state = member.begin(shape, np.ones(M, np.bool_), 5)
-        assert min(array.size for array in state) > 0
-        check(name, shape, state)
+    name = member.OUTPUTS[0]
+    state = member.begin(shape, np.ones(pairs // p + 1, np.bool_), 5)
+    assert min(array.size for array in state) == 0  # less is kept
+    check(name, shape, state)
+
+
+def test_states_of_not_too_many_are_whole() -> None:
+    shape = model_shape(40, D, 64, 0)
+    M = selected_neighbours.MOST_PAIRS // 40
+    state = selected_neighbours.begin(shape, np.ones(M, np.bool_), 5)
+    assert min(array.size for array in state) > 0
+    check("selected_neighbours", shape, state)

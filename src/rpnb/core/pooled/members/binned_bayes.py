@@ -17,7 +17,15 @@ from rpnb.core.pooled.member import (
     without_sums,
 )
 
-__all__ = ["begin", "grow_classes", "learn_rows", "merge", "score_rows", "sum_rows"]
+__all__ = [
+    "BinnedBayes",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "score_rows",
+    "sum_rows",
+]
 
 OUTPUTS: Final = ("binned_bayes",)
 MERGEABLE: Final = True

@@ -14,7 +14,7 @@ from rpnb.core.pooled.member import (
     score_rows,
 )
 
-__all__ = ["begin", "grow_classes", "learn_rows", "merge", "score_rows"]
+__all__ = ["Transitions", "begin", "grow_classes", "learn_rows", "merge", "score_rows"]
 
 OUTPUTS: Final = ("transitions",)
 MERGEABLE: Final = True

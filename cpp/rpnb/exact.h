@@ -1,0 +1,51 @@
+// The passes over rows in double precision, one observation at a time.
+//
+// `run_exact` is the algorithm of the paper (section 2.3) row by row: project, predict, and
+// learn if the prediction was wrong. The other passes are faster and give the same labels
+// and state, to the bit.
+#pragma once
+
+#include "model.h"
+
+namespace rpnb::bayes {
+
+// Predict each row, then learn from it.
+void run_exact(Model& model, const Block& block);
+
+// The same, and write what was known of each row before it was learned: to `out` (n, M) the
+// probabilities of a calibrated model, or else the scores, −∞ of a class that is not active;
+// to `thresholds` (n, coverages) those of prediction sets, where the model is calibrated.
+void run_scored(Model& model, const Block& block, Matrix<double> out, Matrix<double> thresholds);
+
+// Do what `run_exact` does for one row x (p,); y is −1 if it has no label.
+//
+// z (F,) is its projection; it may be empty where the model keeps a matrix. Returns the
+// prediction, or kNoProjection if z is needed after all: nothing has been done then.
+inline constexpr Index kNoProjection = -2;
+Index run_row(Model& model, Vector<const double> x, Vector<const double> z, Index y,
+              double weight, Learn learn);
+
+// Write the scores (n, M) of rows; the largest wins.
+//
+// For kLogSum these are the scores of equation (6), for the other rules the combined
+// posteriors.
+void score_rows(const Model& model, Matrix<const double> X, bool projected, Matrix<double> out);
+
+// Write the codes of calibration that are kUncertainCode (M,) of a projected row z (F,) that
+// was predicted as `best`.
+void complete_codes(const Model& model, Vector<const double> z, Index best, Vector<Code> codes);
+
+// Add rows, each to its class, to the moments `into`.
+//
+// The moments of a class fade by keepʷ before a row of weight w is added.
+void accumulate_rows(const Model& model, Matrix<const double> X, bool projected,
+                     Vector<const std::int64_t> y, Vector<const double> weight, double keep,
+                     Moments& into);
+
+// Merge the moments that `batch` has of class y: equations (7) and (8).
+//
+// The earlier moments fade once, by the total weight of the batch: rows of one batch have
+// no order, so none of them fades because of another.
+void learn_batch(Model& model, Index y, const Moments& batch);
+
+}  // namespace rpnb::bayes

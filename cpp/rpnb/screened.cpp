@@ -1,0 +1,363 @@
+#include "screened.h"
+
+#include <limits>
+
+#include "../workspace.h"
+#include "exact.h"
+#include "projection.h"
+
+namespace rpnb::bayes {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The class with the largest score in single precision, and whether it has the largest in
+// double precision, too.
+struct Leader {
+  Index label;
+  bool certain;
+};
+
+// What bounds and comparisons need of the classes, in arrays padded to whole vectors.
+class Contest {
+ public:
+  Contest(const Model& model, const SingleDensities& densities, Workspace& workspace)
+      : model_(model), densities_(densities) {
+    const Index M = model.M();
+    padded_ = (M + kDoubles - 1) / kDoubles * kDoubles;
+    for (auto* array : {&constant_, &mean_norm_, &precision_norm_, &bias_, &active_}) {
+      *array = workspace.take_zeros<double>(padded_);
+    }
+    for (Index m = 0; m < M; ++m) update_class(m);
+  }
+
+  [[nodiscard]] Index padded() const { return padded_; }
+
+  // Take over what has changed of class m: its density, its prior, or being eligible.
+  void update_class(Index m) {
+    constant_[m] = model_.gaussians->constant[m];
+    mean_norm_[m] = densities_.mean_norm[m];
+    precision_norm_[m] = densities_.precision_norm[m];
+    bias_[m] = model_.classes->bias[m];
+    active_[m] = model_.classes->eligible[m] ? 1.0 : 0.0;
+  }
+  // Take over the class of a row that was counted, and all priors that changed with it.
+  void update_counts(Index y) {
+    active_[y] = 1.0;
+    if (model_.count_factor > 0.0) {
+      std::copy(model_.classes->bias.begin(), model_.classes->bias.end(), bias_.begin());
+    }
+  }
+
+  // Find the leader of a row by its single-precision scores, padded.
+  //
+  // If it is not certain, `rivals` (M,) is set to the classes whose double-precision score
+  // may be the largest. Comparisons are written so that a NaN, which comes from a number
+  // beyond single precision, makes a class a rival.
+  Leader find_leader(const double* scores, const RowError& row, Vector<bool> rivals) const {
+    const Index best = first_of_largest(scores);
+    if (best < 0) return {-1, true};
+    const ErrorBounds bounds(model_.F(), row);
+    const double highest = scores[best] + bias_[best];
+    const double lowest =
+        highest - bounds.quick(scores[best], constant_[best], mean_norm_[best],
+                               precision_norm_[best], bias_[best]);
+    // The leader itself counts as one.
+    if (count_rivals(scores, bounds, lowest) <= 1.0) return {best, true};
+    return {best, list_rivals(scores, bounds, best, highest - bound(scores, bounds, best), rivals)};
+  }
+
+  // Write the codes (M,) of a row predicted as `best`; return whether all are certain.
+  bool write_codes(const double* scores, const RowError& row, Index best,
+                   Vector<Code> codes) const {
+    const ErrorBounds bounds(model_.F(), row);
+    const double scale = cell_scale(model_.smallest_temperature());
+    double highest = 0.0;
+    double margin = 0.0;
+    if (best >= 0) {
+      highest = scores[best] + bias_[best];
+      margin = bound(scores, bounds, best);
+    }
+    bool known = true;
+    for (Index m = 0; m < codes.size(); ++m) {
+      if (active_[m] == 0.0) {
+        codes[m] = kInactiveCode;
+      } else if (m == best) {
+        codes[m] = kBestCode;
+      } else {
+        codes[m] = certain_code(highest - (scores[m] + bias_[m]),
+                                margin + bound(scores, bounds, m), scale);
+        known = known && codes[m] != kUncertainCode;
+      }
+    }
+    return known;
+  }
+
+ private:
+  [[nodiscard]] double bound(const double* scores, const ErrorBounds& bounds, Index m) const {
+    return bounds.bound(scores[m], constant_[m], mean_norm_[m], precision_norm_[m], bias_[m]);
+  }
+
+  // A class with the largest score of those that are active; −1 if none is. A NaN does not
+  // lead unless there is nothing else.
+  [[nodiscard]] Index first_of_largest(const double* scores) const {
+    Doubles highest = repeat(-kInfinity);
+    Doubles best = repeat(-1.0);
+    Doubles number = {0.0, 1.0, 2.0, 3.0};
+    for (Index m = 0; m < padded_; m += kDoubles) {
+      const Doubles value = load(scores + m) + load(bias_.data() + m);
+      const Doubles active =
+          load(active_.data() + m) > 0.0 ? value : repeat(-kInfinity);
+      best = where_greater(active, highest, number, best);
+      highest = greater(active, highest);
+      number = number + 4.0;
+    }
+    Index found = -1;
+    double most = -kInfinity;
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      if (highest[lane] > most) {
+        most = highest[lane];
+        found = static_cast<Index>(best[lane]);
+      }
+    }
+    for (Index m = 0; found < 0 && m < padded_; ++m) {
+      if (active_[m] > 0.0) found = m;
+    }
+    return found;
+  }
+
+  // How many classes may have a score of at least `lowest`.
+  [[nodiscard]] double count_rivals(const double* scores, const ErrorBounds& bounds,
+                                    double lowest) const {
+    Doubles count = repeat(0.0);
+    for (Index m = 0; m < padded_; m += kDoubles) {
+      const Doubles value = load(scores + m);
+      const Doubles bias = load(bias_.data() + m);
+      const Doubles upper =
+          (value + bias) + bounds.quick(value, load(constant_.data() + m),
+                                        load(mean_norm_.data() + m),
+                                        load(precision_norm_.data() + m), bias);
+      count = count + where_greater(repeat(lowest), upper, repeat(0.0), load(active_.data() + m));
+    }
+    return sum(count);
+  }
+
+  // Set the classes that may have a score of at least `lowest`; return whether only `best` may.
+  bool list_rivals(const double* scores, const ErrorBounds& bounds, Index best, double lowest,
+                   Vector<bool> rivals) const {
+    bool certain = true;
+    for (Index m = 0; m < rivals.size(); ++m) {
+      rivals[m] = m == best;
+      if (active_[m] == 0.0 || m == best) continue;
+      const double upper = scores[m] + bias_[m] + bound(scores, bounds, m);
+      if (!(upper < lowest)) {
+        rivals[m] = true;
+        certain = false;
+      }
+    }
+    return certain;
+  }
+
+  const Model& model_;
+  const SingleDensities& densities_;
+  Index padded_;
+  Vector<double> constant_;
+  Vector<double> mean_norm_;
+  Vector<double> precision_norm_;
+  Vector<double> bias_;
+  Vector<double> active_;
+};
+
+// The pass over one block.
+class Screening {
+ public:
+  Screening(Model& model, SingleDensities& densities, Vector<const double> x0, const Block& block,
+            const CentredBlock& centred, Index step)
+      : model_(model),
+        densities_(densities),
+        block_(block),
+        prepared_(centred),
+        step_(step),
+        R_(matrix_for(model, block.projected)),
+        centring_(x0, model.projection.scale, model.projection.max_column_norm),
+        contest_(model, densities, workspace_) {
+    const Index M = model.M();
+    const Index F = model.F();
+    scores_ = workspace_.take_zeros<double>(step, contest_.padded());
+    exact_ = workspace_.take<double>(step, F);
+    slot_ = workspace_.take<Index>(step);
+    rows_ = workspace_.take<std::int64_t>(step);
+    rivals_ = workspace_.take<bool>(M);
+    outdated_ = workspace_.take_zeros<bool>(M);
+    codes_ = workspace_.take<Code>(M);
+    errors_ = workspace_.take<RowError>(step);
+    if (prepared_.Z.size() == 0) {
+      centred_ = workspace_.take_zeros<float>(step, x0.size());
+      projected_ = workspace_.take<float>(step, F);
+    }
+  }
+
+  void run() {
+    for (Index start = 0; start < block_.size(); start += step_) {
+      start_ = start;
+      stop_ = std::min(start + step_, block_.size());
+      prepare_step();
+      predict_step();
+      if (done_ > 0 || block_.learn != Learn::kNothing) finish_step();
+    }
+    for (Index m = 0; m < model_.M(); ++m) refresh_density(m);
+  }
+
+ private:
+  // Centre and project the rows of the step in single precision; score them.
+  void prepare_step() {
+    const Index fours = (stop_ - start_ + 3) / 4 * 4;
+    if (prepared_.Z.size() > 0) {
+      Z_ = prepared_.Z.slice(start_, start_ + fours);
+      for (Index i = start_; i < stop_; ++i) {
+        errors_[i - start_] = {prepared_.error[i], prepared_.norm[i]};
+      }
+    } else {
+      for (Index i = start_; i < stop_; ++i) {
+        errors_[i - start_] = centring_.centre(block_.X[i], centred_[i - start_]);
+      }
+      project_singles(centred_.slice(0, fours), R_, projected_.slice(0, fours));
+      Z_ = projected_.slice(0, fours);
+    }
+    score_centred(Z_, densities_, 0, model_.M(), scores_);
+  }
+
+  // Predict the rows of the step as if none of them were learned; project those in double
+  // precision that seem to need it.
+  void predict_step() {
+    done_ = 0;
+    std::int64_t number = model_.n_seen;
+    for (Index i = start_; i < stop_; ++i) {
+      const Index b = i - start_;
+      const Leader leader = find_leader(b);
+      block_.labels[i] = leader.label;
+      slot_[b] = -1;
+      bool wanted = !leader.certain || block_.learned(i, leader.label);
+      if (model_.calibration && block_.labelled(i)) {
+        if (is_calibration_row(number) && !wanted) wanted = !write_codes(b, leader.label);
+        ++number;
+      }
+      if (wanted) {
+        slot_[b] = done_;
+        rows_[done_++] = i;
+      }
+    }
+    project(block_.X, rows_.slice(0, done_), model_.projection.scale, R_, exact_);
+  }
+
+  // Predict the rows of the step and learn them, one after the other.
+  void finish_step() {
+    // While no class has changed, the first decision holds.
+    bool changed = model_.count_factor > 0.0;
+    for (Index i = start_; i < stop_; ++i) {
+      const Index b = i - start_;
+      Leader leader{block_.labels[i], true};
+      if (changed || slot_[b] >= 0) leader = find_leader(b);
+      if (!leader.certain) {
+        for (Index m = 0; m < model_.M(); ++m) {
+          if (rivals_[m]) refresh_density(m);
+        }
+        leader.label = best_class(projection(b), *model_.gaussians, model_.classes->bias, rivals_);
+      }
+      block_.labels[i] = leader.label;
+      if (block_.labelled(i)) changed = learn(b, leader.label) || changed;
+    }
+  }
+
+  // Learn row b of the step, predicted as `label`; return whether a class has changed.
+  bool learn(Index b, Index label) {
+    const Index i = start_ + b;
+    const Index y = block_.y[i];
+    const double weight = block_.weight_of(i);
+    if (model_.calibration && is_calibration_row(model_.n_seen)) {
+      if (!write_codes(b, label)) complete(b, label);
+      learn_codes(*model_.calibration, codes_, y, true);
+    }
+    count_row(model_, y, weight);
+    ++model_.n_seen;
+    contest_.update_counts(y);
+    if (!block_.learned(i, label)) return false;
+    const auto z = projection(b);
+    fade(*model_.moments, y, model_.keep, weight);
+    outdated_[y] = true;
+    if (!learn_into_singles(densities_, *model_.gaussians, y, *model_.moments, model_.prior, z,
+                            weight)) {
+      refresh_density(y);
+      refresh(densities_, y, *model_.gaussians);
+    }
+    ++model_.n_updates;
+    contest_.update_class(y);
+    const Index next = (b + 1) / 4 * 4;
+    score_centred(Z_.slice(next, Z_.size()), densities_, y, y + 1,
+                  scores_.slice(next, scores_.size()));
+    return true;
+  }
+
+  Leader find_leader(Index b) { return contest_.find_leader(&scores_(b, 0), errors_[b], rivals_); }
+  bool write_codes(Index b, Index label) {
+    return contest_.write_codes(&scores_(b, 0), errors_[b], label, codes_);
+  }
+
+  // Find the cells of row b that are uncertain, in double precision.
+  void complete(Index b, Index label) {
+    for (Index m = 0; m < model_.M(); ++m) {
+      if (codes_[m] == kUncertainCode || codes_[m] == kBestCode) refresh_density(m);
+    }
+    complete_codes(model_, projection(b), label, codes_);
+  }
+
+  // Row b of the step projected in double precision, if need be now.
+  Vector<const double> projection(Index b) {
+    if (slot_[b] < 0) {
+      slot_[b] = done_++;
+      project(block_.X[start_ + b], model_.projection.scale, R_, exact_[slot_[b]]);
+    }
+    return exact_[slot_[b]];
+  }
+
+  // Bring the double-precision density of class m up to date with its moments.
+  void refresh_density(Index m) {
+    if (!outdated_[m]) return;
+    refresh(*model_.gaussians, m, *model_.moments, model_.prior);
+    outdated_[m] = false;
+  }
+
+  Workspace workspace_;
+  Model& model_;
+  SingleDensities& densities_;
+  const Block& block_;
+  const CentredBlock& prepared_;
+  Index step_;
+  Matrix<const float> R_;
+  Centring centring_;
+  Contest contest_;
+  Matrix<float> centred_;       // (step, p)
+  Matrix<float> projected_;     // (step, F)
+  Matrix<double> scores_;       // (step, padded M)
+  Matrix<double> exact_;        // (step, F) projections in double precision
+  Vector<Index> slot_;          // (step,) the row of `exact_` that belongs to each row, or −1
+  Vector<std::int64_t> rows_;   // (step,) the rows that are projected together
+  Vector<bool> rivals_;         // (M,) of the last row whose leader was not certain
+  Vector<bool> outdated_;       // (M,) classes whose densities are older than their moments
+  Vector<Code> codes_;          // (M,)
+  Vector<RowError> errors_;     // (step,)
+  Matrix<const float> Z_;       // the step's rows, projected in single precision
+  Index start_ = 0;
+  Index stop_ = 0;
+  Index done_ = 0;              // rows of `exact_` in use
+};
+
+}  // namespace
+
+void run_screened(Model& model, SingleDensities& densities, Vector<const double> x0,
+                  const Block& block, const CentredBlock& centred, Index step) {
+  Screening(model, densities, x0, block, centred, step).run();
+}
+
+}  // namespace rpnb::bayes

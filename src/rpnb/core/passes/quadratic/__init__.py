@@ -1,1 +1,0 @@
-"""The pass that predicts from one quadratic form per class."""
