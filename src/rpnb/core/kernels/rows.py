@@ -1,4 +1,4 @@
-"""Blocks of rows, dense or sparse, as one record that kernels read.
+"""Blocks of rows, dense or sparse, as the compiled core reads them (cpp/rows.h).
 
 A dense row has no column indices; a sparse row has no zeros.
 """
@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
-from rpnb.core.kernels.compiling.compiled import compiled
 
 # Rows of a block where nothing else says how many.
 _BLOCK_ROWS: Final = 4096
@@ -32,25 +30,19 @@ class RowBlock(NamedTuple):
     """(n + 1,) where each row's values start, and the end of the last"""
 
 
-class RowValues(NamedTuple):
-    """One row, or a vector in its form."""
-
-    values: FloatArray
-    columns: IntArray
-    """of the values; empty if they are those of all columns in order"""
-
-
 def dense_rows(X: FloatArray) -> RowBlock:
-    """Return rows of an array X (n, p); no copy if X is in C order and writable."""
+    """Return rows of an array X (n, p); no copy if X is in C order."""
     n, p = X.shape
-    values = _plain(X, np.float64).reshape(-1)
+    values = np.ascontiguousarray(X, np.float64).reshape(-1)
     return RowBlock(values, np.empty(0, np.int64), np.arange(n + 1, dtype=np.int64) * p)
 
 
 def sparse_rows(indptr: IntArray, indices: IntArray, data: FloatArray) -> RowBlock:
     """Return rows in CSR form: sorted columns, none twice (`sum_duplicates`)."""
     return RowBlock(
-        _plain(data, np.float64), _plain(indices, np.int64), _plain(indptr, np.int64)
+        np.ascontiguousarray(data, np.float64),
+        np.ascontiguousarray(indices, np.int64),
+        np.ascontiguousarray(indptr, np.int64),
     )
 
 
@@ -68,16 +60,3 @@ def as_rows(X: RowTable) -> RowBlock:
     if issparse(X):
         return sparse_rows(X.indptr, X.indices, X.data)
     return dense_rows(as_block(X))
-
-
-def _plain(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    # A read-only array is another type to the compiler, which would compile every
-    # kernel once more for it; no kernel writes to rows.
-    return np.require(array, dtype, ["C", "W"])
-
-
-@compiled
-def row_at(rows: RowBlock, i: int) -> RowValues:
-    """Return row i of a block, without copying."""
-    start, stop = rows.starts[i], rows.starts[i + 1]
-    return RowValues(rows.values[start:stop], rows.columns[start:stop])
