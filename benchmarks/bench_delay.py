@@ -72,7 +72,7 @@ def main() -> None:
             end = time.process_time()
             if list(result[name].answers or ()) != expected:
                 raise SystemExit(f"{name}: the predictions differ")
-            if turn > 0:  # the first compiles, or reads what was compiled
+            if turn > 0:  # the first turn fills the caches
                 figures.append((between - start, end - between))
         loop, ours = (
             statistics.median(f) / n * 1e6 for f in zip(*figures, strict=True)

@@ -1,10 +1,13 @@
-"""Processor time of the first use after an installation: nothing is compiled yet.
+"""Processor time of fresh processes, from start to answer: there is no slow first use.
 
-Each job is a process of its own with an empty folder for compiled code, and runs a
-second time with what the first has left there. Another version of the package is
-measured by PYTHONPATH or by the environment that runs this file.
+Each job is a process that imports the package, learns and ends. `import sklearn` alone
+is the floor. The last job starts 16 processes at once, and is the mean of their times.
+Another version is measured in the same run, in turn:
 
-    python benchmarks/bench_first_use.py [--repeat 3]
+    python benchmarks/bench_first_use.py [--repeat 5] [--other PYTHON]
+
+If a version stores something at its first use, `--empty VARIABLE` names the environment
+variable of the folder for it; every process then gets an empty one.
 """
 
 import argparse
@@ -12,42 +15,32 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 from sklearn.datasets import load_iris
 
-# The default learner over 150 rows.
-IRIS = (
-    "import numpy as np; from sklearn.datasets import load_iris; "
-    "X, y = load_iris(return_X_y=True); "
-    "i = np.random.default_rng(0).permutation(150); X, y = X[i], y[i]; "
+PROCESSES = 16
+_ROWS = (
+    "import numpy as np; rng = np.random.default_rng(0); n, p, M = {}; "
+    "y = rng.integers(0, M, n); "
+    "X = rng.normal(size=(n, p)) + 2 * rng.normal(size=(M, p))[y]; "
 )
-# 1,000 rows of 64 features, for which all kernels are compiled.
-DIGITS = (
-    "from sklearn.datasets import load_digits; "
-    "X, y = load_digits(return_X_y=True); X, y = X[:1000], y[:1000]; "
-)
+_LEARN = "from rpnb import {0}; {0}(random_state=0).predict_then_learn(X, y)"
+_FEW, _MORE = _ROWS.format("150, 4, 3"), _ROWS.format("1000, 16, 10")
 JOBS = {
-    "fit, predict": IRIS
-    + "from rpnb import RPNBClassifier; RPNBClassifier().fit(X, y).predict(X)",
-    "predict_then_learn": IRIS
-    + "from rpnb import RPNBClassifier; RPNBClassifier().predict_then_learn(X, y)",
-    "fit, predict_proba": IRIS
-    + "from rpnb import RPNBClassifier; RPNBClassifier().fit(X, y).predict_proba(X)",
-    "learn_one, predict_one": IRIS
-    + "from rpnb import RPNBClassifier; m = RPNBClassifier().partial_fit(X, y); "
-    "m.learn_one(X[0], y[0]); m.predict_one(X[1])",
-    "predict_then_learn, 1,000 rows": DIGITS
-    + "from rpnb import RPNBClassifier; RPNBClassifier().predict_then_learn(X, y)",
-    "PooledClassifier: fit, predict": IRIS
-    + "from rpnb import PooledClassifier; PooledClassifier().fit(X, y).predict(X)",
-    "PooledClassifier: predict_then_learn": IRIS
-    + "from rpnb import PooledClassifier; PooledClassifier().predict_then_learn(X, y)",
-    "PooledClassifier: predict_then_learn, 1,000 rows": DIGITS
-    + "from rpnb import PooledClassifier; PooledClassifier().predict_then_learn(X, y)",
+    "import sklearn": "import sklearn",
+    "Pooled, 150 rows": _FEW + _LEARN.format("PooledClassifier"),
+    "Pooled, 1,000 rows": _MORE + _LEARN.format("PooledClassifier"),
+    "RPNB, 150 rows": _FEW + _LEARN.format("RPNBClassifier"),
+    "RPNB, 1,000 rows": _MORE + _LEARN.format("RPNBClassifier"),
+    "Pooled, 5-fold iris": "from sklearn.datasets import load_iris; "
+    "from sklearn.model_selection import cross_val_score; "
+    "from rpnb import PooledClassifier; "
+    "cross_val_score(PooledClassifier(), *load_iris(return_X_y=True), cv=5)",
 }
 
 
@@ -59,49 +52,72 @@ def write_iris(path: Path) -> None:
     path.write_text("\n".join(["a,b,c,d,y", *rows]) + "\n")
 
 
-def seconds(command: list[str], kernels: str) -> float:
-    """Return the processor time of a command and of all that it starts."""
-    before = os.times()
-    subprocess.run(  # noqa: S603 - our own words
-        command,
-        env={**os.environ, "NUMBA_CACHE_DIR": kernels},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=True,
-    )
-    after = os.times()
-    user = after.children_user - before.children_user
-    return user + after.children_system - before.children_system
-
-
-def jobs(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and command of each job."""
-    for name, code in JOBS.items():
-        yield name, [sys.executable, "-c", code]
+def jobs(folder: Path) -> dict[str, tuple[list[str], int]]:
+    """Return the arguments of the interpreter and the number of processes by job."""
+    found = {name: (["-c", code], 1) for name, code in JOBS.items()}
     write_iris(folder / "iris.csv")
     words = ["-m", "rpnb", "run", str(folder / "iris.csv"), "--target", "y"]
-    yield "rpnb run, 150 rows", [sys.executable, *words]
+    found["rpnb run, 150 rows"] = words, 1
+    found[f"Pooled, 150 rows, {PROCESSES} at once"] = (
+        ["-c", JOBS["Pooled, 150 rows"]],
+        PROCESSES,
+    )
+    return found
+
+
+def run(command: list[str], variables: Mapping[str, str]) -> None:
+    """Run a command, away from the sources; raise an error if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(  # noqa: S603 - our own words
+            command,
+            env=variables,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+
+
+def seconds(command: list[str], count: int, empty: str | None) -> float:
+    """Return the processor time of a command, the mean of `count` started at once."""
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    with tempfile.TemporaryDirectory() as folder:
+        if empty:
+            variables[empty] = folder
+        before = os.times()
+        with ThreadPoolExecutor(count) as threads:
+            # A list, so that the error of any of them is raised.
+            list(threads.map(lambda _: run(command, variables), range(count)))
+        after = os.times()
+    user = after.children_user - before.children_user
+    return (user + after.children_system - before.children_system) / count
 
 
 def main() -> None:
-    """Print a table: the median of the first and of the second use."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeat", type=int, default=3, metavar="N")
-    repeat = parser.parse_args().repeat
-    print("| first use | seconds | range | second use |")
-    print("|---|--:|--:|--:|")
+    """Print a table: the median and the range of each job."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--repeat", type=int, default=5, metavar="N")
+    parser.add_argument("--other", metavar="PYTHON", help="interpreter of a version")
+    parser.add_argument("--empty", metavar="VARIABLE", help="folder, empty each time")
+    given = parser.parse_args()
+    pythons = [sys.executable, *([given.other] if given.other else [])]
+    heads = ["this version, s", "range"]
+    heads += ["other, s", "range", "other / this"] if given.other else []
+    print(f"| fresh process | {' | '.join(heads)} |")
+    print("|---" + "|--:" * len(heads) + "|")
     with tempfile.TemporaryDirectory() as folder:
-        for name, command in jobs(Path(folder)):
-            first, second = [], []
-            for _ in range(repeat):
-                with tempfile.TemporaryDirectory() as kernels:
-                    first.append(seconds(command, kernels))
-                    second.append(seconds(command, kernels))
-            spread = f"{min(first):.1f}–{max(first):.1f}"
-            print(
-                f"| {name} | {median(first):.1f} | {spread} | {median(second):.1f} |",
-                flush=True,
-            )
+        for name, (words, count) in jobs(Path(folder)).items():
+            times: list[list[float]] = [[] for _ in pythons]
+            for _ in range(given.repeat):
+                for python, found in zip(pythons, times, strict=True):
+                    found.append(seconds([python, *words], count, given.empty))
+            cells = []
+            for found in times:
+                cells += [f"{median(found):.2f}", f"{min(found):.2f}–{max(found):.2f}"]
+            if given.other:
+                ratios = [other / this for this, other in zip(*times, strict=True)]
+                cells.append(f"{median(ratios):.2f}")
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main() -> None:
             work = paper_stream(name)
             floor = products(work.X, np.unique(work.y).size, K)
             learner = learner_of(work)
-            for job in (floor, learner):  # compile, load, warm up
+            for job in (floor, learner):  # fill the caches
                 seconds(job)
             times = [
                 (seconds(floor), seconds(learner)) for _ in range(arguments.repeat)

@@ -1,8 +1,8 @@
 """How long a fresh process takes to its first prediction, beside its imports alone.
 
-The compiled code is on the disk already. The first column imports Numba and scikit-
-learn's base classes and does nothing else; the second imports rpnb, makes a model,
-learns a few rows and predicts. Processes are started in turn; medians of wall time.
+One process imports scikit-learn's base classes and does nothing else; the other imports
+rpnb, creates a model, learns a few rows and predicts. Processes are started in turn;
+medians of wall time.
 
 Run: python benchmarks/bench_import.py [--repeat 9]
 """
@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-IMPORTS = "import numba, sklearn.base"
+IMPORTS = "import sklearn.base"
 FIRST_PREDICTION = """
 import numpy as np
 from rpnb import RPNBClassifier
@@ -36,14 +36,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=9)
     repeat = parser.parse_args().repeat
-    for code in (FIRST_PREDICTION, IMPORTS):  # fill the caches
+    for code in (FIRST_PREDICTION, IMPORTS):  # read the files from disk
         seconds(code)
     times = np.array(
         [(seconds(IMPORTS), seconds(FIRST_PREDICTION)) for _ in range(repeat)]
     )
     least, mine = np.median(times, axis=0)
     ratios = times[:, 1] / times[:, 0]
-    print(f"import numba, sklearn.base     {least:.3f} s")
+    print(f"import sklearn.base            {least:.3f} s")
     print(f"rpnb to its first prediction   {mine:.3f} s")
     print(
         f"ratio                          {np.median(ratios):.2f}"

@@ -62,7 +62,7 @@ def main() -> None:
             for name, job in jobs.items():
                 start = time.perf_counter()
                 rows = job(work)
-                if turn > 0:  # the first turn compiles and loads
+                if turn > 0:  # the first turn fills the caches
                     rates[name].append(rows / (time.perf_counter() - start))
     slow = float(np.median(rates["scikit-learn PA, row by row"]))
     print(f"{'':28}   rows/s   ratio")

@@ -58,7 +58,7 @@ def main() -> None:
                 model = copy.deepcopy(trained)
                 start = time.perf_counter()
                 job(model)
-                if turn > 0:  # the first turn compiles and loads
+                if turn > 0:  # the first turn fills the caches
                     times[name].append((time.perf_counter() - start) / ROWS * 1e6)
     medians = {name: float(np.median(values)) for name, values in times.items()}
     bound = 3.0 * medians["inside the loop"] + 50.0

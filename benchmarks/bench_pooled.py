@@ -2,40 +2,43 @@
 
     python benchmarks/bench_pooled.py --data FOLDER --streams FOLDER [--names letter]
 
-All rows of a dataset are learnt, test then train, in one thread, from a warm cache; the
-best of a few runs counts; with `--rows` only the first ones, of a dataset in the order
+All rows of a dataset are learned, test then train, in one thread; the best of a few
+runs counts; with `--rows` only the first ones, of a dataset in the order
 of `python -m pooled_evidence`'s part same_run. `start` is the time of the first 1,000
 rows, `one` the median time of `predict_one` and `learn_one` of a row, `most` the
-longest single call of either after row 256.
+longest single call of either after row 256. Below each line is the time of each member
+by itself, learning all but the first 256 rows, and of the features that they read, in
+µs a row; the rest is the pool.
 
     python benchmarks/bench_pooled.py --kernels
 
-prints the time of single kernels, for 528 columns of φ and 26 classes, beside the most
-multiply-adds that a core does in registers, measured in the same run, in single
-precision: products are sums of integers, of which a core does twice as many or more,
-scores are in single precision, the others in double, of which it does half as many.
+prints the time of products and factors of matrices, for 528 columns of φ and 26
+classes, and how many multiply-adds a second they do beside NumPy's matrix product in
+single precision, in one thread, measured in the same run. Products for A are sums of
+integers, of which a core does twice as many or more; scores are in single precision,
+the others in double, of which it does half as many.
 """
 
 import argparse
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from pooled_accuracy import read_stream, read_table
 from rpnb import PooledClassifier
-from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
-from rpnb.core.kernels.compiling.compiled import compiled
-from rpnb.core.kernels.vectors import load_singles, multiply_add, store_singles
-from rpnb.core.pooled import engine, pool
-from rpnb.core.pooled.algebra import blocks, outer_products
-from rpnb.core.pooled.algebra.row_products import multiply_rows
+from rpnb._core import algebra
+from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.pooled import engine
+from rpnb.core.pooled.algebra import blocks
 from rpnb.core.pooled.model import MEMBERS, new_model
 
 NAMES = ["letter", "penbased", "isolet", "skin_nonskin", "elec2"]
+#: Rows after which the scale is known, and rows of a call to a member.
+FIRST_ROWS, BLOCK_ROWS = 256, 2048
 
 
 def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> float:
@@ -49,41 +52,38 @@ def timed_run(X: FloatArray, y: IntArray, names: list[str]) -> float:
 
 
 def parts(X: FloatArray, y: IntArray, names: list[str]) -> dict[str, float]:
-    """Return the µs a row that each part takes, by timing their calls."""
-    used: dict[str, float] = defaultdict(float)
+    """Return the µs a row that each member takes by itself, and the features.
 
-    def watch(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
+    The scale is that of the first 256 rows, which members have learned before.
+    """
+    M = int(y.max()) + 1
+    model = new_model(names, X.shape[1], 512, 0, np.ones(M, np.bool_), 0)
+    weight, labels = np.ones(len(y)), np.empty(len(y), np.int64)
+    first = slice(FIRST_ROWS)
+    engine.run(
+        model, X[first], y[first], weight[first], labels[first], np.zeros((0, 0))
+    )
+    used = dict.fromkeys(["features", *model.names], 0.0)
+    for begin in range(FIRST_ROWS, len(y), BLOCK_ROWS):
+        block = slice(begin, begin + BLOCK_ROWS)
+        start = time.process_time()
+        rows = engine.prepare_rows(model, X[block])
+        used["features"] += time.process_time() - start
+        for name, module, state in zip(
+            model.names, model.modules, model.states, strict=True
+        ):
+            scores = np.zeros((len(rows.raw), len(module.OUTPUTS), M))
             start = time.process_time()
-            try:
-                return function(*arguments)
-            finally:
-                used[name] += time.process_time() - start
-
-        return call
-
-    saved = []
-    places: list[tuple[Any, str, str]] = [
-        (module, "learn_rows", name) for name, module in MEMBERS.items()
-    ]
-    places += [(engine, "prepare_rows", "features"), (pool, "pool_rows", "pool")]
-    for holder, attribute, name in places:
-        function = getattr(holder, attribute)
-        saved.append((holder, attribute, function))
-        setattr(holder, attribute, watch(name, function))
-    try:
-        timed_run(X, y, names)
-    finally:
-        for holder, attribute, function in saved:
-            setattr(holder, attribute, function)
-    return {name: seconds / len(y) * 1e6 for name, seconds in used.items()}
+            module.learn_rows(state, rows, y[block], weight[block], scores)
+            used[name] += time.process_time() - start
+    n = max(len(y) - FIRST_ROWS, 1)
+    return {name: seconds / n * 1e6 for name, seconds in used.items()}
 
 
 def one_row(X: FloatArray, y: IntArray) -> tuple[float, float]:
     """Return the median µs of predicting and learning a row, and the longest ms."""
     model = PooledClassifier(random_state=0)
     model.partial_fit(X[:256], y[:256], classes=np.unique(y))
-    model.predict_one(X[0])  # compile
     both, longest = [], 0.0
     for x, label in zip(X[256:2500], y[256:2500], strict=True):
         first = time.process_time()
@@ -94,39 +94,6 @@ def one_row(X: FloatArray, y: IntArray) -> tuple[float, float]:
         both.append(third - first)
         longest = max(longest, second - first, third - second)
     return float(np.median(both)) * 1e6, longest * 1e3
-
-
-@compiled
-def _multiply_adds(buffer: SingleArray, n: int) -> None:
-    """Do 12·8·n multiply-adds in registers."""
-    x = load_singles(buffer, 0)
-    y = load_singles(buffer, 8)
-    a = x
-    b = x
-    c = x
-    d = x
-    e = x
-    f = x
-    g = x
-    h = x
-    i = x
-    j = x
-    k = x
-    m = x
-    for _ in range(n):
-        a = multiply_add(x, y, a)
-        b = multiply_add(x, y, b)
-        c = multiply_add(x, y, c)
-        d = multiply_add(x, y, d)
-        e = multiply_add(x, y, e)
-        f = multiply_add(x, y, f)
-        g = multiply_add(x, y, g)
-        h = multiply_add(x, y, h)
-        i = multiply_add(x, y, i)
-        j = multiply_add(x, y, j)
-        k = multiply_add(x, y, k)
-        m = multiply_add(x, y, m)
-    store_singles(buffer, 0, a + b + c + d + e + f + g + h + i + j + k + m)
 
 
 def least(work: Callable[[], Any], repeats: int = 30) -> float:
@@ -140,44 +107,48 @@ def least(work: Callable[[], Any], repeats: int = 30) -> float:
     return min(used)
 
 
+def rate_of_products(side: int = 1024) -> float:
+    """Return how many multiply-adds a second NumPy does, single precision, a thread."""
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((2, side, side)).astype(np.float32)
+    out = np.empty_like(A)
+    with threadpool_limits(1, "blas"):
+        return side**3 / least(lambda: np.matmul(A, B, out=out))
+
+
 def kernels() -> None:
     """Print the time of single kernels, and how many multiply-adds they do."""
-    E, M, C, group, rounds = 528, 26, 32, 128, 20_000
+    E, M, C, group = 528, 26, 32, 128
     rng = np.random.default_rng(0)
-    buffer = np.zeros(16, np.float32)
-    rate = 96 * rounds / least(lambda: _multiply_adds(buffer, rounds))
-    print(f"most multiply-adds in registers, single precision: {rate / 1e9:.1f} G/s")
+    rate = rate_of_products()
+    print(f"NumPy's product, single precision, one thread: {rate / 1e9:.1f} G/s")
     phi = np.maximum(rng.standard_normal((group, E)), 0.0).astype(np.float32)
     phi = np.round(128 * phi) / np.float32(128)
-    kept = np.zeros(E * group, np.float32)
+    packed = np.zeros((E // 16, group, 16), np.float32)
     for r in range(group):
-        outer_products.pack_row(phi[r], kept, r, group)
+        algebra.pack_row(phi[r], packed, r)
     A = blocks.blank_matrix(E)
     for f in range(E):
         A[blocks.place(f, f)] = 1.0
-    outer_products.add_exact_products(A, kept, group, 0, group)
-    entries, work, sums = A.size, A.copy(), A.copy()
-    flat = rng.standard_normal(E * M)
+    algebra.add_exact_products(A, packed, 0, group)
+    work, sums = A.copy(), A.copy()
+    means = rng.standard_normal((E // 16, M, 16))
     right, out = rng.standard_normal((E, C)), np.empty((group, C), np.float32)
     V, start = rng.standard_normal((E, C)).astype(np.float32), np.zeros(C, np.float32)
 
     def factor() -> None:
         work[:] = A
-        blocks.cholesky(work, E)
-
-    def add() -> None:
-        outer_products.add_exact_products(sums, kept, group, 0, group)
-
-    def scores() -> None:
-        multiply_rows(phi, V, start, out)
+        algebra.cholesky(work, E)
 
     parts: list[tuple[str, Callable[[], Any], float]] = [
-        ("products of 128 rows for A", add, group * entries),
-        ("scores of 128 rows", scores, group * E * C),
+        ("products of 128 rows for A",
+         lambda: algebra.add_exact_products(sums, packed, 0, group), group * A.size),
+        ("scores of 128 rows",
+         lambda: algebra.multiply_rows(phi, V, start, out), group * E * C),
         ("Cholesky's factor", factor, E**3 / 6),
-        ("solution for all classes", lambda: blocks.solve(work, E, right), E * E * C),
-        ("class means out of A", lambda: blocks.subtract_outer(sums, flat, flat, M),
-         M * entries),
+        ("solution for all classes", lambda: algebra.solve(work, right), E * E * C),
+        ("class means out of A",
+         lambda: algebra.subtract_outer(sums, means, means), M * A.size),
     ]  # fmt: skip
     for name, kernel, operations in parts:
         seconds = least(kernel)
@@ -210,7 +181,6 @@ def main() -> None:
         else:
             X, y = read_stream(options.streams / f"{name}.npz")
         X, y = X[: options.rows], y[: options.rows]
-        timed_run(X[:3000], y[:3000], names)  # compile
         whole = min(timed_run(X, y, names) for _ in range(options.repeats))
         start = min(timed_run(X[:1000], y[:1000], names) for _ in range(3))
         single, longest = one_row(X, y)

@@ -108,7 +108,7 @@ def measure(
                 first = labels, model.moments.scatter
             assert np.array_equal(labels, first[0])
             assert np.array_equal(model.moments.scatter, first[1])
-    return times[1:]  # the first turn compiles and loads
+    return times[1:]  # the first turn fills the caches
 
 
 if __name__ == "__main__":

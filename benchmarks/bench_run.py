@@ -10,9 +10,9 @@ repeated:
 * "run": the command, from the first import to the table;
 * "start": the command on a file of 1000 rows, which is importing and little else.
 
-Each has a start, its imports and for the learner a warm-up on 128 rows, and a pass over
-the rows; the pass of the command is "run" without "start". Printed are medians of wall
-time, with that of the processor in brackets, and two ratios of like with like:
+Each has a start, its imports, and a pass over the rows; the pass of the command is
+"run" without "start". Printed are medians of wall time, with that of the processor in
+brackets, and two ratios of like with like:
 
 * whole processes, run / (reader + learner), each with its start: whoever reads and
   learns apart has to import both libraries too;
@@ -102,9 +102,6 @@ def learn_alone(n: int, K: int) -> tuple[Times, Times]:
     """Return when the learner is ready, and how long it takes for arrays of n rows."""
     from rpnb import RPNBClassifier
 
-    warm = RPNBClassifier(K, random_state=0)
-    warm.predict_then_learn(*rows(0, 64))
-    warm.predict_then_learn(*rows(64, 64))
     model = RPNBClassifier(K, random_state=0)
     ready = Times(time.perf_counter(), time.process_time())
     wall = worked = 0.0

@@ -309,7 +309,7 @@ def measure(X: NDArray[Any], y: list[Any], seconds: float, rounds: int) -> None:
                 found: dict[str, list[Load]] = {name: [] for name in LOADS}
                 rate = 0.0
                 for turn in range(rounds + 1):
-                    long = seconds if turn else 0.3  # the first warms up
+                    long = seconds if turn else 0.3  # the first is not counted
                     ids: list[str] = []
                     count = int(2 * rate * long) + 1000
                     for start in range(0, count, 5000):
@@ -379,7 +379,7 @@ def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int) -> None:
             predicted = client.observe(name, X, y)
             taken = time.perf_counter() - start
             assert predicted == expected.tolist()
-            if turn > 0:  # the first compiles
+            if turn > 0:  # the first turn fills the caches
                 ratios.append(alone / taken)
                 used = processor_time(server.pid) - before
                 by_processor.append(processor / used)

@@ -48,7 +48,7 @@ def main() -> None:
             work = paper_stream(name)
             model = RPNBClassifier(random_state=0).fit(work.X, work.y)
             for job in ("predict", "learn"):
-                seconds(model, 2, job, work)  # warm up
+                seconds(model, 2, job, work)  # start the threads
                 times = np.array(
                     [
                         [seconds(model, jobs, job, work) for jobs in (1, 2)]

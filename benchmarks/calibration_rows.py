@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rpnb._core.streams import write_codes
-from rpnb.core.calibration.cells import new_cells, smallest_temperature
+from rpnb._core.streams import CELL_WIDTH, write_codes
+from rpnb.core.calibration.cells import smallest_temperature
 from rpnb.core.calibration.mixture import learn_all_codes, mix_rows, new_calibration
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from trust import Figures, figures_of, scores_before, sources
@@ -28,7 +28,7 @@ def figures_with(scores: FloatArray, y: IntArray, first: int, every: int) -> Fig
     """Return the figures if the first rows and one in `every` others are learnt."""
     number = np.arange(len(y))
     chosen = (number < first) | (number % every == 0)
-    scale = new_cells(scores.shape[1], 0, 1, _K).scale
+    scale = 1.0 / (CELL_WIDTH * smallest_temperature(_K))
     M = scores.shape[1]
     P, codes = np.empty_like(scores), np.empty((1, M), np.int16)
     smallest, active = smallest_temperature(_K), np.ones(M, np.bool_)

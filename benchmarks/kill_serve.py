@@ -54,10 +54,8 @@ def fork_servers() -> None:
     from rpnb.serve.specs import ModelSpec, new_learner
     from rpnb.serve.writer import Schedule
 
-    learner = new_learner(ModelSpec("GaussianNB", {}, FEATURES, None, None))
-    for labels in (["a", "b"], ["a", "c"]):  # compiles, or loads, the kernels
-        learner.predict_then_learn([[0.0] * FEATURES, [1.0] * FEATURES], labels)
-        learner.predict_proba([[0.0] * FEATURES])
+    # Once, here, and not in every server: it imports the learner.
+    new_learner(ModelSpec("GaussianNB", {}, FEATURES, None, None))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         folder, port = line.rsplit(" ", 1)

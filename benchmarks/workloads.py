@@ -25,13 +25,13 @@ def paper_stream(name: str, seed: int = 0) -> Workload:
         data = datasets.load(name, reading="paper")
         X, y, stand_in = data.X, data.y, False
     except datasets.DatasetError:
-        X, y = _alike(facts.n, facts.p, facts.M)
+        X, y = draw_alike(facts.n, facts.p, facts.M)
         stand_in = True
     order = np.random.default_rng(seed).permutation(X.shape[0])
     return Workload(name, np.ascontiguousarray(X[order]), y[order], stand_in)
 
 
-def _alike(n: int, p: int, M: int) -> tuple[FloatArray, np.ndarray]:
+def draw_alike(n: int, p: int, M: int) -> tuple[FloatArray, np.ndarray]:
     """Draw a Gaussian mixture of the given shape, with some overlap."""
     rng = np.random.default_rng(12345)
     y = rng.integers(0, M, n)

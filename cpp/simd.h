@@ -62,6 +62,18 @@ inline constexpr Index kPairs = 8;
 #endif
 }
 
+// Two columns of four rows that are `stride` apart, from `from` on.
+struct TwoColumns {
+  Doubles first;
+  Doubles second;
+};
+[[gnu::always_inline]] inline TwoColumns load_columns(const double* from, Index stride) {
+  const Doubles even = load_halves(from, from + 2 * stride);
+  const Doubles odd = load_halves(from + stride, from + 3 * stride);
+  return {__builtin_shufflevector(even, odd, 0, 4, 2, 6),
+          __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
+}
+
 // Half a vector of singles: as many as there are doubles in one.
 using HalfSingles = float __attribute__((vector_size(16)));
 
@@ -168,6 +180,30 @@ template <class V>
   return value;
 }
 
+// Eight singles as doubles.
+[[gnu::always_inline]] inline LongDoubles load_widened_long(const float* from) {
+#if defined(__AVX512F__)
+  // Not _mm512_cvtps_pd, for which g++ 12 warns of a value that is never read.
+  return _mm512_maskz_cvtps_pd(0xFF, load(from));
+#else
+  return std::bit_cast<LongDoubles>(
+      std::array<Doubles, 2>{load_widened(from), load_widened(from + kDoubles)});
+#endif
+}
+
+// a·b + c, rounded once.
+[[gnu::always_inline]] inline LongDoubles fused(LongDoubles a, LongDoubles b, LongDoubles c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#else
+  using Halves = std::array<Doubles, 2>;
+  const auto x = std::bit_cast<Halves>(a);
+  const auto y = std::bit_cast<Halves>(b);
+  const auto z = std::bit_cast<Halves>(c);
+  return std::bit_cast<LongDoubles>(Halves{fused(x[0], y[0], z[0]), fused(x[1], y[1], z[1])});
+#endif
+}
+
 // a·b + c, rounded once or twice, whichever is faster.
 [[gnu::always_inline]] inline LongSingles multiply_add(LongSingles a, LongSingles b,
                                                        LongSingles c) {
@@ -185,14 +221,8 @@ template <class V>
 }
 [[gnu::always_inline]] inline LongDoubles multiply_add(LongDoubles a, LongDoubles b,
                                                        LongDoubles c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_pd(a, b, c);
-#elif defined(__FMA__)
-  using Halves = std::array<Doubles, 2>;
-  const auto x = std::bit_cast<Halves>(a);
-  const auto y = std::bit_cast<Halves>(b);
-  const auto z = std::bit_cast<Halves>(c);
-  return std::bit_cast<LongDoubles>(Halves{fused(x[0], y[0], z[0]), fused(x[1], y[1], z[1])});
+#if defined(__FMA__)
+  return fused(a, b, c);
 #else
   return a * b + c;
 #endif
@@ -356,9 +386,6 @@ using WideSums = std::int32_t __attribute__((vector_size(64)));
 
 [[gnu::always_inline]] inline WideSingles fused(WideSingles a, WideSingles b, WideSingles c) {
   return _mm512_fmadd_ps(a, b, c);
-}
-[[gnu::always_inline]] inline WideDoubles fused(WideDoubles a, WideDoubles b, WideDoubles c) {
-  return _mm512_fmadd_pd(a, b, c);
 }
 [[gnu::always_inline]] inline WideSums add_pair_products(WidePairs a, WidePairs b, WideSums sums) {
   return std::bit_cast<WideSums>(_mm512_dpwssd_epi32(

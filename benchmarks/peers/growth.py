@@ -89,7 +89,7 @@ def _point(name: str, sizes: Sizes, rounds: int) -> Point:
 
     with threadpool_limits(1):
         multiply = products(X, sizes.M, sizes.K)
-        for job in (multiply, learn):  # compile, load
+        for job in (multiply, learn):  # fill the caches
             job()
         times = [(_seconds(learn), _seconds(multiply)) for _ in range(rounds)]
     mine, least = (list(column) for column in zip(*times, strict=True))

@@ -140,7 +140,7 @@ def _worker(peer: str, python: str) -> AbstractContextManager[Worker]:
 
 
 class _StreamBenchmark:
-    """The measurements on one stream: warm-up, rounds, and sizes of models."""
+    """The measurements on one stream: trials, rounds, and sizes of models."""
 
     def __init__(
         self,
@@ -170,8 +170,8 @@ class _StreamBenchmark:
     def run(self) -> list[Run]:
         """Return the runs of all rounds, round by round."""
         for peer, learner in self.plan.learners:
-            self.say(f"{self.stream}: warming up {PEERS[peer].label}, {learner}")
-            self._try((peer, learner), self._warm_up)
+            self.say(f"{self.stream}: trying {PEERS[peer].label}, {learner}")
+            self._try((peer, learner), self._fit_rows)
         found: list[Run] = []
         for number in range(self.plan.rounds):
             self.say(f"{self.stream}: round {number + 1} of {self.plan.rounds}")
@@ -194,8 +194,8 @@ class _StreamBenchmark:
             self._try(key, measure_size)
         return found
 
-    def _warm_up(self, key: PeerLearner) -> None:
-        """Load and compile a learner, and find how many rows fit into the limit."""
+    def _fit_rows(self, key: PeerLearner) -> None:
+        """Load a learner, and find how many rows fit into the limit."""
         n, limit = len(self.works[0].X), self.plan.limit
         rows = min(_FIRST_TRIAL, n)
         self._run(key, 0, rows)
@@ -204,7 +204,7 @@ class _StreamBenchmark:
             if rows == n or seconds * _FACTOR > limit:
                 break
             rows = min(rows * _FACTOR, n)
-        for _ in range(2):  # the first trial may include compilation
+        for _ in range(2):  # Java compiles during the first trials
             wanted = max(min(int(rows * limit / seconds), n), 1)
             if abs(wanted - rows) <= _TOLERANCE * rows and not rows < wanted == n:
                 break

@@ -21,7 +21,6 @@ ONE_THREAD = {
     "MKL_NUM_THREADS": "1",
     "BLIS_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
     "CAPYMOA_JVM_ARGS": "-Xmx4g -Xss10M -XX:+UseSerialGC",
 }
 

@@ -131,8 +131,7 @@ void set_projection(Model& model, const nb::object& R, double scale, double max_
   const auto matrix = nb::cast<Matrix<const float>>(R);
   require_shape("R", matrix, {matrix.size(), model.F()});
   model.projection = {matrix, keep_alive(R), scale, max_column_norm};
-  const std::lock_guard<std::mutex> lock(model.last_row.lock);
-  model.last_row.x = Array<double, 1>();
+  model.memory.forget();
 }
 
 Rule rule_of(Index number) {
@@ -158,7 +157,7 @@ void make_model(Model* self, Index K, Index rule, const PriorTuple& prior, doubl
                    .gaussians = std::move(gaussians),
                    .classes = std::move(classes),
                    .calibration = nullptr,
-                   .last_row = {}};
+                   .memory = {}};
 }
 
 void bind_model(nb::module_& module) {
@@ -180,10 +179,7 @@ void bind_model(nb::module_& module) {
           [](Model& self, Index number) { self.rule = rule_of(number); })
       .def_prop_ro("M", &Model::M)
       .def_prop_ro("F", &Model::F)
-      .def("forget_row", [](Model& self) {
-        const std::lock_guard<std::mutex> lock(self.last_row.lock);
-        self.last_row.x = Array<double, 1>();
-      });
+      .def("forget_row", [](Model& self) { self.memory.forget(); });
 }
 
 void require_labels(Vector<const std::int64_t> y, Vector<const double> weight, Index n, Index M) {

@@ -4,6 +4,7 @@
 #include "../calibration/conformal.h"
 #include "../rpnb/exact.h"
 #include "../rpnb/forms.h"
+#include "../rpnb/one_row.h"
 #include "../rpnb/screened.h"
 #include "checks.h"
 #include "record.h"
@@ -71,6 +72,7 @@ void bind_exact(nb::module_& module) {
     if (model.projection.R.size() > 0) require_shape("x", x, {model.projection.R.size()});
     if (z.size() > 0) require_shape("z", z, {model.F()});
     if (y < -1 || y >= model.M()) throw std::invalid_argument("y is no class");
+    if (model.rule != Rule::kLogSum) throw std::invalid_argument("the rule is not log_sum");
     const Learn how = learn_of(learn);
     const nb::gil_scoped_release released;
     return run_row(model, x, z, y, weight, how);

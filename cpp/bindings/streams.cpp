@@ -81,7 +81,7 @@ void bind_mixture(nb::module_& module) {
                const Index M = scores.size(1);
                require_shape("y", y, {n});
                require_shape("P", P, {n, M});
-               require_shape("thresholds", thresholds, {n, static_cast<Index>(kCoverages.size())});
+               require_shape("thresholds", thresholds, {n, kCoverageCount});
                require_classes(y, -1, M);
                check_codes(codes);
                Index number = seen;
@@ -94,7 +94,7 @@ void bind_mixture(nb::module_& module) {
 }
 
 void check_thresholds(Vector<const double> thresholds) {
-  require_shape("thresholds", thresholds, {static_cast<Index>(kCoverages.size())});
+  require_shape("thresholds", thresholds, {kCoverageCount});
 }
 
 void bind_sets(nb::module_& module) {
@@ -108,7 +108,7 @@ void bind_sets(nb::module_& module) {
                                     Vector<const std::int64_t> y, Matrix<double> before) {
     check_thresholds(thresholds);
     require_shape("y", y, {P.size()});
-    require_shape("before", before, {P.size(), static_cast<Index>(kCoverages.size())});
+    require_shape("before", before, {P.size(), kCoverageCount});
     require_classes(y, 0, P.size(1));
     const nb::gil_scoped_release released;
     track_thresholds(thresholds, P, y, before);

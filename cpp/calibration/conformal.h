@@ -25,12 +25,14 @@
 
 #include "../array.h"
 #include "../math.h"
+#include "../simd.h"
 
 namespace rpnb {
 
 // The coverages whose thresholds are tracked; others are interpolated.
 inline constexpr std::array kCoverages{0.5, 0.6,   0.7,  0.75, 0.8,  0.85,
                                        0.9, 0.925, 0.95, 0.97, 0.98, 0.99};
+inline constexpr Index kCoverageCount = kCoverages.size();
 // S.
 inline constexpr double kMostStrange = 12.0;
 // η.
@@ -45,10 +47,13 @@ inline double strangeness(double p) {
 
 // Move all thresholds after a row whose true class had the probability p.
 inline void learn_threshold(Vector<double> thresholds, double p) {
-  const double s = strangeness(p);
-  for (std::size_t c = 0; c < kCoverages.size(); ++c) {
-    const double missed = s > thresholds[c] ? 1.0 : 0.0;
-    thresholds[c] += kThresholdStep * (missed - (1.0 - kCoverages[c]));
+  static_assert(kCoverageCount % kDoubles == 0);
+  const Doubles s = repeat(strangeness(p));
+  for (Index c = 0; c < kCoverageCount; c += kDoubles) {
+    const Doubles q = load(thresholds.data() + c);
+    const Doubles missed = where_greater(s, q, repeat(1.0), repeat(0.0));
+    const Doubles alpha = 1.0 - load(kCoverages.data() + c);
+    store(thresholds.data() + c, q + kThresholdStep * (missed - alpha));
   }
 }
 

@@ -42,6 +42,87 @@ const double* factors() {
   return table.data();
 }
 
+// Squares of factors, for half the temperature. Those below 1e-300 are taken for 0: they
+// change no sum, since each is added to a number above 1e-240, and processors take a
+// hundred times as long for numbers that are hardly above 0.
+constexpr double kNegligible = 1e-150;
+[[gnu::always_inline]] inline Doubles squared(Doubles factor) {
+  const Doubles kept = where_greater(factor, repeat(kNegligible), factor, repeat(0.0));
+  return kept * kept;
+}
+
+// Vectors of four temperatures, from the highest down.
+constexpr Index kQuarters = kTemperatures / kDoubles;
+using Temperatures = std::array<Doubles, kQuarters>;
+
+// Fill rows 1, 2, … of factors (temperatures, classes), from the highest temperature down;
+// row 0 is given. This is for V vectors of classes, or fewer, from class m on: several at
+// once, since each must wait for its last square.
+template <int V>
+void fill_factors(Matrix<double> factors, Index m) {
+  if constexpr (V > 1) {
+    if (m + V * kDoubles > factors.size(1)) return fill_factors<V - 1>(factors, m);
+  }
+  std::array<Doubles, V> factor;
+  for (int v = 0; v < V; ++v) factor[v] = load(&factors(0, m + v * kDoubles));
+  for (Index k = 1; k < kTemperatures; ++k) {
+    for (int v = 0; v < V; ++v) {
+      factor[v] = squared(factor[v]);
+      store(&factors(k, m + v * kDoubles), factor[v]);
+    }
+  }
+}
+
+void fill_factors(Matrix<double> factors) {
+  constexpr int kVectors = 8;
+  for (Index m = 0; m < factors.size(1); m += kVectors * kDoubles) {
+    fill_factors<kVectors>(factors, m);
+  }
+}
+
+// The sums of factors over the classes, in their order.
+Temperatures sum_factors(Matrix<const double> factors) {
+  const Index M = factors.size(1);
+  Temperatures sums{};
+  for (Index m = 0; m < M; m += 2) {
+    for (Index q = 0; q < kQuarters; ++q) {
+      const auto [first, second] = load_columns(&factors(q * kDoubles, m), M);
+      sums[q] = (sums[q] + first) + second;
+    }
+  }
+  return sums;
+}
+
+// What the experts together give to each class that leads, and what to the others: at each
+// temperature, from the highest down, this share times the class's factor.
+struct Shares {
+  double leading = 0.0;
+  std::array<double, kTemperatures> others{};
+};
+
+Shares share_out(Matrix<const double> weights, const Temperatures& sums, Index leaders) {
+  Shares shares;
+  std::array<double, kExperts> parts;
+  for (Index q = 0; q < kQuarters; ++q) {
+    Doubles share = repeat(0.0);
+    for (Index b = 0; b < kNumberOfOdds; ++b) {
+      // Weights are stored from the lowest temperature up.
+      const Doubles weight = load(weights[b].data() + (kQuarters - 1 - q) * kDoubles);
+      const Doubles part = __builtin_shufflevector(weight, weight, 3, 2, 1, 0) /
+                           (static_cast<double>(leaders) * kOdds[b] + sums[q]);
+      share = share + part;
+      store(parts.data() + b * kTemperatures + q * kDoubles, part);
+    }
+    store(shares.others.data() + q * kDoubles, share);
+  }
+  for (Index g = 0; g < kTemperatures; ++g) {
+    for (Index b = 0; b < kNumberOfOdds; ++b) {
+      shares.leading += parts[b * kTemperatures + g] * kOdds[b];
+    }
+  }
+  return shares;
+}
+
 }  // namespace
 
 void learn_codes(Calibration& calibration, Vector<const Code> codes, Index y, bool sets) {
@@ -84,43 +165,43 @@ void learn_all_codes(Calibration& calibration, Matrix<const Code> codes,
 void mix(Matrix<const double> weights, Vector<const double> scores, double smallest,
          Vector<double> out) {
   const Index M = scores.size();
-  out.fill(0.0);
   Index best = -1;
   for (Index m = 0; m < M; ++m) {
     if (scores[m] > kMinusInfinity && (best < 0 || scores[m] > scores[best])) best = m;
   }
-  if (best < 0) return;
+  if (best < 0) {
+    out.fill(0.0);
+    return;
+  }
   Workspace workspace;
-  const auto factor = workspace.take_zeros<double>(M);
+  // At all temperatures, from the highest down; with zeros up to a multiple of four classes.
+  const Index padded = (M + kDoubles - 1) / kDoubles * kDoubles;
+  const auto factors = workspace.take<double>(kTemperatures, padded);
   const double highest = scores[best];
   // How many classes have the largest score; factors are those of the others.
   Index leaders = 0;
+  factors[0].fill(0.0);
   for (Index m = 0; m < M; ++m) {
     if (scores[m] == highest) {
       ++leaders;
     } else if (scores[m] > kMinusInfinity) {
       const double below = (highest - scores[m]) / (kTop * smallest);
-      factor[m] = exp(-std::min(below, kFarBelow));
+      factors(0, m) = exp(-std::min(below, kFarBelow));
     }
   }
-  double leading = 0.0;
-  for (Index g = kTemperatures - 1; g >= 0; --g) {
-    double others = 0.0;
-    for (const double each : factor) others += each;
-    double share = 0.0;
-    for (Index b = 0; b < kNumberOfOdds; ++b) {
-      const double part = weights(b, g) / (static_cast<double>(leaders) * kOdds[b] + others);
-      share += part;
-      leading += part * kOdds[b];
+  fill_factors(factors);
+  const Shares shares = share_out(weights, sum_factors(factors), leaders);
+  const auto given = workspace.take<double>(padded);
+  for (Index m = 0; m < padded; m += kDoubles) {
+    Doubles sums = repeat(0.0);
+    for (Index k = 0; k < kTemperatures; ++k) {
+      sums = sums + shares.others[k] * load(&factors(k, m));
     }
-    for (Index m = 0; m < M; ++m) {
-      out[m] += share * factor[m];
-      factor[m] *= factor[m];
-    }
+    store(&given[m], sums);
   }
   double total = 0.0;
   for (Index m = 0; m < M; ++m) {
-    if (scores[m] == highest) out[m] = leading;
+    out[m] = scores[m] == highest ? shares.leading : given[m];
     total += out[m];
   }
   // The weights add up to 1 up to rounding only.

@@ -14,18 +14,6 @@ namespace {
 // only rounding error.
 constexpr double kRemainder = 0x1p-40;
 
-// Value j of four rows that are `stride` apart, and value j + 1 of them.
-struct TwoColumns {
-  Doubles first;
-  Doubles second;
-};
-[[gnu::always_inline]] inline TwoColumns load_columns(const double* from, Index stride) {
-  const Doubles even = load_halves(from, from + 2 * stride);
-  const Doubles odd = load_halves(from + stride, from + 3 * stride);
-  return {__builtin_shufflevector(even, odd, 0, 4, 2, 6),
-          __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
-}
-
 // What is summed over the columns of rows of W: the products with a row x …
 struct Products {
   const double* x;
@@ -38,10 +26,15 @@ struct Products {
 };
 
 // … these, and besides the squares of x …
-struct ProductsAndSquare : Products {
+struct ProductsAndSquare {
+  const double* x;
   double square = 0.0;
 
   void begin_column(Index j) { square += x[j] * x[j]; }
+  template <class T>
+  T term(Index j, T w) const {
+    return x[j] * w;
+  }
 };
 
 // … or the squares of the rows of W.
@@ -206,7 +199,7 @@ double products_and_square(const Row& row, Matrix<const double> W, Vector<double
     return square_norm(row.values);
   }
   const Products terms{row.values.data()};
-  ProductsAndSquare first_terms{terms};
+  ProductsAndSquare first_terms{row.values.data()};
   sum_rows(first_terms, terms, W, scores.data());
   return first_terms.square;
 }
@@ -279,7 +272,8 @@ Direction covariance_product(const Row& row, Matrix<const double> S, Vector<doub
 
 bool is_credible(Matrix<const double> S, const Direction& direction) {
   const double v = direction.v;
-  if (!(v >= 0.0 && std::isfinite(v))) return false;
+  const bool possible = v >= 0.0 && std::isfinite(v);
+  if (!possible) return false;
   const Index stride = S.size() == 1 ? 1 : S.size(1) + 1;
   bool credible = true;
   for (Index j = 0; j < direction.g.size(); ++j) {

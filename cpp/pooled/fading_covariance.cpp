@@ -66,7 +66,7 @@ FadingCovariance FadingCovariance::begin(const Shape& shape, Vector<const bool> 
 }
 
 void FadingCovariance::score_rows(const Rows& rows, const Scores& scores) const {
-  check_state();
+  check_counters();
   Workspace workspace;
   const auto used = workspace.take_zeros<float>(rows.phi.size(0), V.size(0));
   gather(rows.phi, used);
@@ -75,7 +75,7 @@ void FadingCovariance::score_rows(const Rows& rows, const Scores& scores) const 
 
 void FadingCovariance::learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) {
   const Index n = labels.y.size();
-  check_state();
+  check_counters();
   if (scores.wanted() && next[0] <= seen[0]) {
     throw std::invalid_argument("counters of fading_covariance contradict each other");
   }
@@ -106,6 +106,16 @@ void FadingCovariance::learn_rows(const Rows& rows, const Labels& labels, const 
   if (!scores.wanted()) refresh();
 }
 
+void FadingCovariance::check() const {
+  const Index E = V.size(0);
+  require_length("axis 0 of fading_covariance.V", E, padded(columns.size()));
+  require_length("axis 1 of fading_covariance.V", V.size(1),
+                 padded(std::max<Index>(classes(), 1), 8));
+  require_length("fading_covariance.A", A.size(), matrix_entries(E));
+  require_length("fading_covariance.kept", kept.size(), E * kGroup);
+  check_counters();
+}
+
 void FadingCovariance::check_shape(const Shape& shape) const {
   bool fits = true;
   const Index used = for_each_column(shape, [&](Index k, Index column) {
@@ -114,7 +124,7 @@ void FadingCovariance::check_shape(const Shape& shape) const {
   if (!fits || used != columns.size()) {
     throw std::invalid_argument("fading_covariance.columns are not those of this shape");
   }
-  check_state();
+  check();
 }
 
 std::shared_ptr<Member> FadingCovariance::begin_again(const Shape& shape,
@@ -124,13 +134,13 @@ std::shared_ptr<Member> FadingCovariance::begin_again(const Shape& shape,
 }
 
 void FadingCovariance::settle() {
-  check_state();
+  check_counters();
   add_rows(A, packed(), weight, pending[0]);
   pending[0] = 0;
 }
 
 void FadingCovariance::refresh() {
-  check_state();
+  check_counters();
   discriminants(class_weight, B, A, columns.size(), V, offset);
   next[0] = seen[0] < kFirst ? std::min(next_refresh(seen[0]), kFirst) : seen[0] + kGroup;
 }
@@ -139,14 +149,7 @@ PackedRows<float> FadingCovariance::packed() const {
   return kept.reshaped(V.size(0) / kSide, kGroup, kSide);
 }
 
-// Throw unless the arrays fit together, and counters are within them.
-void FadingCovariance::check_state() const {
-  const Index E = V.size(0);
-  require_length("axis 0 of fading_covariance.V", E, padded(columns.size()));
-  require_length("fading_covariance.A", A.size(), matrix_entries(E));
-  require_length("fading_covariance.kept", kept.size(), E * kGroup);
-  require_length("axis 1 of fading_covariance.V", V.size(1),
-                 padded(std::max<Index>(classes(), 1), 8));
+void FadingCovariance::check_counters() const {
   if (pending[0] < 0 || pending[0] > kGroup) {
     throw std::invalid_argument("fading_covariance.pending is out of range");
   }

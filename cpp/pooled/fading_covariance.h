@@ -49,6 +49,9 @@ struct FadingCovariance final : Member {
 
   static FadingCovariance begin(const Shape& shape, Vector<const bool> active);
 
+  // Throw std::invalid_argument unless the arrays fit together.
+  void check() const;
+
   void score_rows(const Rows& rows, const Scores& scores) const override;
   void learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) override;
   [[nodiscard]] Index classes() const override { return active.size(); }
@@ -64,7 +67,7 @@ struct FadingCovariance final : Member {
 
  private:
   [[nodiscard]] PackedRows<float> packed() const;
-  void check_state() const;
+  void check_counters() const;
   void gather(Matrix<const float> phi, Matrix<float> rows) const;
   void keep(Vector<const float> row, std::int64_t y, double w);
   void forget();

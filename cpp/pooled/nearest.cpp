@@ -7,6 +7,7 @@
 
 #include "../math.h"
 #include "../simd.h"
+#include "../tile.h"
 
 namespace rpnb {
 
@@ -15,23 +16,26 @@ namespace {
 // Groups of slots, whose least distances give a bound.
 constexpr Index kGroups = 32;
 // Vectors of distances that are kept in registers.
-constexpr Index kTile = 4;
+constexpr int kTile = 4;
 
 // Set the squared distance of x from each of the first `filled` slots, and of some beyond.
 void fill_distances(Matrix<const float> rows, Vector<const float> x, Index filled,
                     Vector<float> distance) {
+  static_assert(kSlotBlock % (kTile * kWideSingles) == 0);
   const Index slots = rows.size(1);
-  for (Index s = 0; s < filled; s += kTile * kSingles) {
-    std::array<Singles, kTile> sums{};
+  for (Index s = 0; s < filled; s += kTile * kWideSingles) {
+    Tile<WideSingles, kTile, 1> sums;
     for (Index j = 0; j < x.size(); ++j) {
       const float* const there = rows.data() + j * slots + s;
-      const Singles here = repeat(x[j]);
-      for (Index t = 0; t < kTile; ++t) {
-        const Singles gap = load(there + kSingles * t) - here;
-        sums[t] = fused(gap, gap, sums[t]);
-      }
+      const auto here = repeat<WideSingles>(x[j]);
+      sums.for_each([&](int t, int, WideSingles& sum) {
+        const WideSingles gap = load<WideSingles>(there + kWideSingles * t) - here;
+        sum = fused(gap, gap, sum);
+      });
     }
-    for (Index t = 0; t < kTile; ++t) store(distance.data() + s + kSingles * t, sums[t]);
+    sums.for_each([&](int t, int, const WideSingles& sum) {
+      store_lanes(distance.data() + s + kWideSingles * t, sum);
+    });
   }
 }
 

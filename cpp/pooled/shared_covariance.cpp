@@ -101,15 +101,25 @@ void SharedCovariance::learn_rows(const Rows& rows, const Labels& known, const S
   }
 }
 
-void SharedCovariance::check_shape(const Shape& shape) const {
-  require_length("axis 0 of shared_covariance.V", V.size(0), shape.E);
-  require_length("shared_covariance.dimension", dimension[0], shape.dimension);
-  check_state();
+void SharedCovariance::check() const {
+  const Index E = V.size(0);
+  require_length("rows of shared_covariance.V", E, padded(E));
+  require_length("axis 1 of shared_covariance.V", V.size(1),
+                 padded(std::max<Index>(classes(), 1), 8));
+  require_length("shared_covariance.A", A.size(), matrix_entries(E));
+  require_length("shared_covariance.kept", kept.size(), E * kFirst);
   for (const std::int64_t c : labels) {
     if (c < 0 || c >= std::max<Index>(classes(), 1)) {
       throw std::invalid_argument("shared_covariance.labels holds a number that is no class");
     }
   }
+  check_counters();
+}
+
+void SharedCovariance::check_shape(const Shape& shape) const {
+  require_length("axis 0 of shared_covariance.V", V.size(0), shape.E);
+  require_length("shared_covariance.dimension", dimension[0], shape.dimension);
+  check();
 }
 
 std::shared_ptr<Member> SharedCovariance::begin_again(const Shape& shape,
@@ -119,13 +129,13 @@ std::shared_ptr<Member> SharedCovariance::begin_again(const Shape& shape,
 }
 
 void SharedCovariance::settle() {
-  check_state();
+  check_counters();
   add_rows(A, packed(), weight, pending[0]);
   pending[0] = 0;
 }
 
 void SharedCovariance::refresh_all() {
-  check_state();
+  check_counters();
   for (Index c = 0; c < classes(); ++c) log_count[c] = log(class_weight[c] + 0.5);
   refresh();
 }
@@ -147,21 +157,15 @@ PackedRows<float> SharedCovariance::packed() const {
   return kept.reshaped(V.size(0) / kSide, kFirst, kSide);
 }
 
-// Throw unless the arrays fit together, and counters are within them.
-void SharedCovariance::check_state() const {
-  const Index E = V.size(0);
-  require_length("shared_covariance.A", A.size(), matrix_entries(E));
-  require_length("shared_covariance.kept", kept.size(), E * kFirst);
-  require_length("axis 1 of shared_covariance.V", V.size(1),
-                 padded(std::max<Index>(classes(), 1), 8));
-  if (E % kSide != 0 || pending[0] < 0 || pending[0] > kFirst || done[0] < 0 || seen[0] < 0) {
+void SharedCovariance::check_counters() const {
+  if (pending[0] < 0 || pending[0] > kFirst || done[0] < 0 || seen[0] < 0) {
     throw std::invalid_argument("counters of shared_covariance are out of range");
   }
 }
 
 void SharedCovariance::check_rows(Matrix<const float> phi) const {
   require_length("axis 1 of phi", phi.size(1), V.size(0));
-  check_state();
+  check_counters();
 }
 
 void SharedCovariance::keep(Vector<const float> phi, std::int64_t y, double w) {

@@ -56,6 +56,9 @@ struct SharedCovariance final : Member {
 
   static SharedCovariance begin(const Shape& shape, Vector<const bool> active);
 
+  // Throw std::invalid_argument unless the arrays fit together.
+  void check() const;
+
   void score_rows(const Rows& rows, const Scores& scores) const override;
   void learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) override;
   [[nodiscard]] Index classes() const override { return active.size(); }
@@ -73,7 +76,7 @@ struct SharedCovariance final : Member {
 
  private:
   [[nodiscard]] PackedRows<float> packed() const;
-  void check_state() const;
+  void check_counters() const;
   void check_rows(Matrix<const float> phi) const;
   void keep(Vector<const float> phi, std::int64_t y, double w);
   void add_pending();

@@ -5,6 +5,8 @@
 // all work: `learn_density` updates moments and density in one loop over the columns.
 #pragma once
 
+#include <cstdint>
+
 #include "../simd.h"
 #include "moments.h"
 
@@ -23,6 +25,9 @@ struct Gaussians {
   Array<double, 2> mean;       // μ
   Array<double, 2> precision;  // 1/σ²
   Array<double, 1> constant;   // −Σ log(√(2π)·σ): a class's log density at its mean
+  // How often each class has been derived: whoever keeps a copy can tell that it is outdated.
+  // Not part of the record, and empty before the first time.
+  Array<std::int64_t, 1> version;
 
   static constexpr auto fields() {
     return std::tuple{field("mean", &Gaussians::mean, "M F"),

@@ -71,20 +71,6 @@ void learn_labelled(Model& model, Learn learn, Index label, Index y, double weig
   }
 }
 
-// Learn a projected row z (F,), if it has a label y ≥ 0, for which predict_row has returned
-// `label` and these scores.
-void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores,
-                     Index label, Index y, double weight, Learn learn) {
-  if (y < 0) return;
-  if (model.calibration && is_calibration_row(model.n_seen)) {
-    Workspace workspace;
-    const auto codes = workspace.take<Code>(model.M());
-    code_row(model, z, scores, label, codes);
-    learn_codes(*model.calibration, codes, y, true);
-  }
-  learn_labelled(model, learn, label, y, weight, z);
-}
-
 // Write a row's probabilities and thresholds, then let calibration learn from it.
 void mix_then_learn(Model& model, Vector<const double> scores, Index label, Index y,
                     Vector<double> P, Vector<double> thresholds) {
@@ -104,6 +90,17 @@ void mix_then_learn(Model& model, Vector<const double> scores, Index label, Inde
 }
 
 }  // namespace
+
+void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores,
+                     Index label, Index y, double weight, Learn learn) {
+  if (model.calibration && is_calibration_row(model.n_seen)) {
+    Workspace workspace;
+    const auto codes = workspace.take<Code>(model.M());
+    code_row(model, z, scores, label, codes);
+    learn_codes(*model.calibration, codes, y, true);
+  }
+  learn_labelled(model, learn, label, y, weight, z);
+}
 
 void run_exact(Model& model, const Block& block) {
   Workspace workspace;
@@ -133,37 +130,6 @@ void run_scored(Model& model, const Block& block, Matrix<double> out, Matrix<dou
     if (model.calibration) mix_then_learn(model, scores, label, y, out[i], thresholds[i]);
     if (y >= 0) learn_labelled(model, block.learn, label, y, block.weight_of(i), z);
   }
-}
-
-Index run_row(Model& model, Vector<const double> x, Vector<const double> z, Index y, double weight,
-              Learn learn) {
-  Workspace workspace;
-  LastRow& last = model.last_row;
-  const std::unique_lock<std::mutex> lock(last.lock, std::try_to_lock);
-  const bool keep = lock.owns_lock();
-  const bool same = keep && std::equal(x.begin(), x.end(), last.x.begin(), last.x.end());
-  const auto& R = model.projection.R;
-  if (!same && z.size() == 0 && R.size() == 0) return kNoProjection;
-  if (keep && last.x.size() != x.size()) last.x = Array<double, 1>({x.size()});
-  if (keep && last.z.size() != model.F()) last.z = Array<double, 1>({model.F()});
-  const Vector<double> projected = keep ? last.z : workspace.take<double>(model.F());
-  if (!same) {
-    if (z.size() > 0) {
-      std::copy(z.begin(), z.end(), projected.begin());
-    } else {
-      project(x, model.projection.scale, R, projected);
-    }
-    if (keep) std::copy(x.begin(), x.end(), last.x.begin());
-  }
-  const auto scores = workspace.take<double>(model.M());
-  const bool known = same && last.seen == model.n_seen && model.rule == Rule::kLogSum;
-  const Index label = known ? last.label : predict_row(model, projected, scores);
-  if (keep) {
-    last.label = label;
-    last.seen = model.n_seen;
-  }
-  if (learn != Learn::kNothing) learn_predicted(model, projected, scores, label, y, weight, learn);
-  return label;
 }
 
 void score_rows(const Model& model, Matrix<const double> X, bool projected, Matrix<double> out) {

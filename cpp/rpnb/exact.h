@@ -17,19 +17,16 @@ void run_exact(Model& model, const Block& block);
 // to `thresholds` (n, coverages) those of prediction sets, where the model is calibrated.
 void run_scored(Model& model, const Block& block, Matrix<double> out, Matrix<double> thresholds);
 
-// Do what `run_exact` does for one row x (p,); y is −1 if it has no label.
-//
-// z (F,) is its projection; it may be empty where the model keeps a matrix. Returns the
-// prediction, or kNoProjection if z is needed after all: nothing has been done then.
-inline constexpr Index kNoProjection = -2;
-Index run_row(Model& model, Vector<const double> x, Vector<const double> z, Index y,
-              double weight, Learn learn);
-
 // Write the scores (n, M) of rows; the largest wins.
 //
 // For kLogSum these are the scores of equation (6), for the other rules the combined
 // posteriors.
 void score_rows(const Model& model, Matrix<const double> X, bool projected, Matrix<double> out);
+
+// Learn a projected row z (F,) of class y, which was predicted as `label`. Where the rule is
+// not kLogSum, `scores` (M,) are those of the classes.
+void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores,
+                     Index label, Index y, double weight, Learn learn);
 
 // Write the codes of calibration that are kUncertainCode (M,) of a projected row z (F,) that
 // was predicted as `best`.

@@ -9,10 +9,11 @@
 #include "combining.h"
 #include "densities.h"
 #include "moments.h"
+#include "single_densities.h"
 
 namespace rpnb::bayes {
 
-// Whether the prior probabilities of M classes, and which of them may be predicted.
+// Which of M classes may be predicted, their counts and prior probabilities.
 struct ClassState {
   Array<bool, 1> eligible;  // whether the class is active: declared or seen
   Array<double, 1> seen;    // weight of all rows seen of the class, learned or not; it fades
@@ -34,17 +35,24 @@ struct ProjectionMatrix {
   double max_column_norm = 0.0;         // largest Euclidean norm of a column of R
 };
 
-// The last single row with its projection and prediction.
-//
-// A stream is often handled as predict, wait for the label, learn, so that each row comes
-// twice. The second time its projection is taken from here, and so is its prediction if the
-// model has not learned in between. Whoever does not get the lock goes without.
-struct LastRow {
+// What is kept between calls with single rows; see one_row.h. Whoever does not get the lock
+// goes without.
+struct OneRowMemory {
   std::mutex lock;
-  Array<double, 1> x;       // (p,), or none
-  Array<double, 1> z;       // (F,)
-  Index label = -1;         // the prediction
-  std::int64_t seen = -1;   // how many rows the model had seen then
+  // The last row:
+  Array<double, 1> x;      // (p,), or none
+  Array<double, 1> z;      // (F,) its projection
+  Index label = -1;        // its prediction
+  std::int64_t seen = -1;  // how many rows the model had seen then
+  // Densities in single precision, and of which versions they are:
+  SingleDensities singles;
+  Array<std::int64_t, 1> versions;  // (M,)
+  Index waited = 0;                 // rows that were predicted without them
+
+  void forget() {
+    const std::lock_guard<std::mutex> guard(lock);
+    x = Array<double, 1>();
+  }
 };
 
 // Classes are numbered 0 … M − 1.
@@ -61,7 +69,7 @@ struct Model {
   std::shared_ptr<Calibration> calibration;  // none where probabilities are not learned
   std::int64_t n_seen = 0;                   // rows seen
   std::int64_t n_updates = 0;                // rows that changed the moments
-  LastRow last_row;
+  OneRowMemory memory;
 
   [[nodiscard]] Index M() const { return moments->classes(); }
   [[nodiscard]] Index F() const { return moments->columns(); }

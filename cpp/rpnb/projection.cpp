@@ -22,6 +22,13 @@ struct Panel {
   Index last;
 };
 
+// Vectors of columns that registers can hold the sums of, of all rows of a tile.
+#if defined(__AVX512F__)
+constexpr int kSums = 8;
+#else
+constexpr int kSums = 4;
+#endif
+
 // Add the panel's contributions to `Vectors` vectors of columns, from column f on, of some
 // rows. x[r] holds row r times the scale, z[r] its sums, which start at zero with the first
 // panel.
@@ -32,21 +39,21 @@ struct Panel {
 template <int Rows, int Vectors>
 void add_tile(const Panel& panel, const std::array<const double*, Rows>& x, Index f,
               const std::array<double*, Rows>& z) {
-  Doubles sums[Rows][Vectors];
+  LongDoubles sums[Rows][Vectors];
   for (int r = 0; r < Rows; ++r) {
     for (int v = 0; v < Vectors; ++v) {
-      sums[r][v] = panel.first > 0 ? load(z[r] + f + v * kDoubles) : repeat(0.0);
+      sums[r][v] = panel.first > 0 ? load_long(z[r] + f + v * kLongDoubles) : repeat_long(0.0);
     }
   }
   for (Index i = panel.first; i < panel.last; ++i) {
     const float* const entries = panel.R + i * panel.F + f;
     for (int v = 0; v < Vectors; ++v) {
-      const Doubles entry = load_widened(entries + v * kDoubles);
-      for (int r = 0; r < Rows; ++r) sums[r][v] = fused(repeat(x[r][i]), entry, sums[r][v]);
+      const LongDoubles entry = load_widened_long(entries + v * kLongDoubles);
+      for (int r = 0; r < Rows; ++r) sums[r][v] = fused(repeat_long(x[r][i]), entry, sums[r][v]);
     }
   }
   for (int r = 0; r < Rows; ++r) {
-    for (int v = 0; v < Vectors; ++v) store(z[r] + f + v * kDoubles, sums[r][v]);
+    for (int v = 0; v < Vectors; ++v) store(z[r] + f + v * kLongDoubles, sums[r][v]);
   }
 }
 
@@ -67,11 +74,11 @@ void add_column(const Panel& panel, const std::array<const double*, Rows>& x, In
 template <int Rows>
 void add_panel(const Panel& panel, const std::array<const double*, Rows>& x,
                const std::array<double*, Rows>& z) {
-  constexpr int kVectors = 8 / Rows;
-  constexpr Index kTile = kVectors * kDoubles;
+  constexpr int kVectors = kSums / Rows;
+  constexpr Index kTile = kVectors * kLongDoubles;
   Index f = 0;
   for (; f + kTile <= panel.F; f += kTile) add_tile<Rows, kVectors>(panel, x, f, z);
-  for (; f + kDoubles <= panel.F; f += kDoubles) add_tile<Rows, 1>(panel, x, f, z);
+  for (; f + kLongDoubles <= panel.F; f += kLongDoubles) add_tile<Rows, 1>(panel, x, f, z);
   for (; f < panel.F; ++f) add_column<Rows>(panel, x, f, z);
 }
 

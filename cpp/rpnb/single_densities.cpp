@@ -46,6 +46,37 @@ void add_terms(const float* z, Index F, const float* square, const float* linear
   }
 }
 
+// Write the scores of one row under `Classes` classes from m on.
+template <int Classes>
+void score_classes(const float* z, Index F, const SingleDensities& densities, Index m,
+                   double* scores) {
+  const float* square = densities.square[m].data();
+  const float* linear = densities.linear[m].data();
+  for (int c = 0; c < Classes; ++c) scores[c] = densities.constant[m + c];
+  for (Index start = 0; start < F; start += kPanel) {
+    const Index stop = std::min(start + kPanel, F);
+    LongSingles lanes[Classes];
+    for (LongSingles& each : lanes) each = LongSingles{};
+    Index f = start;
+    for (; f + kLongSingles <= stop; f += kLongSingles) {
+      const LongSingles x = in_register(load_long(z + f));
+      for (int c = 0; c < Classes; ++c) {
+        const LongSingles slope =
+            multiply_add(x, load_long(square + c * F + f), load_long(linear + c * F + f));
+        lanes[c] = multiply_add(x, slope, lanes[c]);
+      }
+    }
+    for (int c = 0; c < Classes; ++c) {
+      double total = sum(lanes[c]);
+      for (Index rest = f; rest < stop; ++rest) {
+        const float slope = linear[c * F + rest] + z[rest] * square[c * F + rest];
+        total += static_cast<double>(z[rest] * slope);
+      }
+      scores[c] += total;
+    }
+  }
+}
+
 }  // namespace
 
 SingleDensities SingleDensities::empty(Index M, Index F) {
@@ -196,6 +227,17 @@ void score_centred(Matrix<const float> Z, const SingleDensities& densities, Inde
       for (; b < n; b += 4) add_terms<4>(z + b * F, F, square, linear, count, to + b * M, M);
     }
   }
+}
+
+void score_one(Vector<const float> z, const SingleDensities& densities, Vector<double> scores) {
+  constexpr int kClasses = 4;
+  const Index M = densities.square.size(0);
+  const Index F = z.size();
+  Index m = 0;
+  for (; m + kClasses <= M; m += kClasses) {
+    score_classes<kClasses>(z.data(), F, densities, m, scores.data() + m);
+  }
+  for (; m < M; ++m) score_classes<1>(z.data(), F, densities, m, scores.data() + m);
 }
 
 Centring::Centring(Vector<const double> x0, double scale, double max_column_norm)

@@ -73,6 +73,9 @@ bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index 
 void score_centred(Matrix<const float> Z, const SingleDensities& densities, Index first,
                    Index last, Matrix<double> scores);
 
+// Write the scores (M,) of one centred row z (F,).
+void score_one(Vector<const float> z, const SingleDensities& densities, Vector<double> scores);
+
 // What is known of a row that was projected in single precision.
 struct RowError {
   double projection;  // bound on the absolute error of any entry of its projection

@@ -40,7 +40,7 @@ bool any_bad(const T* values, bool missing) {
 template <class T>
 Index find_bad(Vector<const T> values, bool missing) {
   constexpr int kVectors = 16;
-  constexpr Index kBlock = kVectors * 32 / sizeof(T);
+  constexpr Index kBlock = Index{kVectors} * 32 / Index{sizeof(T)};
   const Index n = values.size();
   Index i = 0;
   while (i + kBlock <= n && !any_bad<kVectors>(values.data() + i, missing)) i += kBlock;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../simd.h"
+
 namespace rpnb {
 
 namespace {
@@ -36,31 +38,71 @@ void apply(const RunningScale& scale, Vector<const double> x, double total, doub
   }
 }
 
+// What is known of a column, or of a vector of columns.
+template <class V>
+struct Column {
+  V mean;
+  V scatter;
+  V missing;
+};
+
+// A column of weight `total` after a value x of weight w. No branch: a missing value has
+// weight 0, and is no deviation.
+template <class V>
+[[gnu::always_inline]] inline Column<V> add_value(const Column<V>& column, V x, V total, V w) {
+  const V zero{};
+  const V least = zero + kLeastWeight;
+  const auto absent = x != x;
+  const V delta = absent ? zero : x - column.mean;
+  const V added = absent ? zero : w;
+  const V left = total - column.missing;
+  const V before = left < zero ? zero : left;
+  const V after = before + added;
+  const V share = added / (after < least ? least : after);
+  return {column.mean + delta * share, column.scatter + delta * delta * (before * share),
+          column.missing + (w - added)};
+}
+
 // Add a dense row x (p,) of weight w to what weighs `total`.
-void add(RunningScale& scale, Vector<const double> x, double total, double w) {
-  double* __restrict mean = scale.mean.data();
+void add_centred(RunningScale& scale, Vector<const double> x, double total, double w) {
+  double* mean = scale.mean.data();
+  double* scatter = scale.scatter.data();
+  double* missing = scale.missing.data();
+  Index j = 0;
+  for (; j + kDoubles <= x.size(); j += kDoubles) {
+    const Column<Doubles> before{load(mean + j), load(scatter + j), load(missing + j)};
+    const auto after = add_value(before, load(x.data() + j), repeat(total), repeat(w));
+    store(mean + j, after.mean);
+    store(scatter + j, after.scatter);
+    store(missing + j, after.missing);
+  }
+  for (; j < x.size(); ++j) {
+    const Column<double> before{mean[j], scatter[j], missing[j]};
+    const auto after = add_value(before, x[j], total, w);
+    mean[j] = after.mean;
+    scatter[j] = after.scatter;
+    missing[j] = after.missing;
+  }
+}
+
+// Add a dense row x (p,) of weight w, not centred.
+void add_raw(RunningScale& scale, Vector<const double> x, double w) {
   double* __restrict scatter = scale.scatter.data();
   double* __restrict missing = scale.missing.data();
   const double* __restrict from = x.data();
-  // No branch in the loops: a missing value has weight 0, and is no deviation.
+  for (Index j = 0; j < x.size(); ++j) {
+    const bool absent = std::isnan(from[j]);
+    const double value = absent ? 0.0 : from[j];
+    scatter[j] += w * (value * value);
+    missing[j] += absent ? w : 0.0;
+  }
+}
+
+void add(RunningScale& scale, Vector<const double> x, double total, double w) {
   if (scale.centred[0]) {
-    for (Index j = 0; j < x.size(); ++j) {
-      const bool absent = std::isnan(from[j]);
-      const double delta = absent ? 0.0 : from[j] - mean[j];
-      const double added = absent ? 0.0 : w;
-      const double before = std::max(total - missing[j], 0.0);
-      const double share = added / std::max(before + added, kLeastWeight);
-      mean[j] += delta * share;
-      scatter[j] += delta * delta * (before * share);
-      missing[j] += w - added;
-    }
+    add_centred(scale, x, total, w);
   } else {
-    for (Index j = 0; j < x.size(); ++j) {
-      const bool absent = std::isnan(from[j]);
-      const double value = absent ? 0.0 : from[j];
-      scatter[j] += w * (value * value);
-      missing[j] += absent ? w : 0.0;
-    }
+    add_raw(scale, x, w);
   }
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from rpnb.cli import COMMANDS, _parser
 
-HEAVY = ("numba", "numpy", "scipy", "sklearn", "pyarrow", "rpnb.estimators")
+HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "rpnb.estimators")
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], []])

@@ -83,7 +83,7 @@ def measure_size(library: Library, request: Request) -> Reply:
     """Reply with the bytes of the model, and the growth of the process for it."""
     learner, M, K = request["learner"], request["M"], request["K"]
     X, y = _rows(request)
-    # Load and compile with a few rows first: that memory is not the model's.
+    # Load with a few rows first: that memory is not the model's.
     model = library.make(learner, X.shape[1], M, min(K, 2), request["seed"])
     library.test_then_train(learner, model, library.prepare(learner, X[:32], y[:32], M))
     rows = library.prepare(learner, X, y, M)

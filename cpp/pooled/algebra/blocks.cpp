@@ -185,15 +185,18 @@ bool cholesky(Vector<double> matrix, Index E) {
 }
 
 void solve(Vector<const double> factor, Matrix<double> X) {
+  constexpr int kNarrow = 8 / kWideDoubles;
+  constexpr int kWide = 4 * kNarrow;
   const Index blocks = X.size(0) / kSide;
   const Index C = X.size(1);
-  constexpr int kWide = kRegisters >= 32 ? 4 : 2;
   Index c = 0;
-  for (; c + kWide * kWideDoubles <= C; c += kWide * kWideDoubles) {
-    solve_columns<WideDoubles, kWide>(factor.data(), blocks, X.data() + c, C);
+  if constexpr (kRegisters >= 32) {
+    for (; c + 32 <= C; c += 32) {
+      solve_columns<WideDoubles, kWide>(factor.data(), blocks, X.data() + c, C);
+    }
   }
-  for (; c < C; c += kWideDoubles) {
-    solve_columns<WideDoubles, 1>(factor.data(), blocks, X.data() + c, C);
+  for (; c < C; c += 8) {
+    solve_columns<WideDoubles, kNarrow>(factor.data(), blocks, X.data() + c, C);
   }
 }
 

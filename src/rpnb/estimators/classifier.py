@@ -216,9 +216,7 @@ default="log_sum"
         if self.batch_size == 1:
             run_scored(state, X, y, weight, code, labels, out, thresholds)
         else:
-            run_batches(
-                state, X, y, weight, code, size, labels, None, out, thresholds
-            )
+            run_batches(state, X, y, weight, code, size, labels, None, out, thresholds)
         if state.calibration is not None:
             return ScoredRows(out, thresholds)
         return ScoredRows(np.exp(log_probabilities(state, out, self.temperature)))

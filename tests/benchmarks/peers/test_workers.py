@@ -115,7 +115,7 @@ def test_a_worker_says_its_release_and_survives_a_bad_request(
 def test_short_runs_are_repeated(peer: tuple[str, Worker], file: str) -> None:
     _, running = peer
     short = request(file, "GaussianNB", n=2)
-    running.request("run", **short)  # the first may load and compile
+    running.request("run", **short)  # the first imports the library
     reply = running.request("run", **short | {"at_least": 0.5})  # two rows take less
     assert reply["runs"] > 1
 

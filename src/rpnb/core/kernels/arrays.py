@@ -29,13 +29,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 def as_block(X: NDArray[Any]) -> FloatArray:
-    """Return rows as kernels take them: double precision, in C order, writable.
-
-    No kernel writes to them, but a read-only array, such as a mapped file, is another
-    type to the compiler, which would compile every kernel once more for it.
-    """
-    block = np.ascontiguousarray(X, dtype=np.float64)
-    return block if block.flags.writeable else block.copy()
+    """Return rows as the compiled core takes them: double precision, in C order."""
+    return np.ascontiguousarray(X, dtype=np.float64)
 
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> int:

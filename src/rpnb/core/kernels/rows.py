@@ -1,4 +1,4 @@
-"""Blocks of rows, dense or sparse, as the compiled core reads them (cpp/rows.h).
+"""Blocks of rows, dense or sparse, as one record that kernels read.
 
 A dense row has no column indices; a sparse row has no zeros.
 """

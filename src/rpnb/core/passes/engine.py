@@ -68,7 +68,7 @@ def run(
     projected in a thread ahead of the pass.
     """
     if path is None:
-        if X.shape[0] == 1 and not issparse(X):
+        if X.shape[0] == 1 and model.rule == "log_sum" and not issparse(X):
             labels[0] = _run_one(model, X, y, weight, learn)
             return
         path = choose_path(model, X, learn)

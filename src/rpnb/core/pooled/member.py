@@ -25,7 +25,7 @@ Rules that every member keeps:
   active classes. A member that knows nothing yet gives log π_c.
 - A row's weight w counts as w equal rows where that has a meaning, and else as one row.
 - Randomness is a function of the seed and of counters in the state
-  (`rpnb._core.numbers`), so that a state that was saved and restored
+  (random.h), so that a state that was saved and restored
   goes on as it would have.
 - Missing values are NaN in `raw`, and 0, the mean, in everything derived from it.
 """

@@ -1,4 +1,4 @@
-"""Random projections: drawing the K matrices and applying them, equation (2).
+"""Random projections: drawing the K matrices, equation (2).
 
 The K matrices are stored side by side as one (p, F) matrix of 32-bit floats, unscaled:
 the factor 1/√q is applied to the observation, which is shorter. Single precision
@@ -12,18 +12,8 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from rpnb._core import projection as kernels
-from rpnb._core.projection import project
+from rpnb._core.projection import project as project
 from rpnb.core.kernels.arrays import SingleArray, UIntArray
-
-__all__ = [
-    "DISTRIBUTIONS",
-    "MATRIX_DISTRIBUTIONS",
-    "Distribution",
-    "MatrixDistribution",
-    "down_space_dimension",
-    "draw_matrix",
-    "project",
-]
 
 MatrixDistribution: TypeAlias = Literal["gaussian", "bernoulli", "achlioptas"]
 Distribution: TypeAlias = MatrixDistribution | Literal["very_sparse", "hadamard"]

@@ -141,6 +141,29 @@ def test_a_state_is_a_tuple_of_arrays_that_it_owns(member: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("member", BOTH)
+def test_rows_are_scored_as_before_they_are_learned(member: ModuleType) -> None:
+    rows, y, weight = stream(90)
+    state, expected = begun(member), np.zeros((90, 1, 3))
+    member.learn_rows(begun(member), rows, y, weight, expected)
+    for i in range(90):
+        row, scores, learned = part(rows, slice(i, i + 1)), *np.zeros((2, 1, 1, 3))
+        member.score_rows(state, row, scores)
+        member.learn_rows(state, row, y[i : i + 1], weight[i : i + 1], learned)
+        assert_array_equal(scores[0], expected[i])
+        assert_array_equal(learned[0], expected[i])
+
+
+@pytest.mark.parametrize("member", BOTH)
+def test_a_state_begins_again(member: ModuleType) -> None:
+    rows, y, weight = stream(90)
+    state = begun(member)
+    member.learn_rows(state, rows, y, weight, np.zeros((90, 1, 3)))
+    again = state.begin_again(shape_of(4), np.ones(3, np.bool_), 5)
+    assert type(again) is type(state)
+    assert same_state(again, begun(member))
+
+
+@pytest.mark.parametrize("member", BOTH)
 def test_rows_that_do_not_fit_are_refused(member: ModuleType) -> None:
     rows, y, weight = stream(5)
     state, scores = begun(member), np.zeros((5, 1, 3))
@@ -176,10 +199,13 @@ def test_arrays_that_do_not_fit_together_are_refused(member: ModuleType) -> None
         ("pending", np.array([257])),
     ]:
         with pytest.raises(ValueError, match=member.OUTPUTS[0]):
-            state._replace(**{name: array}).settle()
+            state._replace(**{name: array})
     wide = np.zeros((state.V.shape[0], 16), np.float32)
     with pytest.raises(ValueError, match="axis 1"):
-        state._replace(V=wide, offset=np.zeros(16, np.float32)).settle()
+        state._replace(V=wide, offset=np.zeros(16, np.float32))
+    state.pending[0] = 257  # too late to be refused when the state was made
+    with pytest.raises(ValueError, match="out of range"):
+        state.settle()
 
 
 @pytest.mark.parametrize("member", BOTH)

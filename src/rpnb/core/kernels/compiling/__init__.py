@@ -1,1 +1,0 @@
-"""How kernels are compiled, kept on the disk, waited for, and done without."""
