@@ -133,101 +133,6 @@ using HalfSingles = float __attribute__((vector_size(16)));
 #endif
 }
 
-// a·b + c, rounded once or twice, whichever is faster: only for sums with an error bound.
-[[gnu::always_inline]] inline Singles multiply_add(Singles a, Singles b, Singles c) {
-#if defined(__FMA__)
-  return fused(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
-// Sixteen singles or eight doubles: one register where a processor has such long ones, else
-// two vectors. For kernels whose results carry an error bound.
-using LongSingles = float __attribute__((vector_size(64)));
-using LongDoubles = double __attribute__((vector_size(64)));
-inline constexpr Index kLongSingles = 16;
-inline constexpr Index kLongDoubles = 8;
-
-// g++ 12 keeps what is copied by memcpy in memory if it is as long as this.
-using UnalignedLongSingles = float __attribute__((vector_size(64), aligned(4), may_alias));
-using UnalignedLongDoubles = double __attribute__((vector_size(64), aligned(8), may_alias));
-[[gnu::always_inline]] inline LongSingles load_long(const float* from) {
-  return *reinterpret_cast<const UnalignedLongSingles*>(from);
-}
-[[gnu::always_inline]] inline LongDoubles load_long(const double* from) {
-  return *reinterpret_cast<const UnalignedLongDoubles*>(from);
-}
-[[gnu::always_inline]] inline void store(float* to, LongSingles value) {
-  *reinterpret_cast<UnalignedLongSingles*>(to) = value;
-}
-[[gnu::always_inline]] inline void store(double* to, LongDoubles value) {
-  *reinterpret_cast<UnalignedLongDoubles*>(to) = value;
-}
-[[gnu::always_inline]] inline LongSingles repeat_long(float value) {
-  return value - LongSingles{};
-}
-[[gnu::always_inline]] inline LongDoubles repeat_long(double value) {
-  return value - LongDoubles{};
-}
-
-// The value in a register: g++ otherwise reads memory at each use of it.
-template <class V>
-[[gnu::always_inline]] inline V in_register(V value) {
-#if defined(__AVX512F__)
-  __asm__("" : "+v"(value));
-#endif
-  return value;
-}
-
-// Eight singles as doubles.
-[[gnu::always_inline]] inline LongDoubles load_widened_long(const float* from) {
-#if defined(__AVX512F__)
-  // Not _mm512_cvtps_pd, for which g++ 12 warns of a value that is never read.
-  return _mm512_maskz_cvtps_pd(0xFF, load(from));
-#else
-  return std::bit_cast<LongDoubles>(
-      std::array<Doubles, 2>{load_widened(from), load_widened(from + kDoubles)});
-#endif
-}
-
-// a·b + c, rounded once.
-[[gnu::always_inline]] inline LongDoubles fused(LongDoubles a, LongDoubles b, LongDoubles c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_pd(a, b, c);
-#else
-  using Halves = std::array<Doubles, 2>;
-  const auto x = std::bit_cast<Halves>(a);
-  const auto y = std::bit_cast<Halves>(b);
-  const auto z = std::bit_cast<Halves>(c);
-  return std::bit_cast<LongDoubles>(Halves{fused(x[0], y[0], z[0]), fused(x[1], y[1], z[1])});
-#endif
-}
-
-// a·b + c, rounded once or twice, whichever is faster.
-[[gnu::always_inline]] inline LongSingles multiply_add(LongSingles a, LongSingles b,
-                                                       LongSingles c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-  using Halves = std::array<Singles, 2>;
-  const auto x = std::bit_cast<Halves>(a);
-  const auto y = std::bit_cast<Halves>(b);
-  const auto z = std::bit_cast<Halves>(c);
-  return std::bit_cast<LongSingles>(Halves{fused(x[0], y[0], z[0]), fused(x[1], y[1], z[1])});
-#else
-  return a * b + c;
-#endif
-}
-[[gnu::always_inline]] inline LongDoubles multiply_add(LongDoubles a, LongDoubles b,
-                                                       LongDoubles c) {
-#if defined(__FMA__)
-  return fused(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
 // The sum of the lanes, one after the other.
 [[gnu::always_inline]] inline double sum(Doubles value) {
   return ((value[0] + value[1]) + value[2]) + value[3];
@@ -256,11 +161,6 @@ template <class V>
   const Doubles lane2 = __builtin_shufflevector(ab02, cd02, 2, 3, 6, 7);
   const Doubles lane3 = __builtin_shufflevector(ab13, cd13, 2, 3, 6, 7);
   return ((lane0 + lane1) + lane2) + lane3;
-}
-
-[[gnu::always_inline]] inline double sum(LongSingles value) {
-  const auto halves = std::bit_cast<std::array<Singles, 2>>(value);
-  return sum(halves[0]) + sum(halves[1]);
 }
 
 // The lanes of two vectors, rounded to single precision, as one.
@@ -391,6 +291,22 @@ using WideSums = std::int32_t __attribute__((vector_size(64)));
   return std::bit_cast<WideSums>(_mm512_dpwssd_epi32(
       std::bit_cast<__m512i>(sums), std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));
 }
+// g++ 12 keeps what is copied by memcpy in memory if it is as long as this.
+[[gnu::always_inline]] inline void store(float* to, WideSingles value) {
+  _mm512_storeu_ps(to, value);
+}
+[[gnu::always_inline]] inline void store(double* to, WideDoubles value) {
+  _mm512_storeu_pd(to, value);
+}
+// The sum of the lanes in any order; that of singles in double precision.
+[[gnu::always_inline]] inline double sum(WideSingles value) {
+  const auto halves = std::bit_cast<std::array<Singles, 2>>(value);
+  return sum(fold(halves[0]) + fold(halves[1]));
+}
+[[gnu::always_inline]] inline double sum(WideDoubles value) {
+  const auto halves = std::bit_cast<std::array<Doubles, 2>>(value);
+  return sum(halves[0] + halves[1]);
+}
 // Singles as doubles.
 [[gnu::always_inline]] inline WideDoubles load_wide_widened(const float* from) {
   return __builtin_convertvector(load(from), WideDoubles);
@@ -416,6 +332,25 @@ using WideSums = Sums;
 #endif
 inline constexpr Index kWideSingles = sizeof(WideSingles) / sizeof(float);
 inline constexpr Index kWideDoubles = sizeof(WideDoubles) / sizeof(double);
+
+// a·b + c, rounded once or twice, whichever is faster: only for results with an error bound.
+template <class V>
+[[gnu::always_inline]] inline V multiply_add(V a, V b, V c) {
+#if defined(__FMA__)
+  return fused(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// The value in a register: g++ otherwise reads memory at each use of it.
+template <class V>
+[[gnu::always_inline]] inline V in_register(V value) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(value));
+#endif
+  return value;
+}
 
 // A vector of type V, from memory: `load<WideSingles>(from)`.
 template <class V, class T>

@@ -19,12 +19,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Index kStep = 256;
 #if defined(__AVX512F__)
 constexpr int kVectors = 4;
-constexpr int kClasses = 2;
 #else
 constexpr int kVectors = 2;
-constexpr int kClasses = 1;
 #endif
-constexpr Index kRows = kVectors * kLongDoubles;
+constexpr int kClasses = 2;
+constexpr Index kRows = kVectors * kWideDoubles;
 static_assert(kStep % kRows == 0);
 
 // Rows and columns of the matrix that inner products are taken of at a time.
@@ -36,25 +35,20 @@ constexpr double kFarthestSize = 1e147;
 
 Index rounded_up(Index value, Index step) { return (value + step - 1) / step * step; }
 
-double total(LongDoubles lanes) {
-  const auto halves = std::bit_cast<std::array<Doubles, 2>>(lanes);
-  return sum(halves[0] + halves[1]);
-}
-
 // Add the inner products of kTile rows of `left` and `right` over `count` columns to sums.
 //
 // Rows are `wide` numbers apart.
 void add_products(const double* left, const double* right, Index wide, Index count,
-                  LongDoubles* sums) {
-  LongDoubles tile[kTile][kTile];
+                  WideDoubles* sums) {
+  WideDoubles tile[kTile][kTile];
   for (int i = 0; i < kTile; ++i) {
     for (int j = 0; j < kTile; ++j) tile[i][j] = sums[i * kTile + j];
   }
-  for (Index f = 0; f < count; f += kLongDoubles) {
-    LongDoubles b[kTile];
-    for (int j = 0; j < kTile; ++j) b[j] = in_register(load_long(right + j * wide + f));
+  for (Index f = 0; f < count; f += kWideDoubles) {
+    WideDoubles b[kTile];
+    for (int j = 0; j < kTile; ++j) b[j] = in_register(load<WideDoubles>(right + j * wide + f));
     for (int i = 0; i < kTile; ++i) {
-      const LongDoubles a = in_register(load_long(left + i * wide + f));
+      const WideDoubles a = in_register(load<WideDoubles>(left + i * wide + f));
       for (int j = 0; j < kTile; ++j) tile[i][j] = multiply_add(a, b[j], tile[i][j]);
     }
   }
@@ -76,7 +70,7 @@ class Forms::Builder {
         gaussians_(*forms.model_.gaussians),
         p_(forms.p_),
         F_(forms.model_.F()),
-        wide_(rounded_up(F_, kLongDoubles)),
+        wide_(rounded_up(F_, kWideDoubles)),
         rows_(rounded_up(p_, kTile)),
         weighted_rows_(rounded_up(p_ + 1, kTile)) {
     const auto& [R, owner, scale, norm] = forms.model_.projection;
@@ -87,7 +81,7 @@ class Forms::Builder {
     weighted_ = workspace_.take_zeros<double>(weighted_rows_, wide_);
     precision_ = workspace_.take_zeros<double>(wide_);
     moved_ = workspace_.take_zeros<double>(wide_);
-    sums_ = workspace_.take<LongDoubles>(rows_ * weighted_rows_);
+    sums_ = workspace_.take<WideDoubles>(rows_ * weighted_rows_);
     products_ = workspace_.take<double>(rows_, weighted_rows_);
     centre_ = workspace_.take<double>(F_);
     project(forms.origin_, scale, R, centre_);
@@ -122,43 +116,43 @@ class Forms::Builder {
     double* const moved = moved_.data();
     std::copy_n(precision, F_, w);
     for (Index f = 0; f < F_; ++f) moved[f] = mean[f] - centre_[f];
-    LongDoubles squares = {};
+    WideDoubles squares = {};
     double* const slopes = weighted_[p_].data();
-    for (Index f = 0; f < wide_; f += kLongDoubles) {
-      const LongDoubles centred = load_long(moved + f);
-      const LongDoubles slope = load_long(w + f) * centred;
+    for (Index f = 0; f < wide_; f += kWideDoubles) {
+      const WideDoubles centred = load<WideDoubles>(moved + f);
+      const WideDoubles slope = load<WideDoubles>(w + f) * centred;
       store(slopes + f, slope);
       squares = multiply_add(slope, centred, squares);
     }
-    mean_square_ = total(squares);
+    mean_square_ = sum(squares);
     for (Index i = 0; i < p_; ++i) {
       const double* const from = columns_[i].data();
       double* const to = weighted_[i].data();
-      for (Index f = 0; f < wide_; f += kLongDoubles) {
-        store(to + f, load_long(w + f) * load_long(from + f));
+      for (Index f = 0; f < wide_; f += kWideDoubles) {
+        store(to + f, load<WideDoubles>(w + f) * load<WideDoubles>(from + f));
       }
     }
   }
 
   // Compute the inner products of all rows with the weighted ones from their tile on.
   void multiply() {
-    for (LongDoubles& each : sums_) each = LongDoubles{};
+    for (WideDoubles& each : sums_) each = WideDoubles{};
     for (Index start = 0; start < wide_; start += kColumns) {
       const Index count = std::min(kColumns, wide_ - start);
-      for_each_tile([&](Index i, Index j, LongDoubles* sums) {
+      for_each_tile([&](Index i, Index j, WideDoubles* sums) {
         add_products(columns_[i].data() + start, weighted_[j].data() + start, wide_, count, sums);
       });
     }
-    for_each_tile([&](Index i, Index j, const LongDoubles* sums) {
+    for_each_tile([&](Index i, Index j, const WideDoubles* sums) {
       for (int k = 0; k < kTile * kTile; ++k) {
-        products_(i + k / kTile, j + k % kTile) = total(sums[k]);
+        products_(i + k / kTile, j + k % kTile) = sum(sums[k]);
       }
     });
   }
 
   template <class Function>
   void for_each_tile(Function function) {
-    LongDoubles* sums = sums_.data();
+    WideDoubles* sums = sums_.data();
     for (Index i = 0; i < rows_; i += kTile) {
       for (Index j = i; j < weighted_rows_; j += kTile, sums += kTile * kTile) {
         function(i, j, sums);
@@ -204,7 +198,7 @@ class Forms::Builder {
   Matrix<double> weighted_;   // (weighted_rows, wide)
   Vector<double> precision_;  // (wide,) w
   Vector<double> moved_;      // (wide,) μ'
-  Vector<LongDoubles> sums_;  // of the tiles
+  Vector<WideDoubles> sums_;  // of the tiles
   Matrix<double> products_;   // (rows, weighted_rows)
   Vector<double> centre_;     // (F,) z₀
   double mean_square_ = 0.0;  // Σ w μ'²
@@ -264,31 +258,31 @@ namespace {
 template <int Classes>
 void evaluate_tile(const double* factors, Index L, Index p, const double* start, const double* x,
                    double* values) {
-  LongDoubles sums[Classes][kVectors];
+  WideDoubles sums[Classes][kVectors];
   for (int c = 0; c < Classes; ++c) {
-    for (int v = 0; v < kVectors; ++v) sums[c][v] = repeat_long(start[c]);
+    for (int v = 0; v < kVectors; ++v) sums[c][v] = repeat<WideDoubles>(start[c]);
   }
   const double* linear = factors + L - p;
   for (Index i = 0; i < p; ++i, ++linear) {
-    LongDoubles inner[Classes][kVectors];
+    WideDoubles inner[Classes][kVectors];
     for (int c = 0; c < Classes; ++c) {
-      for (int v = 0; v < kVectors; ++v) inner[c][v] = repeat_long(linear[c * L]);
+      for (int v = 0; v < kVectors; ++v) inner[c][v] = repeat<WideDoubles>(linear[c * L]);
     }
     for (Index j = i; j < p; ++j, ++factors) {
       for (int v = 0; v < kVectors; ++v) {
-        const LongDoubles row = in_register(load_long(x + j * kStep + v * kLongDoubles));
+        const WideDoubles row = in_register(load<WideDoubles>(x + j * kStep + v * kWideDoubles));
         for (int c = 0; c < Classes; ++c) {
-          inner[c][v] = multiply_add(repeat_long(factors[c * L]), row, inner[c][v]);
+          inner[c][v] = multiply_add(repeat<WideDoubles>(factors[c * L]), row, inner[c][v]);
         }
       }
     }
     for (int v = 0; v < kVectors; ++v) {
-      const LongDoubles row = load_long(x + i * kStep + v * kLongDoubles);
+      const WideDoubles row = load<WideDoubles>(x + i * kStep + v * kWideDoubles);
       for (int c = 0; c < Classes; ++c) sums[c][v] = multiply_add(inner[c][v], row, sums[c][v]);
     }
   }
   for (int c = 0; c < Classes; ++c) {
-    for (int v = 0; v < kVectors; ++v) store(values + c * kStep + v * kLongDoubles, sums[c][v]);
+    for (int v = 0; v < kVectors; ++v) store(values + c * kStep + v * kWideDoubles, sums[c][v]);
   }
 }
 
@@ -312,28 +306,28 @@ void Forms::find_leaders(const RowsInStep& rows, Vector<std::int64_t> labels,
   const auto& eligible = model_.classes->eligible;
   const auto* const first = std::find(eligible.begin(), eligible.end(), true);
   const auto at_first = static_cast<double>(first == eligible.end() ? -1 : first - eligible.begin());
-  for (Index b = 0; b < rows.count; b += kLongDoubles) {
-    const LongDoubles length = load_long(rows.lengths.data() + b);
+  for (Index b = 0; b < rows.count; b += kWideDoubles) {
+    const WideDoubles length = load<WideDoubles>(rows.lengths.data() + b);
     const auto bound = [&](Index m) {
       const double* const c = bound_[m].data();
-      return multiply_add(multiply_add(repeat_long(c[2]), length, repeat_long(c[1])), length,
-                          repeat_long(c[0]));
+      return multiply_add(multiply_add(repeat<WideDoubles>(c[2]), length, repeat<WideDoubles>(c[1])), length,
+                          repeat<WideDoubles>(c[0]));
     };
-    LongDoubles leader = repeat_long(at_first);
-    LongDoubles lowest = repeat_long(-kInfinity);
+    WideDoubles leader = repeat<WideDoubles>(at_first);
+    WideDoubles lowest = repeat<WideDoubles>(-kInfinity);
     for (Index m = 0; m < M_; ++m) {
       if (!eligible[m]) continue;
-      const LongDoubles lower = load_long(rows.values.data() + m * kStep + b) - bound(m);
-      leader = lower > lowest ? repeat_long(static_cast<double>(m)) : leader;
+      const WideDoubles lower = load<WideDoubles>(rows.values.data() + m * kStep + b) - bound(m);
+      leader = lower > lowest ? repeat<WideDoubles>(static_cast<double>(m)) : leader;
       lowest = lower > lowest ? lower : lowest;
     }
-    LongDoubles rivals = repeat_long(0.0);
+    WideDoubles rivals = repeat<WideDoubles>(0.0);
     for (Index m = 0; m < M_; ++m) {
       if (!eligible[m]) continue;
-      const LongDoubles upper = load_long(rows.values.data() + m * kStep + b) + bound(m);
-      rivals = rivals + (lowest > upper ? repeat_long(0.0) : repeat_long(1.0));
+      const WideDoubles upper = load<WideDoubles>(rows.values.data() + m * kStep + b) + bound(m);
+      rivals = rivals + (lowest > upper ? repeat<WideDoubles>(0.0) : repeat<WideDoubles>(1.0));
     }
-    for (Index lane = 0; lane < std::min(kLongDoubles, rows.count - b); ++lane) {
+    for (Index lane = 0; lane < std::min(kWideDoubles, rows.count - b); ++lane) {
       labels[b + lane] = static_cast<std::int64_t>(leader[lane]);
       certain[b + lane] = rivals[lane] <= 1.0 && rows.lengths[b + lane] < farthest_;
     }

@@ -22,13 +22,6 @@ struct Panel {
   Index last;
 };
 
-// Vectors of columns that registers can hold the sums of, of all rows of a tile.
-#if defined(__AVX512F__)
-constexpr int kSums = 8;
-#else
-constexpr int kSums = 4;
-#endif
-
 // Add the panel's contributions to `Vectors` vectors of columns, from column f on, of some
 // rows. x[r] holds row r times the scale, z[r] its sums, which start at zero with the first
 // panel.
@@ -39,21 +32,21 @@ constexpr int kSums = 4;
 template <int Rows, int Vectors>
 void add_tile(const Panel& panel, const std::array<const double*, Rows>& x, Index f,
               const std::array<double*, Rows>& z) {
-  LongDoubles sums[Rows][Vectors];
+  WideDoubles sums[Rows][Vectors];
   for (int r = 0; r < Rows; ++r) {
     for (int v = 0; v < Vectors; ++v) {
-      sums[r][v] = panel.first > 0 ? load_long(z[r] + f + v * kLongDoubles) : repeat_long(0.0);
+      sums[r][v] = panel.first > 0 ? load<WideDoubles>(z[r] + f + v * kWideDoubles) : repeat<WideDoubles>(0.0);
     }
   }
   for (Index i = panel.first; i < panel.last; ++i) {
     const float* const entries = panel.R + i * panel.F + f;
     for (int v = 0; v < Vectors; ++v) {
-      const LongDoubles entry = load_widened_long(entries + v * kLongDoubles);
-      for (int r = 0; r < Rows; ++r) sums[r][v] = fused(repeat_long(x[r][i]), entry, sums[r][v]);
+      const WideDoubles entry = load_wide_widened(entries + v * kWideDoubles);
+      for (int r = 0; r < Rows; ++r) sums[r][v] = fused(repeat<WideDoubles>(x[r][i]), entry, sums[r][v]);
     }
   }
   for (int r = 0; r < Rows; ++r) {
-    for (int v = 0; v < Vectors; ++v) store(z[r] + f + v * kLongDoubles, sums[r][v]);
+    for (int v = 0; v < Vectors; ++v) store(z[r] + f + v * kWideDoubles, sums[r][v]);
   }
 }
 
@@ -74,11 +67,11 @@ void add_column(const Panel& panel, const std::array<const double*, Rows>& x, In
 template <int Rows>
 void add_panel(const Panel& panel, const std::array<const double*, Rows>& x,
                const std::array<double*, Rows>& z) {
-  constexpr int kVectors = kSums / Rows;
-  constexpr Index kTile = kVectors * kLongDoubles;
+  constexpr int kVectors = 8 / Rows;
+  constexpr Index kTile = kVectors * kWideDoubles;
   Index f = 0;
   for (; f + kTile <= panel.F; f += kTile) add_tile<Rows, kVectors>(panel, x, f, z);
-  for (; f + kLongDoubles <= panel.F; f += kLongDoubles) add_tile<Rows, 1>(panel, x, f, z);
+  for (; f + kWideDoubles <= panel.F; f += kWideDoubles) add_tile<Rows, 1>(panel, x, f, z);
   for (; f < panel.F; ++f) add_column<Rows>(panel, x, f, z);
 }
 
@@ -114,32 +107,28 @@ void project_each(Index n, RowAt row_at, double scale, Matrix<const float> R, Ma
   }
 }
 
-// Rows and columns of a tile of `project_singles`: as many as registers can hold.
+// Rows and vectors of columns of a tile of `project_singles`.
 constexpr int kRows = 4;
-#if defined(__AVX512F__)
 constexpr int kVectors = 2;
-#else
-constexpr int kVectors = 1;
-#endif
-constexpr Index kWide = kVectors * kLongSingles;
+constexpr Index kTileColumns = kVectors * kWideSingles;
 
 // Project rows x (kRows, p) on `Vectors` vectors of columns, which begin at `entries`.
 template <int Vectors>
 void project_tile(const float* x, Index p, const float* entries, Index F, float* z) {
-  LongSingles sums[kRows][Vectors];
+  WideSingles sums[kRows][Vectors];
   for (auto& row : sums) {
-    for (LongSingles& sum : row) sum = LongSingles{};
+    for (WideSingles& sum : row) sum = WideSingles{};
   }
   for (Index i = 0; i < p; ++i) {
     for (int v = 0; v < Vectors; ++v) {
-      const LongSingles entry = load_long(entries + i * F + v * kLongSingles);
+      const WideSingles entry = load<WideSingles>(entries + i * F + v * kWideSingles);
       for (int r = 0; r < kRows; ++r) {
-        sums[r][v] = multiply_add(repeat_long(x[r * p + i]), entry, sums[r][v]);
+        sums[r][v] = multiply_add(repeat<WideSingles>(x[r * p + i]), entry, sums[r][v]);
       }
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < Vectors; ++v) store(z + r * F + v * kLongSingles, sums[r][v]);
+    for (int v = 0; v < Vectors; ++v) store(z + r * F + v * kWideSingles, sums[r][v]);
   }
 }
 
@@ -165,8 +154,8 @@ void project_singles(Matrix<const float> X, Matrix<const float> R, Matrix<float>
     const float* const x = X.data() + b * p;
     float* const z = Z.data() + b * F;
     Index f = 0;
-    for (; f + kWide <= F; f += kWide) project_tile<kVectors>(x, p, R.data() + f, F, z + f);
-    for (; f + kLongSingles <= F; f += kLongSingles) {
+    for (; f + kTileColumns <= F; f += kTileColumns) project_tile<kVectors>(x, p, R.data() + f, F, z + f);
+    for (; f + kWideSingles <= F; f += kWideSingles) {
       project_tile<1>(x, p, R.data() + f, F, z + f);
     }
     // Columns that fill no tile.

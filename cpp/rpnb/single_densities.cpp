@@ -13,7 +13,7 @@ static_assert(kPanel + kDoubles <= Volume::kColumns);
 
 // Rows that are scored together, so that a class's numbers are loaded once for all of them:
 // as many as registers can hold the sums of.
-#if defined(__AVX512F__)
+#if defined(__AVX__)
 constexpr int kRowsTogether = 8;
 #else
 constexpr int kRowsTogether = 4;
@@ -24,14 +24,14 @@ constexpr int kRowsTogether = 4;
 template <int Rows>
 void add_terms(const float* z, Index F, const float* square, const float* linear, Index count,
                double* scores, Index next_row) {
-  LongSingles lanes[Rows];
-  for (LongSingles& each : lanes) each = LongSingles{};
+  WideSingles lanes[Rows];
+  for (WideSingles& each : lanes) each = WideSingles{};
   Index f = 0;
-  for (; f + kLongSingles <= count; f += kLongSingles) {
-    const LongSingles a = load_long(square + f);
-    const LongSingles b = load_long(linear + f);
+  for (; f + kWideSingles <= count; f += kWideSingles) {
+    const WideSingles a = load<WideSingles>(square + f);
+    const WideSingles b = load<WideSingles>(linear + f);
     for (int r = 0; r < Rows; ++r) {
-      const LongSingles x = in_register(load_long(z + r * F + f));
+      const WideSingles x = in_register(load<WideSingles>(z + r * F + f));
       lanes[r] = multiply_add(x, multiply_add(x, a, b), lanes[r]);
     }
   }
@@ -55,14 +55,14 @@ void score_classes(const float* z, Index F, const SingleDensities& densities, In
   for (int c = 0; c < Classes; ++c) scores[c] = densities.constant[m + c];
   for (Index start = 0; start < F; start += kPanel) {
     const Index stop = std::min(start + kPanel, F);
-    LongSingles lanes[Classes];
-    for (LongSingles& each : lanes) each = LongSingles{};
+    WideSingles lanes[Classes];
+    for (WideSingles& each : lanes) each = WideSingles{};
     Index f = start;
-    for (; f + kLongSingles <= stop; f += kLongSingles) {
-      const LongSingles x = in_register(load_long(z + f));
+    for (; f + kWideSingles <= stop; f += kWideSingles) {
+      const WideSingles x = in_register(load<WideSingles>(z + f));
       for (int c = 0; c < Classes; ++c) {
-        const LongSingles slope =
-            multiply_add(x, load_long(square + c * F + f), load_long(linear + c * F + f));
+        const WideSingles slope =
+            multiply_add(x, load<WideSingles>(square + c * F + f), load<WideSingles>(linear + c * F + f));
         lanes[c] = multiply_add(x, slope, lanes[c]);
       }
     }

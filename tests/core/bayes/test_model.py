@@ -94,7 +94,7 @@ def test_merged_shards_equal_the_mini_batch_on_their_union() -> None:
 def test_independent_models_merge_to_the_model_of_all_rows() -> None:
     X, y = stream(3, 60)
     one, two, whole = (make_model(4, 3) for _ in range(3))
-    one.classes = one.classes._replace(count_factor=2.0)
+    one.count_factor = 2.0
     for model, rows in ((one, slice(25)), (two, slice(25, 60)), (whole, slice(60))):
         labels = np.empty(60, np.int64)
         run(model, X[rows], y[rows], WEIGHT, LEARN_ALL, labels[rows])

@@ -199,10 +199,9 @@ def test_a_class_inserted_later_equals_one_known_and_never_seen(m: int) -> None:
 def test_a_row_of_weight_two_is_two_rows_of_weight_one() -> None:
     x = np.array([1.0, -2.0, 0.5])
     once, twice = new_covariances(1, 3), new_covariances(1, 3)
-    work = np.zeros((3, 3))
-    add_to_covariance(once, 0, x, 2.0, work)
-    add_to_covariance(twice, 0, x, 1.0, work)
-    add_to_covariance(twice, 0, x, 1.0, work)
+    add_to_covariance(once, 0, x, 2.0)
+    add_to_covariance(twice, 0, x, 1.0)
+    add_to_covariance(twice, 0, x, 1.0)
     for one, two in zip(once, twice, strict=True):
         assert_allclose(one, two, atol=1e-12)
 
@@ -210,9 +209,8 @@ def test_a_row_of_weight_two_is_two_rows_of_weight_one() -> None:
 def class_after(X: FloatArray) -> ClassCovariances:
     """Return one class that has learnt rows."""
     classes = new_covariances(1, X.shape[1])
-    work = np.empty((3, X.shape[1]))
     for x in X:
-        add_to_covariance(classes, 0, x, 1.0, work)
+        add_to_covariance(classes, 0, x, 1.0)
     return classes
 
 

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import paper as plain
 from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.scoring import LANES, best_class, score
+from rpnb.core.bayes.scoring import best_class, score
 from rpnb.core.bayes.state import LEARN_ALL
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.projection.matrices import project
+from rpnb.core.projection.apply import project_rows
 from strategies import Stream, make_model, oracle_of, streams
 
 WEIGHT = np.ones(1)
@@ -20,13 +20,6 @@ def learnt(stream: Stream, K: int = 5) -> Model:
     labels = np.empty(stream.y.shape[0], np.int64)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, labels)
     return model
-
-
-def projected(model: Model, X: np.ndarray) -> np.ndarray:
-    learner = model.kernel_state()
-    Z = np.empty((X.shape[0], model.F))
-    project(X, np.arange(X.shape[0]), learner.scale, learner.R, Z)
-    return Z
 
 
 def test_the_flat_score_is_the_sum_over_the_members() -> None:
@@ -45,11 +38,10 @@ def test_the_flat_score_is_the_sum_over_the_members() -> None:
 @given(streams(max_n=10))
 def test_stopping_sums_early_changes_no_winner(stream: Stream) -> None:
     model = learnt(stream, K=100)
-    lanes = np.empty(LANES)
     every = scores(model, stream.X)
-    for z, row in zip(projected(model, stream.X), every, strict=True):
+    for z, row in zip(project_rows(model.projection, stream.X), every, strict=True):
         found = best_class(
-            z, model.gaussians, model.classes.bias, model.classes.eligible, lanes
+            z, model.gaussians, model.classes.bias, model.classes.eligible
         )
         assert found == int(np.argmax(row))
 
@@ -61,30 +53,28 @@ def test_sums_continue_from_one_stretch_of_columns_to_the_next() -> None:
     expected = model.gaussians.constant[0] - 0.5 * np.sum(
         model.gaussians.precision[0] * model.gaussians.mean[0] ** 2
     )
-    found = score(np.zeros(model.F), model.gaussians, 0, 0.0, -np.inf, np.empty(LANES))
+    found = score(np.zeros(model.F), model.gaussians, 0, 0.0, -np.inf)
     assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_the_sum_of_a_class_that_cannot_win_is_stopped() -> None:
     model = make_model(2, 2, K=300)
     z = np.full(model.F, 5.0)
-    lanes = np.empty(LANES)
-    whole = score(z, model.gaussians, 0, 0.0, -np.inf, lanes)
-    partial = score(z, model.gaussians, 0, 0.0, -100.0, lanes)
+    whole = score(z, model.gaussians, 0, 0.0, -np.inf)
+    partial = score(z, model.gaussians, 0, 0.0, -100.0)
     assert whole < partial < -100.0
 
 
 def test_equal_scores_go_to_the_first_class() -> None:
     model = make_model(3, 4)
     z = np.linspace(-1, 1, model.F)
-    lanes = np.empty(LANES)
     bias = model.classes.bias
     eligible = model.classes.eligible
-    assert best_class(z, model.gaussians, bias, eligible, lanes) == 0
+    assert best_class(z, model.gaussians, bias, eligible) == 0
     eligible[0] = False
-    assert best_class(z, model.gaussians, bias, eligible, lanes) == 1
+    assert best_class(z, model.gaussians, bias, eligible) == 1
     eligible[:] = False
-    assert best_class(z, model.gaussians, bias, eligible, lanes) == -1
+    assert best_class(z, model.gaussians, bias, eligible) == -1
 
 
 def test_a_given_class_prior_counts_once_for_each_member() -> None:

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import calibration as plain
-from rpnb._core.streams import cell_of, certain_code, write_codes
+from rpnb._core.streams import (
+    cell_of,
+    certain_code,
+    is_calibration_row,
+    write_codes,
+)
 from rpnb.core.bayes.model import Model, copy_model, merge_statistics
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
-from rpnb.core.calibration.cells import (
-    UNCERTAIN,
-    calibration_rows,
-    is_calibration_row,
-    middles,
-)
+from rpnb.core.calibration.cells import UNCERTAIN, calibration_rows, middles
 from rpnb.core.calibration.mixture import (
     learn_all_codes,
     merge_calibrations,
@@ -26,9 +26,8 @@ from rpnb.core.calibration.mixture import (
 from rpnb.core.conformal import COVERAGES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.calibrated import empty_thresholds
-from rpnb.core.passes.choice import PassChoice, QuadraticPass
 from rpnb.core.passes.engine import active_scores, run, run_batches, run_scored
-from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.passes.screened import ScreenedPass
 from strategies import WEIGHT, Stream, make_model, streams, well_behaved
 
 
@@ -201,9 +200,10 @@ def test_mixture_and_thresholds_are_those_of_the_formulas(active: bool) -> None:
     st.sampled_from([LEARN_MISTAKES, LEARN_ALL]),
     st.booleans(),
     st.sampled_from([0, 507, 520, 1000]),
+    st.booleans(),
 )
 def test_every_pass_leaves_the_same_calibration(
-    stream: Stream, learn: int, active: bool, seen: int
+    stream: Stream, learn: int, active: bool, seen: int, by_step: bool
 ) -> None:
     X, y = stream.X, stream.y
     models = [calibrated(stream, active=active) for _ in range(5)]
@@ -213,8 +213,8 @@ def test_every_pass_leaves_the_same_calibration(
     for i in range(y.shape[0]):
         one = slice(i, i + 1)
         run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
-    ScreenedPass(models[1], X, 16, 8).run(X, y, WEIGHT, learn, labels[1])
-    QuadraticPass(models[2], X, 16).run(X, y, WEIGHT, learn, labels[2])
+    ScreenedPass(models[1], X, 16, 8, by_step).run(X, y, WEIGHT, learn, labels[1])
+    run(models[2], X, y, WEIGHT, learn, labels[2], path="exact")
     P, thresholds = np.empty((y.shape[0], stream.M)), empty_thresholds(y.shape[0])
     run_scored(models[3], X, y, WEIGHT, learn, labels[3], P, thresholds)
     run(models[4], X, y, WEIGHT, learn, labels[4])
@@ -245,14 +245,16 @@ def test_scores_that_bounds_cannot_tell_apart_are_computed_again(
     stream = well_behaved(7, 60, M=8)
     centres = apart * np.random.default_rng(1).normal(size=(8, 6))
     X = stream.X + centres[stream.y]
-    models = [calibrated(stream) for _ in range(3)]
-    labels = np.empty((3, 60), np.int64)
+    models = [calibrated(stream) for _ in range(4)]
+    labels = np.empty((4, 60), np.int64)
     y = stream.y
     for i in range(60):
         one = slice(i, i + 1)
         run(models[0], X[one], y[one], WEIGHT, learn, labels[0, one])
-    ScreenedPass(models[1], X + away).run(X, y, WEIGHT, learn, labels[1])
-    QuadraticPass(models[2], X + away).run(X, y, WEIGHT, learn, labels[2])
+    for i, by_step in enumerate((True, False), 1):
+        screened = ScreenedPass(models[i], X + away, by_step=by_step)
+        screened.run(X, y, WEIGHT, learn, labels[i])
+    run(models[3], X, y, WEIGHT, learn, labels[3], path="exact")
     assert (labels == labels[0]).all()
     for model in models[1:]:
         assert_same_calibration(models[0], model)
@@ -262,18 +264,19 @@ def test_the_choice_of_pass_does_not_matter() -> None:
     stream = well_behaved(11, 6000)
     y = stream.y.copy()
     y[::7] = -1
-    models = [calibrated(stream, K=50) for _ in range(3)]
-    labels = np.empty((3, 6000), np.int64)
+    models = [calibrated(stream, K=50) for _ in range(4)]
+    labels = np.empty((4, 6000), np.int64)
     run(models[0], stream.X, y, WEIGHT, LEARN_MISTAKES, labels[0])
     ScreenedPass(models[1], stream.X).run(
         stream.X, y, WEIGHT, LEARN_MISTAKES, labels[1]
     )
     for rows in (slice(0, 100), slice(100, 2111), slice(2111, 6000)):
-        choice = PassChoice(models[2], stream.X[rows], 0.1)
-        choice.run(stream.X[rows], y[rows], WEIGHT, LEARN_MISTAKES, labels[2, rows])
+        args = stream.X[rows], y[rows], WEIGHT, LEARN_MISTAKES
+        run(models[2], *args, labels[2, rows])
+        run(models[3], *args, labels[3, rows], path="exact")
     assert (labels == labels[0]).all()
-    assert_same_calibration(models[0], models[1])
-    assert_same_calibration(models[0], models[2])
+    for model in models[1:]:
+        assert_same_calibration(models[0], model)
 
 
 @pytest.mark.parametrize("asked", [True, False])
