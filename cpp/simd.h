@@ -287,6 +287,9 @@ using WideSums = std::int32_t __attribute__((vector_size(64)));
 [[gnu::always_inline]] inline WideSingles fused(WideSingles a, WideSingles b, WideSingles c) {
   return _mm512_fmadd_ps(a, b, c);
 }
+[[gnu::always_inline]] inline WideDoubles fused(WideDoubles a, WideDoubles b, WideDoubles c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
 [[gnu::always_inline]] inline WideSums add_pair_products(WidePairs a, WidePairs b, WideSums sums) {
   return std::bit_cast<WideSums>(_mm512_dpwssd_epi32(
       std::bit_cast<__m512i>(sums), std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));

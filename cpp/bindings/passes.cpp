@@ -1,7 +1,12 @@
 // Rows through an RPNB model.
+#include <nanobind/stl/pair.h>
+
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "../calibration/conformal.h"
+#include "../rpnb/contest.h"
 #include "../rpnb/exact.h"
 #include "../rpnb/forms.h"
 #include "../rpnb/one_row.h"
@@ -179,13 +184,37 @@ void bind_screened(nb::module_& module) {
                const nb::gil_scoped_release released;
                score_centred(Z, densities, 0, M, scores);
              });
-  module.def("error_bound", [](Index F, double value, double constant, double p, double w,
-                               double bias, double error, double norm) {
-    return ErrorBounds(F, {error, norm}).bound(value, constant, p, w, bias);
-  });
-  module.def("quick_error_bound", [](Index F, double value, double constant, double p, double w,
-                                     double bias, double error, double norm) {
-    return ErrorBounds(F, {error, norm}).quick(value, constant, p, w, bias);
+  const auto with_bounds = [](const char* name, auto bound) {
+    return [name, bound](nb::module_& to) {
+      to.def(name, [bound](double value, const Gaussians& gaussians,
+                           const SingleDensities& densities, Index m, double bias, double error,
+                           double norm) {
+        require_same(densities, gaussians);
+        if (m < 0 || m >= gaussians.classes()) throw std::invalid_argument("m is no class");
+        const ErrorBounds bounds(gaussians.columns(), {error, norm});
+        return bound(bounds, value, gaussians.constant[m], densities.mean_norm[m],
+                     densities.precision_norm[m], bias);
+      });
+    };
+  };
+  with_bounds("error_bound", [](const ErrorBounds& bounds, auto... of_class) {
+    return bounds.bound(of_class...);
+  })(module);
+  with_bounds("quick_error_bound", [](const ErrorBounds& bounds, auto... of_class) {
+    return bounds.quick(of_class...);
+  })(module);
+  module.def("find_leader", [](Vector<const double> scores, const Model& model,
+                               const SingleDensities& densities, double error, double norm,
+                               Vector<bool> rivals) {
+    require_same(densities, *model.gaussians);
+    require_shape("scores", scores, {model.M()});
+    require_shape("rivals", rivals, {model.M()});
+    Workspace workspace;
+    const Contest contest(model, densities, workspace);
+    const auto padded = workspace.take_zeros<double>(contest.padded());
+    std::copy(scores.begin(), scores.end(), padded.begin());
+    const Leader leader = contest.find_leader(padded.data(), {error, norm}, rivals);
+    return std::make_pair(leader.label, leader.certain);
   });
   module.def("run_screened", [](Model& model, SingleDensities& densities, Vector<const double> x0,
                                 Matrix<const double> X, bool projected,

@@ -73,24 +73,6 @@ void bind_mixture(nb::module_& module) {
     const nb::gil_scoped_release released;
     mix_rows(weights, scores, smallest, out);
   });
-  module.def("mix_then_learn",
-             [](Calibration& calibration, Matrix<const double> scores, double smallest,
-                Matrix<const Code> codes, Index seen, Vector<const std::int64_t> y,
-                Matrix<double> P, Matrix<double> thresholds) {
-               const Index n = scores.size(0);
-               const Index M = scores.size(1);
-               require_shape("y", y, {n});
-               require_shape("P", P, {n, M});
-               require_shape("thresholds", thresholds, {n, kCoverageCount});
-               require_classes(y, -1, M);
-               check_codes(codes);
-               Index number = seen;
-               Index used = 0;
-               for (const std::int64_t c : y) used += Index{c >= 0 && is_calibration_row(number++)};
-               require_shape("codes", codes, {used, M});
-               const nb::gil_scoped_release released;
-               mix_then_learn(calibration, scores, smallest, codes, seen, y, P, thresholds);
-             });
 }
 
 void check_thresholds(Vector<const double> thresholds) {

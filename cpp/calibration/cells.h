@@ -61,23 +61,8 @@ inline bool is_calibration_row(Index number) {
   return number < kFirstRows || number % kEveryRow == 0;
 }
 
-// Where a pass writes the codes of the rows that calibration learns from.
-struct ScoreCells {
-  Matrix<Code> codes;  // (r, M) codes of the rows' classes; (0, M) to write none
-  Index seen = 0;      // rows with a label so far, those of earlier passes included
-  Index written = 0;   // rows of codes written so far
-  double scale = 1.0;  // one over the width of the first cells
-};
-
 // One over the width of the first cells, where `smallest` is the smallest temperature.
 inline double cell_scale(double smallest) { return 1.0 / (kCellWidth * smallest); }
-
-// Count a row that has a label; return where its codes belong, −1 for nowhere.
-inline Index next_row_of_codes(ScoreCells& cells) {
-  if (cells.codes.size() == 0) return -1;
-  if (!is_calibration_row(cells.seen++)) return -1;
-  return cells.written++;
-}
 
 // The number of the cell of u ≥ 0; NaN and all values beyond the last belong to it.
 inline int cell_of(double u) {

@@ -213,22 +213,4 @@ void mix_rows(Matrix<const double> weights, Matrix<const double> scores, double 
   for (Index i = 0; i < scores.size(); ++i) mix(weights, scores[i], smallest, out[i]);
 }
 
-void mix_then_learn(Calibration& calibration, Matrix<const double> scores, double smallest,
-                    Matrix<const Code> codes, Index seen, Vector<const std::int64_t> y,
-                    Matrix<double> P, Matrix<double> thresholds) {
-  Index j = 0;
-  Index number = seen;
-  for (Index i = 0; i < y.size(); ++i) {
-    mix(calibration.weights, scores[i], smallest, P[i]);
-    std::copy(calibration.thresholds.begin(), calibration.thresholds.end(), thresholds[i].begin());
-    if (y[i] < 0) continue;
-    // These are the probabilities that sets are made of, of every row.
-    if (scores(i, y[i]) > kMinusInfinity) {
-      learn_threshold(calibration.thresholds, P(i, y[i]));
-    }
-    if (is_calibration_row(number)) learn_codes(calibration, codes[j++], y[i], false);
-    ++number;
-  }
-}
-
 }  // namespace rpnb

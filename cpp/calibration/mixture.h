@@ -67,14 +67,4 @@ void mix(Matrix<const double> weights, Vector<const double> scores, double small
 void mix_rows(Matrix<const double> weights, Matrix<const double> scores, double smallest,
               Matrix<double> out);
 
-// Write each row's probabilities P (n, M) and thresholds (n, coverages) before it is
-// learned from. Thresholds are learned from all rows, by these probabilities.
-//
-// `scores` (n, M) are those before each row was learned, −∞ where a class is not active;
-// `codes` (r, M) those of the rows that calibration learns from; `seen` the number of rows
-// with a label before; y (n,) is −1 for a row that is only predicted.
-void mix_then_learn(Calibration& calibration, Matrix<const double> scores, double smallest,
-                    Matrix<const Code> codes, Index seen, Vector<const std::int64_t> y,
-                    Matrix<double> P, Matrix<double> thresholds);
-
 }  // namespace rpnb

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rpnb._core.bayes import Gaussians, Model, Moments
-from rpnb.core.kernels.arrays import FloatArray, IntArray, SingleArray
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray, SingleArray
 
 NO_PROJECTION: int
 PANEL: int
@@ -101,25 +101,31 @@ def score_centred(
     Z: SingleArray, densities: SingleDensities, scores: FloatArray
 ) -> None: ...
 def error_bound(
-    F: int,
     value: float,
-    constant: float,
-    mean_norm: float,
-    precision_norm: float,
+    gaussians: Gaussians,
+    densities: SingleDensities,
+    m: int,
     bias: float,
     projection_error: float,
     row_norm: float,
 ) -> float: ...
 def quick_error_bound(
-    F: int,
     value: float,
-    constant: float,
-    mean_norm: float,
-    precision_norm: float,
+    gaussians: Gaussians,
+    densities: SingleDensities,
+    m: int,
     bias: float,
     projection_error: float,
     row_norm: float,
 ) -> float: ...
+def find_leader(
+    scores: FloatArray,
+    model: Model,
+    densities: SingleDensities,
+    projection_error: float,
+    row_norm: float,
+    rivals: BoolArray,
+) -> tuple[int, bool]: ...
 def run_screened(
     model: Model,
     densities: SingleDensities,

@@ -60,16 +60,6 @@ def learn_all_codes(
 def mix_rows(
     weights: FloatArray, scores: FloatArray, smallest: float, out: FloatArray
 ) -> None: ...
-def mix_then_learn(
-    calibration: Calibration,
-    scores: FloatArray,
-    smallest: float,
-    codes: CodeArray,
-    seen: int,
-    y: IntArray,
-    P: FloatArray,
-    thresholds: FloatArray,
-) -> None: ...
 
 # Prediction sets
 COVERAGES: list[float]

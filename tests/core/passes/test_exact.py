@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import paper as plain
+from rpnb._core.passes import score_centred
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.calibration.mixture import new_calibration
@@ -24,8 +25,7 @@ from rpnb.core.passes.engine import (
     run_batches,
     scores,
 )
-from rpnb.core.passes.screened.scores import score_rows
-from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.passes.screened import ScreenedPass
 from strategies import (
     Stream,
     assert_same_state,
@@ -82,7 +82,7 @@ def test_the_screened_pass_leaves_the_same_labels_and_bits(
     one = make_model(stream.X.shape[1], stream.M, K=20)
     one.classes.eligible[:] = declared
     if frequency:
-        one.classes = one.classes._replace(count_factor=20.0)
+        one.count_factor = 20.0
     two = copy_model(one)
     expected = exact_labels(one, stream, learn)
     labels = np.empty(stream.y.shape[0], np.int64)
@@ -154,11 +154,13 @@ def test_a_single_precision_score_that_overflows_upwards_does_not_win() -> None:
     two = copy_model(one)
     expected = exact_labels(one, stream, LEARN_MISTAKES)
     labels = np.empty(2, np.int64)
-    screened_pass = ScreenedPass(two, X)
+    screened_pass = ScreenedPass(two, X, by_step=False)
     screened_pass.run(X, stream.y, WEIGHT, LEARN_MISTAKES, labels)
     found = np.empty((4, 2))
     with np.errstate(over="ignore"):
-        score_rows(screened_pass._workspaces[0].Z[:4], screened_pass._densities, found)
+        score_centred(
+            screened_pass._workspaces[0].Z[:4], screened_pass._densities, found
+        )
     assert found[1, 0] == np.inf
     assert_array_equal(labels, expected)
     assert_array_equal(labels, [0, 1])
@@ -196,9 +198,7 @@ def test_mini_batches_are_equations_seven_and_eight(
     model = make_model(6, 3)
     twin = oracle_of(model)
     labels = np.empty(n, np.int64)
-    run_batches(
-        model, stream.X, stream.y, WEIGHT, learn, size, labels, "auto", block=block
-    )
+    run_batches(model, stream.X, stream.y, WEIGHT, learn, size, labels, block=block)
     expected = plain.run(
         twin, stream.X, stream.y, batch_size=size, learn_all=learn == LEARN_ALL
     )
@@ -253,7 +253,7 @@ def test_blocks_observed_apart_are_learnt_as_one_mini_batch_to_the_bit(
         learn,
         size,
         labels,
-        "auto",
+        None,
         out,
         block=block,
     )
@@ -357,11 +357,11 @@ def test_a_row_that_comes_twice_gives_the_same_result(
     for i in range(n):
         for j in data.draw(st.lists(st.integers(0, n - 1), max_size=2)):
             found = classify(known, stream.X[j : j + 1])
-            fresh.memo = None
+            fresh.forget_row()
             assert_array_equal(found, classify(fresh, stream.X[j : j + 1]))
         row = slice(i, i + 1)
         run(known, stream.X[row], stream.y[row], WEIGHT, learn, label)
-        fresh.memo = None
+        fresh.forget_row()
         expected = exact_labels(fresh, Stream(stream.X[row], stream.y[row], 1), learn)
         assert_array_equal(label, expected)
     assert_same_state(known, fresh)
@@ -380,7 +380,7 @@ def test_predicting_changes_nothing(stream: Stream, learn: int) -> None:
 
 def test_a_prior_that_follows_the_labels_prefers_frequent_classes() -> None:
     model = make_model(6, 2, K=1, q=1)
-    model.classes = model.classes._replace(count_factor=1.0)
+    model.count_factor = 1.0
     stream = well_behaved(1, 30, M=1)
     exact_labels(model, Stream(stream.X, np.ones(30, np.int64), 2), LEARN_NOTHING)
     assert_array_equal(model.classes.bias, 0.0)

@@ -11,9 +11,9 @@ from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.core.passes.choice import PassChoice, QuadraticPass
+from rpnb.core.passes.choice import Path
 from rpnb.core.passes.engine import run
-from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.passes.screened import ScreenedPass
 from strategies import (
     WEIGHT,
     Stream,
@@ -51,7 +51,7 @@ def prepared(stream: Stream, declared: bool, frequency: bool) -> Model:
     model = make_model(stream.X.shape[1], stream.M, K=20)
     model.classes.eligible[:] = declared
     if frequency:
-        model.classes = model.classes._replace(count_factor=20.0)
+        model.count_factor = 20.0
     return model
 
 
@@ -75,35 +75,20 @@ def test_every_pass_predicts_unlabelled_rows_and_learns_the_others(
 ) -> None:
     one = prepared(stream, declared, frequency)
     one.keep = keep
-    models = [copy_model(one) for _ in range(4)]
+    models = [copy_model(one) for _ in range(3)]
     expected = one_by_one(one, stream, learn)
     X, y = stream.X, stream.y
-    labels = np.empty((4, y.shape[0]), np.int64)
+    labels = np.empty((3, y.shape[0]), np.int64)
     ScreenedPass(models[0], X, 16, step, ahead).run(X, y, WEIGHT, learn, labels[0])
-    QuadraticPass(models[1], X, step).run(X, y, WEIGHT, learn, labels[1])
     for i in range(y.shape[0]):
         row = slice(i, i + 1)
-        run(models[2], X[row], y[row], WEIGHT, learn, labels[2, row])
+        run(models[1], X[row], y[row], WEIGHT, learn, labels[1, row])
     for start in range(0, y.shape[0], 9):  # too few for the screened pass
         rows = slice(start, start + 9)
-        run(models[3], X[rows], y[rows], WEIGHT, learn, labels[3, rows])
+        run(models[2], X[rows], y[rows], WEIGHT, learn, labels[2, rows])
     for model, found in zip(models, labels, strict=True):
         assert_array_equal(found, expected)
         assert_same_state(model, one)
-
-
-def test_rows_that_forms_decide_are_not_counted_without_a_label() -> None:
-    stream = well_behaved(5, 200)
-    X = stream.X + 9.0 * stream.y[:, None]  # far apart: all but the first are certain
-    y = np.where(np.arange(200) % 3 == 0, -1, stream.y)
-    gaps = Stream(X, y, stream.M)
-    one = prepared(gaps, declared=True, frequency=True)
-    two = copy_model(one)
-    expected = one_by_one(one, gaps, LEARN_MISTAKES)
-    labels = np.empty(200, np.int64)
-    QuadraticPass(two, X, 32).run(X, y, WEIGHT, LEARN_MISTAKES, labels)
-    assert_array_equal(labels, expected)
-    assert_same_state(two, one)
 
 
 @pytest.mark.parametrize("rule", COMBINERS)
@@ -135,10 +120,10 @@ def test_passes_may_change_midway(learn: int) -> None:
     two = copy_model(one)
     expected = one_by_one(one, stream, learn)
     labels = np.empty(240, np.int64)
-    choice = PassChoice(two, stream.X, 1.0)
+    paths: list[Path] = ["screened", "exact"]
     for k, start in enumerate(range(0, 240, 20)):
         rows = slice(start, start + 20)
-        choice._path = ("columns", "quadratic", "quadratic")[k % 3]
-        choice.run(stream.X[rows], stream.y[rows], WEIGHT, learn, labels[rows])
+        X, y = stream.X[rows], stream.y[rows]
+        run(two, X, y, WEIGHT, learn, labels[rows], paths[k % 2])
     assert_array_equal(labels, expected)
     assert_same_state(one, two)

@@ -11,6 +11,15 @@ from scipy.sparse import csr_array
 
 from oracles import paper as plain
 from rpnb._core import projection as kernels
+from rpnb._core.passes import (
+    PANEL,
+    SingleDensities,
+    centre_projected,
+    error_bound,
+    refresh_single_densities,
+    run_exact,
+    score_centred,
+)
 from rpnb._core.projection import project
 from rpnb.core.bayes.combining import COMBINERS, Combiner
 from rpnb.core.bayes.model import Model, copy_model
@@ -18,16 +27,7 @@ from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import RowBlock, RowTable
 from rpnb.core.passes.engine import classify, learn_all, run, run_batches, scores
-from rpnb.core.passes.exact import pass_exact
-from rpnb.core.passes.screened.scores import (
-    PANEL,
-    centre_projected,
-    empty_single_densities,
-    error_bound,
-    refresh_single_densities,
-    score_rows,
-)
-from rpnb.core.passes.screened.screened_pass import ScreenedPass
+from rpnb.core.passes.screened import ScreenedPass
 from rpnb.core.projection import record as models
 from rpnb.core.projection.apply import project_rows, rows_for_passes
 from rpnb.core.projection.matrices import MATRIX_DISTRIBUTIONS, Distribution
@@ -57,12 +57,13 @@ def thinned(stream: Stream, share: float = 0.5) -> Stream:
 
 def unkept(model: Model) -> Model:
     """Return the model with a matrix that has to be drawn where needed."""
-    R = model.projection.R[:0]
-    return replace(copy_model(model), projection=replace(model.projection, R=R))
+    model = copy_model(model)
+    model.projection = replace(model.projection, R=model.projection.R[:0])
+    return model
 
 
 def state(model: Model) -> list[bytes]:
-    parts = (*model.moments, *model.gaussians, *model.classes[:3])
+    parts = (*model.moments, *model.gaussians, *model.classes)
     return [
         *(part.tobytes() for part in parts),
         model.n_seen.to_bytes(8),
@@ -86,9 +87,9 @@ def test_sparse_rows_and_rows_drawn_on_demand_have_the_matrix_products_bits(
     X = thinned(stream).X
     n, p = X.shape
     model = make_model(p, 1, distribution=distribution)
-    learner = model.kernel_state()
+    scale = 1.0 / np.sqrt(model.projection.q)
     expected = np.empty((n, model.F))
-    project(X, np.arange(n), learner.scale, learner.R, expected)
+    project(X, np.arange(n), scale, model.projection.R, expected)
     for projection in (model.projection, unkept(model).projection):
         for rows in (X, csr_array(X)):
             assert_array_equal(project_rows(projection, rows), expected)
@@ -201,11 +202,8 @@ def test_sparse_or_dense_and_however_cut_labels_and_state_are_the_same(
     assert_array_equal(scores(parts, csr_array(X)), scores(whole, X))
     if rule == "log_sum":
         found = np.empty(len(y), np.int64)
-        learner = exact.kernel_state(projected=True)
-        exact.n_updates = pass_exact(
-            learner, project_rows(exact.projection, X), y, WEIGHT, learn, found
-        )
-        exact.n_seen = len(y)
+        projected = project_rows(exact.projection, X)
+        run_exact(exact, projected, True, y, WEIGHT, learn, found)
         assert found.tolist() == expected
         assert state(exact) == state(whole)
 
@@ -290,10 +288,10 @@ def test_a_single_row_that_comes_twice_gives_the_same_result(
     for i in range(len(y)):
         for j in data.draw(st.lists(st.integers(0, len(y) - 1), max_size=2)):
             rows = csr_array(X[[j]]) if data.draw(st.booleans()) else X[[j]]
-            fresh.memo = None
+            fresh.forget_row()
             assert_array_equal(classify(known, rows), classify(fresh, X[[j]]))
         rows = csr_array(X[[i]]) if data.draw(st.booleans()) else X[[i]]
-        fresh.memo = None
+        fresh.forget_row()
         assert learnt(known, rows, y[[i]], learn) == learnt(
             fresh, X[[i]], y[[i]], learn
         )
@@ -313,7 +311,7 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
     exact = scores(model, X)
     projected = project_rows(model.projection, X)
     n = X.shape[0]
-    densities = empty_single_densities(M, model.F)
+    densities = SingleDensities.empty(M, model.F)
     densities.origin[:] = projected.mean(axis=0)
     for m in range(M):
         refresh_single_densities(densities, m, model.gaussians)
@@ -321,7 +319,7 @@ def test_a_single_precision_score_of_projected_rows_is_within_its_bound(
     projection_error, row_norm = np.empty(n), np.empty(n)
     centre_projected(projected, densities.origin, Z, projection_error, row_norm)
     found = np.empty((Z.shape[0], M))
-    score_rows(Z, densities, found)
+    score_centred(Z, densities, found)
     for i in range(n):
         for m in range(M):
             bound = error_bound(
@@ -344,7 +342,7 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
     model = make_model(16, 3, K=100, distribution="hadamard")
     learnt(model, X, y, LEARN_ALL)
     projected = project_rows(model.projection, X)
-    densities = empty_single_densities(3, model.F)
+    densities = SingleDensities.empty(3, model.F)
     projection_error, row_norm = np.empty(100), np.empty(100)
     Z = np.empty((100, model.F), np.float32)
     bounds = []
@@ -354,7 +352,7 @@ def test_the_bound_of_projected_rows_decides_ordinary_rows() -> None:
             refresh_single_densities(densities, m, model.gaussians)
         centre_projected(projected, densities.origin, Z, projection_error, row_norm)
         found = np.empty((100, 3))
-        score_rows(Z, densities, found)
+        score_centred(Z, densities, found)
         value = found[0, 0]
         bounds.append(
             error_bound(

@@ -12,7 +12,6 @@ from rpnb._core.streams import (
     Calibration,
     learn_all_codes,
     mix_rows,
-    mix_then_learn,
 )
 from rpnb._core.streams import ODDS as _ODDS
 from rpnb.core.conformal import new_thresholds
@@ -26,7 +25,6 @@ __all__ = [
     "learn_all_codes",
     "merge_calibrations",
     "mix_rows",
-    "mix_then_learn",
     "new_calibration",
 ]
 

@@ -11,7 +11,7 @@ from rpnb.core.kernels.arrays import CodeArray, FloatArray, IntArray
 
 
 def _smallest(model: Model) -> float:
-    """Return the smallest temperature; that in the middle is K: members are averaged."""
+    """Return the smallest temperature; in the middle is K, as members are averaged."""
     return smallest_temperature(float(model.projection.K))
 
 

@@ -9,28 +9,28 @@ smaller bound fails, and a much larger one too.
 import numpy as np
 import pytest
 
-from rpnb.core.bayes.densities import Gaussians
-from rpnb.core.bayes.scoring import LANES, score
-from rpnb.core.kernels.arrays import FloatArray, SingleArray
-from rpnb.core.kernels.vectors import SINGLES
-from rpnb.core.passes.screened.scores import (
+from rpnb._core.passes import (
     FEATURES_PER_SUM,
     PANEL,
     SingleDensities,
     centre_projected,
     centre_rows,
-    empty_single_densities,
     error_bound,
     features_per_sum,
-    project_centred,
     refresh_single_densities,
-    score_rows,
+    score_centred,
     summation_error,
 )
+from rpnb.core.bayes.densities import Gaussians
+from rpnb.core.bayes.scoring import score
+from rpnb.core.kernels.arrays import FloatArray, SingleArray
+from rpnb.core.passes.screened import project_centred
 from rpnb.core.projection.matrices import project
 
 #: Half the last digit of 1 in single and in double precision.
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
+#: Lanes in which the bound expects sums to be taken; some processors have more.
+SINGLES = 8
 #: 1/√q for q = 16.
 SCALE = 0.25
 
@@ -43,7 +43,7 @@ def one_class(
     gaussians = Gaussians(
         mean[None, :], np.full((1, F), float(precision)), np.array([constant])
     )
-    densities = empty_single_densities(1, F)
+    densities = SingleDensities.empty(1, F)
     densities.origin[:] = 0.0
     refresh_single_densities(densities, 0, gaussians)
     return gaussians, densities
@@ -64,7 +64,7 @@ def from_left_to_right(z: SingleArray, densities: SingleDensities) -> float:
 def compiled(z: SingleArray, densities: SingleDensities) -> float:
     """Return the single-precision score as it is computed, among other rows."""
     found = np.empty((4, 1))
-    score_rows(np.stack([z, z, z, z]), densities, found)
+    score_centred(np.stack([z, z, z, z]), densities, found)
     assert len(set(found[:, 0])) == 1
     return float(found[0, 0])
 
@@ -85,7 +85,7 @@ def share_of_bound(
     """
     z = seen.astype(np.float32)
     row_norm = float(np.linalg.norm(seen))
-    exact = score(true, gaussians, 0, bias, -np.inf, np.empty(LANES))
+    exact = score(true, gaussians, 0, bias, -np.inf)
     shares = []
     for value in (from_left_to_right(z, densities), compiled(z, densities)):
         bound = error_bound(
@@ -143,7 +143,7 @@ def test_projection_errors_change_a_score_also_at_the_mean() -> None:
 def test_rounding_in_a_panel_errs_as_much_as_the_bound_says(panels: int) -> None:
     gaussians, densities = one_class(2.0, np.zeros(panels * PANEL))
     z = fading(panels * PANEL)
-    assert 0.9 < share_of_bound(gaussians, densities, z, z) <= 1.0
+    assert 0.8 < share_of_bound(gaussians, densities, z, z) <= 1.0
 
 
 def test_rounding_counts_the_distance_of_the_mean_from_the_origin() -> None:
@@ -163,7 +163,7 @@ def test_rounding_counts_the_absolute_value_of_every_term(F: int, ratio: float) 
     mean = np.linspace(1.0, 2.0, F)
     gaussians, densities = one_class(2.0, mean)
     z = ratio * mean
-    exact = score(z, gaussians, 0, 0.0, -np.inf, np.empty(LANES))
+    exact = score(z, gaussians, 0, 0.0, -np.inf)
     bound = error_bound(exact, gaussians, densities, 0, 0.0, 0.0, 0.0)
     linear, square = 2.0 * mean * z, 0.5 * 2.0 * z * z
     terms = linear.sum() + square.sum() + 0.5 * np.sum(2.0 * mean**2)

@@ -7,19 +7,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from core.passes.screened.test_scores import single_precision
-from rpnb.core.bayes.densities import Prior, refresh
+from rpnb._core.passes import (
+    PANEL,
+    error_bound,
+    learn_into_singles,
+    quick_error_bound,
+    refresh_single_densities,
+    score_centred,
+)
+from rpnb.core.bayes.densities import Prior, learn_density, refresh
 from rpnb.core.bayes.model import copy_model
 from rpnb.core.bayes.state import LEARN_MISTAKES
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.passes.exact import learn_projected_row
-from rpnb.core.passes.screened.learning import learn_into_singles
-from rpnb.core.passes.screened.scores import (
-    PANEL,
-    error_bound,
-    quick_error_bound,
-    refresh_single_densities,
-    score_rows,
-)
 from strategies import Stream, assert_same_state, exact_labels, make_model, streams
 
 columns = st.sampled_from([1, 3, 4, 7, 8, 12, 13, 40, PANEL + 13])
@@ -39,12 +38,10 @@ def test_moments_and_single_densities_are_those_of_the_two_steps(
     rng = np.random.default_rng(F)
     for y in labels:
         z = rng.normal(size=F) * 3.0
-        learn_projected_row(one.kernel_state(), y, z, weight)
+        learn_density(one.gaussians, y, one.moments, one.prior, z, weight)
         refresh_single_densities(expected, y, one.gaussians)
         gaussians = two.gaussians.precision.copy()
-        assert learn_into_singles(
-            updated, two.gaussians, y, two.moments, two.prior, z, weight
-        )
+        assert learn_into_singles(updated, two, y, z, weight)
         assert_array_equal(two.gaussians.precision, gaussians)
         refresh(two.gaussians, y, two.moments, two.prior)
         for a, b in zip(
@@ -73,14 +70,12 @@ def test_a_score_is_within_its_bound_after_learning(stream: Stream, K: int) -> N
     good = np.ones(model.M, np.bool_)
     for x, y in zip(stream.X, stream.y, strict=True):
         with np.errstate(all="ignore"):
-            good[y] = learn_into_singles(
-                densities, model.gaussians, y, model.moments, model.prior, x @ R, 1.0
-            )
+            good[y] = learn_into_singles(densities, model, y, x @ R, 1.0)
     for m in range(model.M):
         refresh(model.gaussians, m, model.moments, model.prior)
     found = np.empty((Z.shape[0], model.M))
     with np.errstate(all="ignore"):
-        score_rows(Z, densities, found)
+        score_centred(Z, densities, found)
         exact = scores(model, stream.X)
         for b in range(stream.X.shape[0]):
             for m in np.flatnonzero(good).tolist():
@@ -109,15 +104,7 @@ def test_variances_beyond_single_precision_are_noticed(
     model = make_model(2, 1, K=F, q=1, prior=Prior(0.0, variance, 1e9, 1e-300))
     densities = single_precision(model, np.zeros((4, 2)), np.zeros(2))[0]
     with np.errstate(all="ignore"):
-        found = learn_into_singles(
-            densities,
-            model.gaussians,
-            0,
-            model.moments,
-            model.prior,
-            np.zeros(F),
-            1.0,
-        )
+        found = learn_into_singles(densities, model, 0, np.zeros(F), 1.0)
     assert found == good
 
 
@@ -131,6 +118,6 @@ def test_a_stream_beyond_single_precision_has_the_same_labels(size: float) -> No
     two = copy_model(one)
     expected = exact_labels(one, stream, LEARN_MISTAKES)
     labels = np.empty(200, np.int64)
-    run(two, stream.X, stream.y, np.ones(1), LEARN_MISTAKES, labels, path="columns")
+    run(two, stream.X, stream.y, np.ones(1), LEARN_MISTAKES, labels, path="screened")
     assert_array_equal(labels, expected)
     assert_same_state(one, two)

@@ -3,21 +3,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from rpnb.core.bayes.model import Model
-from rpnb.core.bayes.state import LEARN_ALL
-from rpnb.core.passes.engine import run, scores
-from rpnb.core.passes.screened.kernel import leading_class
-from rpnb.core.passes.screened.scores import (
+from rpnb._core.passes import (
     PANEL,
     SingleDensities,
     centre_rows,
-    empty_single_densities,
     error_bound,
+    find_leader,
     quick_error_bound,
     refresh_single_densities,
-    score_class,
-    score_rows,
+    score_centred,
 )
+from rpnb.core.bayes.model import Model
+from rpnb.core.bayes.state import LEARN_ALL
+from rpnb.core.passes.engine import run, scores
 from rpnb.core.projection.matrices import project
 from strategies import Stream, make_model, streams
 
@@ -28,26 +26,24 @@ def single_precision(
     model: Model, X: np.ndarray, x0: np.ndarray
 ) -> tuple[SingleDensities, np.ndarray, np.ndarray, np.ndarray]:
     """Return single-precision densities and projections, their errors and norms."""
-    learner = model.kernel_state()
-    densities = empty_single_densities(model.M, model.F)
+    R, scale = model.projection.R, 1.0 / np.sqrt(model.projection.q)
+    densities = SingleDensities.empty(model.M, model.F)
     first = np.zeros(1, np.int64)
-    project(x0[None, :], first, learner.scale, learner.R, densities.origin[None, :])
+    project(x0[None, :], first, scale, R, densities.origin[None, :])
     for m in range(model.M):
         refresh_single_densities(densities, m, model.gaussians)
     n = X.shape[0]
     centred = np.empty(X.shape, np.float32)
     projection_error, row_norm = np.empty(n), np.empty(n)
     max_column_norm = model.projection.max_column_norm
-    centre_rows(
-        X, x0, learner.scale, max_column_norm, centred, projection_error, row_norm
-    )
+    centre_rows(X, x0, scale, max_column_norm, centred, projection_error, row_norm)
     Z = np.zeros((-(-n // 4) * 4, model.F), np.float32)
     with np.errstate(all="ignore"):
-        Z[:n] = centred @ learner.R
+        Z[:n] = centred @ R
     return densities, Z, projection_error, row_norm
 
 
-def learnt(stream: Stream, K: int) -> Model:
+def learned(stream: Stream, K: int) -> Model:
     model = make_model(stream.X.shape[1], stream.M, K=K)
     labels = np.empty(stream.y.shape[0], np.int64)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, labels)
@@ -56,13 +52,13 @@ def learnt(stream: Stream, K: int) -> Model:
 
 @given(streams(max_n=24), st.sampled_from([2, 30, 1 + PANEL // 3]))
 def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) -> None:
-    model = learnt(stream, K)
+    model = learned(stream, K)
     exact = scores(model, stream.X)
     densities, Z, projection_error, row_norm = single_precision(
         model, stream.X, stream.X.mean(axis=0)
     )
     found = np.empty((Z.shape[0], model.M))
-    score_rows(Z, densities, found)
+    score_centred(Z, densities, found)
     for i in range(stream.X.shape[0]):
         for m in range(model.M):
             value = found[i, m]
@@ -79,12 +75,12 @@ def test_a_single_precision_score_is_within_its_bound(stream: Stream, K: int) ->
             # A bound that is NaN, from numbers beyond single precision, always holds.
             assert not abs(value - exact[i, m]) > bound
             assert not bound > quick_error_bound(*about)
-    again = np.full_like(found, np.inf)
-    first = Z.shape[0] // 8 * 4
-    for m in range(model.M):
-        score_class(Z, densities, m, first, again)
-    assert_array_equal(again[first:], found[first:])
-    assert_array_equal(again[:first], np.inf)
+    # Rows are scored eight at a time, or four: a score does not depend on the others.
+    again = np.empty_like(found)
+    for first in range(0, Z.shape[0], 4):
+        rows = slice(first, first + 4)
+        score_centred(Z[rows], densities, again[rows])
+    assert_array_equal(again, found)
 
 
 @given(st.floats(0, 1e9), st.floats(1e-6, 1e6), st.floats(0, 1e9), st.floats(0, 1e-3))
@@ -113,13 +109,13 @@ def test_the_bound_is_small_enough_to_decide_and_not_wildly_so() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 100)
     X = rng.normal(size=(100, 16)) + rng.normal(size=(3, 16))[y] + 100.0
-    model = learnt(Stream(X, y, 3), 100)
+    model = learned(Stream(X, y, 3), 100)
     exact = scores(model, X)
     densities, Z, projection_error, row_norm = single_precision(
         model, X, X.mean(axis=0)
     )
     found = np.empty((100, 3))
-    score_rows(Z, densities, found)
+    score_centred(Z, densities, found)
     error = np.abs(found - exact)
     gaussians = model.gaussians
     bound, quick = (
@@ -166,11 +162,10 @@ def test_a_number_beyond_single_precision_leaves_the_label_uncertain() -> None:
     X = np.array([[1e60, -1e60]])
     densities, Z, projection_error, row_norm = single_precision(model, X, np.zeros(2))
     found = np.empty((4, 3))
-    score_rows(Z, densities, found)
+    score_centred(Z, densities, found)
     rivals = np.empty(3, np.bool_)
-    learner = model.kernel_state()
-    _, certain = leading_class(
-        found[0], learner, densities, projection_error[0], row_norm[0], rivals
+    _, certain = find_leader(
+        found[0], model, densities, projection_error[0], row_norm[0], rivals
     )
     assert not certain
     assert_array_equal(rivals, True)
@@ -182,21 +177,20 @@ def test_classes_that_are_not_eligible_are_never_rivals() -> None:
         model, np.ones((1, 2)), np.zeros(2)
     )
     rivals = np.empty(3, np.bool_)
-    learner = model.kernel_state()
     model.classes.eligible[:] = [False, True, False]
-    label, certain = leading_class(
-        np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
+    label, certain = find_leader(
+        np.zeros(3), model, densities, projection_error[0], row_norm[0], rivals
     )
     assert (label, certain) == (1, True)
     # With equal scores, all eligible classes are rivals.
     model.classes.eligible[:] = [True, False, True]
-    label, certain = leading_class(
-        np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
+    label, certain = find_leader(
+        np.zeros(3), model, densities, projection_error[0], row_norm[0], rivals
     )
     assert (label, certain) == (0, False)
     assert_array_equal(rivals, [True, False, True])
     model.classes.eligible[:] = False
-    label, certain = leading_class(
-        np.zeros(3), learner, densities, projection_error[0], row_norm[0], rivals
+    label, certain = find_leader(
+        np.zeros(3), model, densities, projection_error[0], row_norm[0], rivals
     )
     assert (label, certain) == (-1, True)
