@@ -33,7 +33,7 @@ NAMES = [
     "Penbased",
     "Nursery",
 ]
-PATHS: tuple[Path, ...] = ("columns", "quadratic", "auto")
+PATHS: tuple[Path, ...] = ("exact", "screened", "forms")
 ONE = np.ones(1)
 
 

@@ -15,6 +15,9 @@ import rpnb
 
 SCRIPT = """
 import sys
+# An editable package comes before the path.
+sys.meta_path[:] = [f for f in sys.meta_path if "skbuild" not in repr(f).lower() and
+                    "scikitbuild" not in repr(f).lower()]
 import numpy as np
 import rpnb.baselines
 assert rpnb.__file__.startswith(sys.argv[1]), rpnb.__file__

@@ -9,6 +9,7 @@
 #include "../rpnb/projection_matrix.h"
 #include "../rpnb/projection_rows.h"
 #include "../rpnb/very_sparse.h"
+#include "record.h"
 #include "rooms.h"
 #include "rows.h"
 
@@ -115,14 +116,16 @@ auto shown(Get get) {
 void bind_projection(nb::module_& module) {
   bind_matrices(module);
   bind_rows(module);
-  bind_structured<VerySparse>(module, "VerySparse")
-      .def_prop_ro("starts", shown<VerySparse>([](const auto& P) { return P.starts(); }))
+  auto very_sparse = bind_structured<VerySparse>(module, "VerySparse");
+  very_sparse.def_prop_ro("starts", shown<VerySparse>([](const auto& P) { return P.starts(); }))
       .def_prop_ro("entries", shown<VerySparse>([](const auto& P) { return P.entries(); }))
       .def_prop_ro("size", &VerySparse::size);
-  bind_structured<Hadamard>(module, "Hadamard")
-      .def_prop_ro("signs", shown<Hadamard>([](const auto& P) { return P.signs(); }))
+  list_fields(very_sparse, {"starts", "entries", "size"});
+  auto hadamard = bind_structured<Hadamard>(module, "Hadamard");
+  hadamard.def_prop_ro("signs", shown<Hadamard>([](const auto& P) { return P.signs(); }))
       .def_prop_ro("places", shown<Hadamard>([](const auto& P) { return P.places(); }))
       .def_prop_ro("weights", shown<Hadamard>([](const auto& P) { return P.weights(); }));
+  list_fields(hadamard, {"signs", "places", "weights"});
 }
 
 }  // namespace rpnb

@@ -1,6 +1,7 @@
 // A record (../record.h) as a Python class: a named tuple of arrays that C++ owns.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -141,6 +142,22 @@ nb::class_<R, Bases...> bind_record(nb::module_& module, const char* name) {
   bound.def("__reduce__",
             [](nb::handle self) { return nb::make_tuple(self.type(), show_fields<R>(self)); });
   return bound;
+}
+
+// List attributes of a class as the fields of a named tuple, for what is more than a record
+// of arrays.
+template <class C>
+void list_fields(nb::class_<C>& bound, std::initializer_list<const char*> names) {
+  nb::list fields;
+  for (const char* name : names) fields.append(name);
+  bound.attr("_fields") = nb::tuple(fields);
+  bound.def("__iter__", [](nb::handle self) {
+    nb::list values;
+    for (nb::handle name : nb::borrow<nb::tuple>(self.attr("_fields"))) {
+      values.append(nb::getattr(self, name));
+    }
+    return nb::iter(values);
+  });
 }
 
 }  // namespace rpnb

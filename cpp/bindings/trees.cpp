@@ -71,33 +71,27 @@ void bind_forest_class(nb::module_& module) {
   bind_record<LeafCounts>(module, "LeafCounts");
   bind_record<LeafMoments>(module, "LeafMoments");
   bind_record<LeafDensities>(module, "LeafDensities");
-  nb::class_<Leaves>(module, "Leaves")
+  nb::class_<Leaves> leaves(module, "Leaves");
+  leaves
       .def(nb::init<std::shared_ptr<LeafCounts>, std::shared_ptr<LeafMoments>,
                     std::shared_ptr<LeafDensities>>())
       .def_ro("counts", &Leaves::counts)
       .def_ro("observed", &Leaves::observed)
       .def_ro("densities", &Leaves::densities)
-      .def("__iter__",
-           [](const Leaves& self) {
-             return nb::iter(nb::make_tuple(self.counts, self.observed, self.densities));
-           })
       .def("__reduce__",
            [](nb::handle self) { return nb::make_tuple(self.type(), nb::tuple(self)); });
-  nb::class_<Forest>(module, "Forest")
-      .def(nb::init<Vector<const std::int64_t>, const Nodes&, const Leaves&>())
+  list_fields(leaves, {"counts", "observed", "densities"});
+  nb::class_<Forest> forest(module, "Forest");
+  forest.def(nb::init<Vector<const std::int64_t>, const Nodes&, const Leaves&>())
       .def_prop_ro(
           "splits",
           [](nb::pointer_and_handle<Forest> self) { return show(self.p->splits(), self.h); })
       .def_prop_ro("nodes", [](const Forest& self) { return self.nodes(); })
       .def_prop_ro("leaves", [](const Forest& self) { return self.leaves(); })
       .def_prop_ro("places", &Forest::places)
-      .def("__iter__",
-           [](nb::handle self) {
-             return nb::iter(
-                 nb::make_tuple(self.attr("splits"), self.attr("nodes"), self.attr("leaves")));
-           })
       .def("__reduce__",
            [](nb::handle self) { return nb::make_tuple(self.type(), nb::tuple(self)); });
+  list_fields(forest, {"splits", "nodes", "leaves"});
 }
 
 void bind_passes_of_trees(nb::module_& module) {

@@ -99,8 +99,10 @@ Hadamard Hadamard::draw(std::uint64_t seed, Vector<const std::uint64_t> features
   for (Index t = 0; t < T; ++t) {
     const auto places = drawn.places_[t];
     std::iota(places.begin(), places.end(), std::int64_t{0});
-    std::stable_sort(places.begin(), places.end(),
-                     [&](std::int64_t a, std::int64_t b) { return keys(a, t) < keys(b, t); });
+    // By key; equal keys, of which there may be some in single precision, in their order.
+    std::sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) {
+      return keys(a, t) < keys(b, t) || (keys(a, t) == keys(b, t) && a < b);
+    });
     for (Index i = 0; i < order; ++i) {
       drawn.weights_(t, i) = static_cast<double>(second(i, t)) / root;
     }

@@ -54,9 +54,9 @@ void fill_row_words(std::uint64_t seed, Purpose purpose, Index member, Index row
 
 double draw_poisson(std::uint32_t word) {
   const double place = static_cast<double>(word) + 0.5;
-  const auto count = std::find_if(kAtMost.begin(), kAtMost.end(),
-                                  [&](double at_most) { return !(at_most <= place); });
-  return static_cast<double>(count - kAtMost.begin());
+  std::size_t count = 0;
+  while (count < kAtMost.size() && kAtMost[count] <= place) ++count;
+  return static_cast<double>(count);
 }
 
 double draw_poisson(std::uint32_t word, double mean) {

@@ -24,7 +24,7 @@ constexpr double kLogTotal = 64.0;
 template <class R>
 void clear(R& record, Index leaf) {
   for_each_field<R>([&](const auto& entry) {
-    using Value = typename std::remove_cvref_t<decltype(entry)>::Value;
+    using Value = std::remove_cvref_t<decltype(entry)>::Value;
     auto& array = record.*(entry.member);
     array.slice(leaf, leaf + 1).fill(Value{});
   });

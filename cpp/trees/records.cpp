@@ -7,22 +7,22 @@ namespace rpnb::trees {
 
 namespace {
 
-// A record with twice the places for each of K trees; the new ones hold zeros.
+// A copy of a record with `times` the places for each of K trees; the new ones hold zeros.
 template <class R>
-std::shared_ptr<R> with_more_places(const R& record, Index K) {
-  auto larger = std::make_shared<R>();
+std::shared_ptr<R> copied(const R& record, Index K, Index times = 1) {
+  auto copy = std::make_shared<R>();
   for_each_field<R>([&](const auto& entry) {
     const auto& from = record.*(entry.member);
-    auto& to = (*larger).*(entry.member);
+    auto& to = (*copy).*(entry.member);
     auto shape = from.shape();
-    shape[0] *= 2;
+    shape[0] *= times;
     to = std::remove_cvref_t<decltype(from)>(shape);
     const Index size = from.total() / K;
     for (Index k = 0; k < K; ++k) {
-      std::copy_n(from.data() + k * size, size, to.data() + 2 * k * size);
+      std::copy_n(from.data() + k * size, size, to.data() + times * k * size);
     }
   });
-  return larger;
+  return copy;
 }
 
 void require(bool fits, const char* message) {
@@ -39,10 +39,9 @@ void require_range(Vector<const std::int64_t> numbers, Index low, Index below,
 
 Forest::Forest(Vector<const std::int64_t> splits, const Nodes& nodes, const Leaves& leaves)
     : splits_({splits.size()}),
-      nodes_(std::make_shared<Nodes>(nodes)),
-      leaves_{std::make_shared<LeafCounts>(*leaves.counts),
-              std::make_shared<LeafMoments>(*leaves.observed),
-              std::make_shared<LeafDensities>(*leaves.densities)} {
+      nodes_(copied(nodes, 1)),
+      leaves_{copied(*leaves.counts, 1), copied(*leaves.observed, 1),
+              copied(*leaves.densities, 1)} {
   std::copy(splits.begin(), splits.end(), splits_.begin());
   const Index L = nodes_->left.size();
   const Index M = leaves_.classes();
@@ -64,9 +63,9 @@ Forest::Forest(Vector<const std::int64_t> splits, const Nodes& nodes, const Leav
 
 void Forest::add_places() {
   const Index K = trees();
-  nodes_ = with_more_places(*nodes_, K);
-  leaves_ = {with_more_places(*leaves_.counts, K), with_more_places(*leaves_.observed, K),
-             with_more_places(*leaves_.densities, K)};
+  nodes_ = copied(*nodes_, K, 2);
+  leaves_ = {copied(*leaves_.counts, K, 2), copied(*leaves_.observed, K, 2),
+             copied(*leaves_.densities, K, 2)};
 }
 
 }  // namespace rpnb::trees

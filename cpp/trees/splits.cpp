@@ -84,7 +84,8 @@ Threshold best_threshold(const LeafMoments& observed, Index leaf, Index j, Index
   for (Index i = 1; i <= bins; ++i) {
     const double z =
         (high - low) / (static_cast<double>(bins) + 1.0) * static_cast<double>(i) + low;
-    if (!(low < z && z < high)) continue;
+    const bool is_inside = low < z && z < high;
+    if (!is_inside) continue;
     const double merit = candidates.before - remaining_entropy(observed, leaf, j, z, candidates);
     if (std::isnan(best.place) || merit > best.merit) best = {merit, z};
   }

@@ -1,6 +1,7 @@
 """Random projections."""
 
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import Any, ClassVar, TypeAlias
 
 from rpnb.core.kernels.arrays import (
     FloatArray,
@@ -35,6 +36,8 @@ def draw_and_project_rows(
 ) -> None: ...
 
 class VerySparse:
+    _fields: ClassVar[tuple[str, ...]]
+    def __iter__(self) -> Iterator[Any]: ...
     @staticmethod
     def draw(seed: int, features: UIntArray, F: int) -> VerySparse: ...
     def project(self, rows: _Rows, scale: float, Z: FloatArray) -> None: ...
@@ -46,6 +49,8 @@ class VerySparse:
     def size(self) -> float: ...
 
 class Hadamard:
+    _fields: ClassVar[tuple[str, ...]]
+    def __iter__(self) -> Iterator[Any]: ...
     @staticmethod
     def draw(seed: int, features: UIntArray, F: int) -> Hadamard: ...
     def project(self, rows: _Rows, scale: float, Z: FloatArray) -> None: ...

@@ -31,7 +31,7 @@ def rows_for_passes(projection: Projection, X: RowTable) -> FloatArray:
 
 def project_rows(projection: Projection, X: RowTable) -> FloatArray:
     """Return the double-precision projections (n, F) of dense or sparse rows."""
-    rows = as_rows(X)
+    rows = as_rows(X) if issparse(X) else as_block(X)
     Z = np.empty((X.shape[0], projection.K * projection.q))
     scale = 1.0 / sqrt(projection.q)
     if projection.structure is not None:
