@@ -39,8 +39,8 @@ run: $(STAMP) ## the main job, offline, on data that come with the package
 
 # Tests and the rest side by side; what a part prints comes when it has ended.
 .PHONY: test
-test: $(STAMP) ## all that must hold: style, types, layers, tests, coverage
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit check cover
+test: $(STAMP) ## all that must hold: style, types, layers, tests
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit check
 
 .PHONY: check
 check: $(STAMP) ## style, types and layers

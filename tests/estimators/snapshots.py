@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from rpnb import RPNBClassifier
+from rpnb.core.bayes.model import Model
+from rpnb.core.pooled.model import PooledModel
 
 # What only saves finding something out again: the last single row.
 CACHES = {"memo"}
@@ -16,6 +18,8 @@ def frozen(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         content = value.tolist() if value.dtype == object else value.tobytes()
         return value.dtype.str, value.shape, content
+    if isinstance(value, Model | PooledModel):
+        _, value = value.__reduce__()[:2]
     if is_dataclass(value):
         value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, dict):
