@@ -9,7 +9,6 @@ from numpy.testing import assert_array_equal
 from estimators.snapshots import snapshot, state_of
 from estimators.streams import blobs, small
 from rpnb._core.streams import first_bad
-from rpnb.core.passes.screened.kernel import pass_screened
 from rpnb.estimators.checks.rows import LARGEST
 
 pandas = pytest.importorskip("pandas")
@@ -77,12 +76,6 @@ NUMBERED: dict[str, Any] = {
     "pandas integers": pandas.Series(y, dtype="Int64"),
     "polars integers": polars.Series(y),
 }
-
-
-def signatures() -> int | None:
-    """For how many kinds of arguments the largest kernel has been compiled."""
-    known: Any = getattr(pass_screened, "signatures", None)
-    return None if known is None else len(known)
 
 
 # The same rows in another form
@@ -163,19 +156,6 @@ def test_neither_rows_nor_labels_are_written_to() -> None:
     assert state_of(model.partial_fit(X, y)) == state_of(
         small().fit(X, y).partial_fit(X, y).partial_fit(X, y)
     )
-
-
-@pytest.mark.skipif(signatures() is None, reason="kernels are interpreted")
-def test_no_form_of_input_costs_a_compilation_of_its_own() -> None:
-    # The slowest kernel to compile takes many seconds, which nobody expects of a call.
-    model = small().fit(X, y, sample_weight=np.ones(40))
-    compiled = signatures()
-    weight = np.ones(40)
-    weight.flags.writeable = False
-    for rows in (*OBSERVATIONS.values(), *WHOLE_NUMBERS.values()):
-        small().fit(rows, NUMBERED["polars integers"], sample_weight=weight)
-    model.predict(OBSERVATIONS["read only"])
-    assert signatures() == compiled
 
 
 # Names of features
