@@ -22,9 +22,7 @@ using namespace bayes;
 // A Prior as Python has it: mean, variance, weight, floor.
 using PriorTuple = std::tuple<double, double, double, double>;
 
-Prior prior_of(const PriorTuple& given) {
-  return std::make_from_tuple<Prior>(given);
-}
+Prior prior_of(const PriorTuple& given) { return std::make_from_tuple<Prior>(given); }
 
 void require_class(Index m, Index M) {
   if (m < 0 || m >= M) throw std::invalid_argument("there is no class of this number");
@@ -68,12 +66,12 @@ void bind_moments(nb::module_& module) {
 
 void bind_gaussians(nb::module_& module) {
   bind_record<Gaussians>(module, "Gaussians").def_static("empty", &Gaussians::empty);
-  module.def("refresh", [](Gaussians& gaussians, Index m, const Moments& moments,
-                           const PriorTuple& prior) {
-    require_same(gaussians, moments);
-    require_class(m, gaussians.classes());
-    refresh(gaussians, m, moments, prior_of(prior));
-  });
+  module.def("refresh",
+             [](Gaussians& gaussians, Index m, const Moments& moments, const PriorTuple& prior) {
+               require_same(gaussians, moments);
+               require_class(m, gaussians.classes());
+               refresh(gaussians, m, moments, prior_of(prior));
+             });
   module.def("learn_density", [](Gaussians& gaussians, Index m, Moments& moments,
                                  const PriorTuple& prior, Vector<const double> z, double weight) {
     require_same(gaussians, moments);
@@ -189,22 +187,22 @@ void require_labels(Vector<const std::int64_t> y, Vector<const double> weight, I
 }
 
 void bind_naive_bayes(nb::module_& module) {
-  module.def("run_naive_bayes",
-             [](const PriorTuple& prior, Moments& moments, Gaussians& gaussians,
-                Vector<bool> eligible, Vector<double> log_seen, Matrix<const double> X,
-                Vector<const std::int64_t> y, Vector<const double> weight, bool learn,
-                Vector<std::int64_t> labels) {
-               const Index M = moments.classes();
-               require_same(gaussians, moments);
-               require_shape("eligible", eligible, {M});
-               require_shape("log_seen", log_seen, {M});
-               require_shape("X", X, {X.size(), moments.columns()});
-               require_shape("labels", labels, {X.size()});
-               if (learn) require_labels(y, weight, X.size(), M);
-               const nb::gil_scoped_release released;
-               NaiveBayes state{prior_of(prior), moments, gaussians, eligible, log_seen};
-               run_naive_bayes(state, X, learn ? y : y.slice(0, 0), weight, labels);
-             });
+  module.def(
+      "run_naive_bayes",
+      [](const PriorTuple& prior, Moments& moments, Gaussians& gaussians, Vector<bool> eligible,
+         Vector<double> log_seen, Matrix<const double> X, Vector<const std::int64_t> y,
+         Vector<const double> weight, bool learn, Vector<std::int64_t> labels) {
+        const Index M = moments.classes();
+        require_same(gaussians, moments);
+        require_shape("eligible", eligible, {M});
+        require_shape("log_seen", log_seen, {M});
+        require_shape("X", X, {X.size(), moments.columns()});
+        require_shape("labels", labels, {X.size()});
+        if (learn) require_labels(y, weight, X.size(), M);
+        const nb::gil_scoped_release released;
+        NaiveBayes state{prior_of(prior), moments, gaussians, eligible, log_seen};
+        run_naive_bayes(state, X, learn ? y : y.slice(0, 0), weight, labels);
+      });
   module.def("score_naive_bayes", [](const Gaussians& gaussians, Vector<const double> log_seen,
                                      Matrix<const double> X, Matrix<double> out) {
     require_shape("log_seen", log_seen, {gaussians.classes()});
@@ -213,8 +211,8 @@ void bind_naive_bayes(nb::module_& module) {
     const nb::gil_scoped_release released;
     score_naive_bayes(gaussians, log_seen, X, out);
   });
-  module.def("add_rows", [](Moments& moments, Matrix<const double> X,
-                            Vector<const std::int64_t> y, Vector<const double> weight) {
+  module.def("add_rows", [](Moments& moments, Matrix<const double> X, Vector<const std::int64_t> y,
+                            Vector<const double> weight) {
     require_shape("X", X, {X.size(), moments.columns()});
     require_labels(y, weight, X.size(), moments.classes());
     require_classes(y, 0, moments.classes());

@@ -54,23 +54,23 @@ Block make_block(const Model& model, Matrix<const double> X, bool projected,
 }
 
 void bind_exact(nb::module_& module) {
-  module.def("run_exact", [](Model& model, Matrix<const double> X, bool projected,
-                             Vector<const std::int64_t> y, Vector<const double> weight,
-                             Index learn, Vector<std::int64_t> labels) {
-    const Block block = make_block(model, X, projected, y, weight, learn, labels);
-    const nb::gil_scoped_release released;
-    run_exact(model, block);
-  });
-  module.def("run_scored", [](Model& model, Matrix<const double> X, bool projected,
-                              Vector<const std::int64_t> y, Vector<const double> weight,
-                              Index learn, Vector<std::int64_t> labels, Matrix<double> out,
-                              Matrix<double> thresholds) {
-    const Block block = make_block(model, X, projected, y, weight, learn, labels);
-    require_shape("out", out, {X.size(), model.M()});
-    require_shape("thresholds", thresholds, {X.size(), static_cast<Index>(kCoverages.size())});
-    const nb::gil_scoped_release released;
-    run_scored(model, block, out, thresholds);
-  });
+  module.def("run_exact",
+             [](Model& model, Matrix<const double> X, bool projected, Vector<const std::int64_t> y,
+                Vector<const double> weight, Index learn, Vector<std::int64_t> labels) {
+               const Block block = make_block(model, X, projected, y, weight, learn, labels);
+               const nb::gil_scoped_release released;
+               run_exact(model, block);
+             });
+  module.def(
+      "run_scored", [](Model& model, Matrix<const double> X, bool projected,
+                       Vector<const std::int64_t> y, Vector<const double> weight, Index learn,
+                       Vector<std::int64_t> labels, Matrix<double> out, Matrix<double> thresholds) {
+        const Block block = make_block(model, X, projected, y, weight, learn, labels);
+        require_shape("out", out, {X.size(), model.M()});
+        require_shape("thresholds", thresholds, {X.size(), static_cast<Index>(kCoverages.size())});
+        const nb::gil_scoped_release released;
+        run_scored(model, block, out, thresholds);
+      });
   module.attr("NO_PROJECTION") = kNoProjection;
   module.def("run_row", [](Model& model, Vector<const double> x, Vector<const double> z, Index y,
                            double weight, Index learn) {
@@ -92,18 +92,17 @@ void bind_exact(nb::module_& module) {
 }
 
 void bind_batches(nb::module_& module) {
-  module.def("accumulate_rows",
-             [](const Model& model, Matrix<const double> X, bool projected,
-                Vector<const std::int64_t> y, Vector<const double> weight, double keep,
-                Moments& into) {
-               require_rows(model, X, projected);
-               require_shape("y", y, {X.size()});
-               require_classes(y, 0, into.classes());
-               require_weights(weight, X.size());
-               require_shape("into.mean", into.mean, {into.classes(), model.F()});
-               const nb::gil_scoped_release released;
-               accumulate_rows(model, X, projected, y, weight, keep, into);
-             });
+  module.def("accumulate_rows", [](const Model& model, Matrix<const double> X, bool projected,
+                                   Vector<const std::int64_t> y, Vector<const double> weight,
+                                   double keep, Moments& into) {
+    require_rows(model, X, projected);
+    require_shape("y", y, {X.size()});
+    require_classes(y, 0, into.classes());
+    require_weights(weight, X.size());
+    require_shape("into.mean", into.mean, {into.classes(), model.F()});
+    const nb::gil_scoped_release released;
+    accumulate_rows(model, X, projected, y, weight, keep, into);
+  });
   module.def("learn_batch", [](Model& model, Index y, const Moments& batch) {
     if (y < 0 || y >= model.M()) throw std::invalid_argument("y is no class");
     require_shape("batch.mean", batch.mean, model.moments->mean.shape());
@@ -161,8 +160,7 @@ void bind_screened(nb::module_& module) {
     }
   });
   module.def("centre_projected", [](Matrix<const double> Z, Vector<const double> z0,
-                                    Matrix<float> out, Vector<double> error,
-                                    Vector<double> norm) {
+                                    Matrix<float> out, Vector<double> error, Vector<double> norm) {
     require_shape("z0", z0, {Z.size(1)});
     if (out.size(0) < Z.size(0) || error.size() < Z.size(0) || norm.size() < Z.size(0)) {
       throw std::invalid_argument("there are too few rows to write to");
@@ -186,15 +184,15 @@ void bind_screened(nb::module_& module) {
              });
   const auto with_bounds = [](const char* name, auto bound) {
     return [name, bound](nb::module_& to) {
-      to.def(name, [bound](double value, const Gaussians& gaussians,
-                           const SingleDensities& densities, Index m, double bias, double error,
-                           double norm) {
-        require_same(densities, gaussians);
-        if (m < 0 || m >= gaussians.classes()) throw std::invalid_argument("m is no class");
-        const ErrorBounds bounds(gaussians.columns(), {error, norm});
-        return bound(bounds, value, gaussians.constant[m], densities.mean_norm[m],
-                     densities.precision_norm[m], bias);
-      });
+      to.def(name,
+             [bound](double value, const Gaussians& gaussians, const SingleDensities& densities,
+                     Index m, double bias, double error, double norm) {
+               require_same(densities, gaussians);
+               if (m < 0 || m >= gaussians.classes()) throw std::invalid_argument("m is no class");
+               const ErrorBounds bounds(gaussians.columns(), {error, norm});
+               return bound(bounds, value, gaussians.constant[m], densities.mean_norm[m],
+                            densities.precision_norm[m], bias);
+             });
     };
   };
   with_bounds("error_bound", [](const ErrorBounds& bounds, auto... of_class) {
@@ -203,25 +201,24 @@ void bind_screened(nb::module_& module) {
   with_bounds("quick_error_bound", [](const ErrorBounds& bounds, auto... of_class) {
     return bounds.quick(of_class...);
   })(module);
-  module.def("find_leader", [](Vector<const double> scores, const Model& model,
-                               const SingleDensities& densities, double error, double norm,
-                               Vector<bool> rivals) {
-    require_same(densities, *model.gaussians);
-    require_shape("scores", scores, {model.M()});
-    require_shape("rivals", rivals, {model.M()});
-    Workspace workspace;
-    const Contest contest(model, densities, workspace);
-    const auto padded = workspace.take_zeros<double>(contest.padded());
-    std::copy(scores.begin(), scores.end(), padded.begin());
-    const Leader leader = contest.find_leader(padded.data(), {error, norm}, rivals);
-    return std::make_pair(leader.label, leader.certain);
-  });
+  module.def("find_leader",
+             [](Vector<const double> scores, const Model& model, const SingleDensities& densities,
+                double error, double norm, Vector<bool> rivals) {
+               require_same(densities, *model.gaussians);
+               require_shape("scores", scores, {model.M()});
+               require_shape("rivals", rivals, {model.M()});
+               Workspace workspace;
+               const Contest contest(model, densities, workspace);
+               const auto padded = workspace.take_zeros<double>(contest.padded());
+               std::copy(scores.begin(), scores.end(), padded.begin());
+               const Leader leader = contest.find_leader(padded.data(), {error, norm}, rivals);
+               return std::make_pair(leader.label, leader.certain);
+             });
   module.def("run_screened", [](Model& model, SingleDensities& densities, Vector<const double> x0,
                                 Matrix<const double> X, bool projected,
                                 Vector<const std::int64_t> y, Vector<const double> weight,
                                 Index learn, Vector<std::int64_t> labels, Matrix<const float> Z,
-                                Vector<const double> error, Vector<const double> norm,
-                                Index step) {
+                                Vector<const double> error, Vector<const double> norm, Index step) {
     const Block block = make_block(model, X, projected, y, weight, learn, labels);
     require_same(densities, *model.gaussians);
     if (model.rule != Rule::kLogSum) throw std::invalid_argument("the rule is not log_sum");

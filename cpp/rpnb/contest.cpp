@@ -105,8 +105,7 @@ Index Contest::find_largest(const double* scores) const {
 }
 
 // How many classes may have a score of at least `lowest`.
-double Contest::count_rivals(const double* scores, const ErrorBounds& bounds,
-                             double lowest) const {
+double Contest::count_rivals(const double* scores, const ErrorBounds& bounds, double lowest) const {
   Doubles count = repeat(0.0);
   for (Index m = 0; m < padded_; m += kDoubles) {
     const Doubles value = load(scores + m);

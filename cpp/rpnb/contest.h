@@ -36,8 +36,7 @@ class Contest {
   Leader find_leader(const double* scores, const RowError& row, Vector<bool> rivals) const;
 
   // Write the codes (M,) of a row predicted as `best`; return whether all are certain.
-  bool write_codes(const double* scores, const RowError& row, Index best,
-                   Vector<Code> codes) const;
+  bool write_codes(const double* scores, const RowError& row, Index best, Vector<Code> codes) const;
 
  private:
   [[nodiscard]] double bound(const double* scores, const ErrorBounds& bounds, Index m) const;

@@ -55,7 +55,8 @@ void derive(Gaussians& gaussians, Index m, View<double, 2> means, View<double, 2
     volume.multiply(write_density(prior, mean[f], scatter[f], density_mean[f], precision[f]));
   }
   gaussians.constant[m] = volume.log_density_at_mean(F);
-  if (gaussians.version.size() == 0) gaussians.version = Array<std::int64_t, 1>({gaussians.classes()});
+  if (gaussians.version.size() == 0)
+    gaussians.version = Array<std::int64_t, 1>({gaussians.classes()});
   ++gaussians.version[m];
 }
 

@@ -91,8 +91,8 @@ void mix_then_learn(Model& model, Vector<const double> scores, Index label, Inde
 
 }  // namespace
 
-void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores,
-                     Index label, Index y, double weight, Learn learn) {
+void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores, Index label,
+                     Index y, double weight, Learn learn) {
   if (model.calibration && is_calibration_row(model.n_seen)) {
     Workspace workspace;
     const auto codes = workspace.take<Code>(model.M());

@@ -25,8 +25,8 @@ void score_rows(const Model& model, Matrix<const double> X, bool projected, Matr
 
 // Learn a projected row z (F,) of class y, which was predicted as `label`. Where the rule is
 // not kLogSum, `scores` (M,) are those of the classes.
-void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores,
-                     Index label, Index y, double weight, Learn learn);
+void learn_predicted(Model& model, Vector<const double> z, Vector<const double> scores, Index label,
+                     Index y, double weight, Learn learn);
 
 // Write the codes of calibration that are kUncertainCode (M,) of a projected row z (F,) that
 // was predicted as `best`.

@@ -292,8 +292,8 @@ void Forms::evaluate(RowsInStep& rows) const {
   const Index L = factors_.size(1);
   for (Index b = 0; b < rows.padded; b += kRows) {
     for (Index m = 0; m < M_; m += kClasses) {
-      evaluate_tile<kClasses>(factors_[m].data(), L, p_, start_.data() + m,
-                              rows.centred.data() + b, rows.values.data() + m * kStep + b);
+      evaluate_tile<kClasses>(factors_[m].data(), L, p_, start_.data() + m, rows.centred.data() + b,
+                              rows.values.data() + m * kStep + b);
     }
   }
 }
@@ -305,13 +305,15 @@ void Forms::find_leaders(const RowsInStep& rows, Vector<std::int64_t> labels,
                          Vector<bool> certain) const {
   const auto& eligible = model_.classes->eligible;
   const auto* const first = std::find(eligible.begin(), eligible.end(), true);
-  const auto at_first = static_cast<double>(first == eligible.end() ? -1 : first - eligible.begin());
+  const auto at_first =
+      static_cast<double>(first == eligible.end() ? -1 : first - eligible.begin());
   for (Index b = 0; b < rows.count; b += kWideDoubles) {
     const WideDoubles length = load<WideDoubles>(rows.lengths.data() + b);
     const auto bound = [&](Index m) {
       const double* const c = bound_[m].data();
-      return multiply_add(multiply_add(repeat<WideDoubles>(c[2]), length, repeat<WideDoubles>(c[1])), length,
-                          repeat<WideDoubles>(c[0]));
+      return multiply_add(
+          multiply_add(repeat<WideDoubles>(c[2]), length, repeat<WideDoubles>(c[1])), length,
+          repeat<WideDoubles>(c[0]));
     };
     WideDoubles leader = repeat<WideDoubles>(at_first);
     WideDoubles lowest = repeat<WideDoubles>(-kInfinity);

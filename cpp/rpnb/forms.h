@@ -52,13 +52,13 @@ class Forms {
   const Model& model_;
   Index p_;
   Index M_;
-  Array<double, 1> origin_;   // x₀
+  Array<double, 1> origin_;  // x₀
   // Padded to whole tiles of classes:
   Array<double, 2> factors_;  // coefficients of x'_i x'_j, i ≤ j, then of x'_i
   Array<double, 1> start_;    // the value at the origin, constant and prior included
   // The bound of |value − score| is a polynomial of |x'|.
-  Array<double, 2> bound_;    // its three coefficients, for each class
-  double farthest_;           // |x'| from which nothing is known
+  Array<double, 2> bound_;  // its three coefficients, for each class
+  double farthest_;         // |x'| from which nothing is known
 };
 
 }  // namespace rpnb::bayes

@@ -22,17 +22,16 @@ struct ClassState {
 
   static constexpr auto fields() {
     return std::tuple{field("eligible", &ClassState::eligible, "M"),
-                      field("seen", &ClassState::seen, "M"),
-                      field("bias", &ClassState::bias, "M")};
+                      field("seen", &ClassState::seen, "M"), field("bias", &ClassState::bias, "M")};
   }
 };
 
 // The K projections side by side, where a matrix is kept.
 struct ProjectionMatrix {
-  Matrix<const float> R;                // (p, F), or (0, F) where rows come projected
-  std::shared_ptr<const void> owner;    // keeps the matrix alive
-  double scale = 1.0;                   // 1/√q
-  double max_column_norm = 0.0;         // largest Euclidean norm of a column of R
+  Matrix<const float> R;              // (p, F), or (0, F) where rows come projected
+  std::shared_ptr<const void> owner;  // keeps the matrix alive
+  double scale = 1.0;                 // 1/√q
+  double max_column_norm = 0.0;       // largest Euclidean norm of a column of R
 };
 
 // What is kept between calls with single rows; see one_row.h. Whoever does not get the lock
@@ -96,13 +95,13 @@ enum class Learn { kNothing, kMistakes, kAll };
 
 // A block of n rows that a pass predicts, and learns.
 struct Block {
-  Matrix<const double> X;         // (n, p); (n, F) if they are projected already
+  Matrix<const double> X;  // (n, p); (n, F) if they are projected already
   bool projected;
-  Vector<const std::int64_t> y;   // (n,) −1 for a row that is only predicted; not read if
-                                  // nothing is to be learned
-  Vector<const double> weight;    // (n,), or (1,) where all rows weigh the same
+  Vector<const std::int64_t> y;  // (n,) −1 for a row that is only predicted; not read if
+                                 // nothing is to be learned
+  Vector<const double> weight;   // (n,), or (1,) where all rows weigh the same
   Learn learn;
-  Vector<std::int64_t> labels;    // (n,) the predictions, −1 while no class is known
+  Vector<std::int64_t> labels;  // (n,) the predictions, −1 while no class is known
 
   [[nodiscard]] Index size() const { return X.size(); }
   [[nodiscard]] double weight_of(Index i) const { return weight[weight.size() > 1 ? i : 0]; }

@@ -18,8 +18,7 @@ struct Moments {
   Array<double, 2> scatter;  // their summed squared deviations from the mean
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Moments::weight, "M"),
-                      field("mean", &Moments::mean, "M F"),
+    return std::tuple{field("weight", &Moments::weight, "M"), field("mean", &Moments::mean, "M F"),
                       field("scatter", &Moments::scatter, "M F")};
   }
 

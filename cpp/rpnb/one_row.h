@@ -19,7 +19,7 @@ namespace rpnb::bayes {
 // z (F,) is its projection; it may be empty where the model keeps a matrix. Returns the
 // prediction, or kNoProjection if z is needed after all: nothing has been done then.
 inline constexpr Index kNoProjection = -2;
-Index run_row(Model& model, Vector<const double> x, Vector<const double> z, Index y,
-              double weight, Learn learn);
+Index run_row(Model& model, Vector<const double> x, Vector<const double> z, Index y, double weight,
+              Learn learn);
 
 }  // namespace rpnb::bayes

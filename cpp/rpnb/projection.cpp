@@ -35,14 +35,16 @@ void add_tile(const Panel& panel, const std::array<const double*, Rows>& x, Inde
   WideDoubles sums[Rows][Vectors];
   for (int r = 0; r < Rows; ++r) {
     for (int v = 0; v < Vectors; ++v) {
-      sums[r][v] = panel.first > 0 ? load<WideDoubles>(z[r] + f + v * kWideDoubles) : repeat<WideDoubles>(0.0);
+      sums[r][v] = panel.first > 0 ? load<WideDoubles>(z[r] + f + v * kWideDoubles)
+                                   : repeat<WideDoubles>(0.0);
     }
   }
   for (Index i = panel.first; i < panel.last; ++i) {
     const float* const entries = panel.R + i * panel.F + f;
     for (int v = 0; v < Vectors; ++v) {
       const WideDoubles entry = load_wide_widened(entries + v * kWideDoubles);
-      for (int r = 0; r < Rows; ++r) sums[r][v] = fused(repeat<WideDoubles>(x[r][i]), entry, sums[r][v]);
+      for (int r = 0; r < Rows; ++r)
+        sums[r][v] = fused(repeat<WideDoubles>(x[r][i]), entry, sums[r][v]);
     }
   }
   for (int r = 0; r < Rows; ++r) {
@@ -154,7 +156,8 @@ void project_singles(Matrix<const float> X, Matrix<const float> R, Matrix<float>
     const float* const x = X.data() + b * p;
     float* const z = Z.data() + b * F;
     Index f = 0;
-    for (; f + kTileColumns <= F; f += kTileColumns) project_tile<kVectors>(x, p, R.data() + f, F, z + f);
+    for (; f + kTileColumns <= F; f += kTileColumns)
+      project_tile<kVectors>(x, p, R.data() + f, F, z + f);
     for (; f + kWideSingles <= F; f += kWideSingles) {
       project_tile<1>(x, p, R.data() + f, F, z + f);
     }

@@ -177,20 +177,20 @@ class Screening {
   Matrix<const float> R_;
   Centring centring_;
   Contest contest_;
-  Matrix<float> centred_;       // (step, p)
-  Matrix<float> projected_;     // (step, F)
-  Matrix<double> scores_;       // (step, padded M)
-  Matrix<double> exact_;        // (step, F) projections in double precision
-  Vector<Index> slot_;          // (step,) the row of `exact_` that belongs to each row, or −1
-  Vector<std::int64_t> rows_;   // (step,) the rows that are projected together
-  Vector<bool> rivals_;         // (M,) of the last row whose leader was not certain
-  Vector<bool> outdated_;       // (M,) classes whose densities are older than their moments
-  Vector<Code> codes_;          // (M,)
-  Vector<RowError> errors_;     // (step,)
-  Matrix<const float> Z_;       // the step's rows, projected in single precision
+  Matrix<float> centred_;      // (step, p)
+  Matrix<float> projected_;    // (step, F)
+  Matrix<double> scores_;      // (step, padded M)
+  Matrix<double> exact_;       // (step, F) projections in double precision
+  Vector<Index> slot_;         // (step,) the row of `exact_` that belongs to each row, or −1
+  Vector<std::int64_t> rows_;  // (step,) the rows that are projected together
+  Vector<bool> rivals_;        // (M,) of the last row whose leader was not certain
+  Vector<bool> outdated_;      // (M,) classes whose densities are older than their moments
+  Vector<Code> codes_;         // (M,)
+  Vector<RowError> errors_;    // (step,)
+  Matrix<const float> Z_;      // the step's rows, projected in single precision
   Index start_ = 0;
   Index stop_ = 0;
-  Index done_ = 0;              // rows of `exact_` in use
+  Index done_ = 0;  // rows of `exact_` in use
 };
 
 }  // namespace

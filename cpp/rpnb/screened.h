@@ -12,9 +12,9 @@ namespace rpnb::bayes {
 
 // A block's rows, centred and projected in single precision.
 struct CentredBlock {
-  Matrix<const float> Z;               // (≥ n, F), rows padded to a multiple of four
-  Vector<const double> error;          // (n,) `RowError::projection` of the rows
-  Vector<const double> norm;           // (n,) `RowError::norm`
+  Matrix<const float> Z;       // (≥ n, F), rows padded to a multiple of four
+  Vector<const double> error;  // (n,) `RowError::projection` of the rows
+  Vector<const double> norm;   // (n,) `RowError::norm`
 };
 
 // Do what `run_exact` does, for the rule kLogSum, with rows scored `step` at a time, a

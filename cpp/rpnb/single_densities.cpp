@@ -61,8 +61,8 @@ void score_classes(const float* z, Index F, const SingleDensities& densities, In
     for (; f + kWideSingles <= stop; f += kWideSingles) {
       const WideSingles x = in_register(load<WideSingles>(z + f));
       for (int c = 0; c < Classes; ++c) {
-        const WideSingles slope =
-            multiply_add(x, load<WideSingles>(square + c * F + f), load<WideSingles>(linear + c * F + f));
+        const WideSingles slope = multiply_add(x, load<WideSingles>(square + c * F + f),
+                                               load<WideSingles>(linear + c * F + f));
         lanes[c] = multiply_add(x, slope, lanes[c]);
       }
     }
@@ -129,9 +129,8 @@ void refresh(SingleDensities& densities, Index m, const Gaussians& gaussians) {
   densities.constant[m] = gaussians.constant[m] - 0.5 * mean_square;
 }
 
-bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index m,
-                        Moments& moments, const Prior& prior, Vector<const double> z,
-                        double weight) {
+bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index m, Moments& moments,
+                        const Prior& prior, Vector<const double> z, double weight) {
   const Step step = count_observation(moments, m, weight);
   const WithPrior with_prior(prior, moments.weight[m]);
   const Index F = z.size();
@@ -204,8 +203,8 @@ bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index 
   return precision_sum < kLargest && most < kLargest;
 }
 
-void score_centred(Matrix<const float> Z, const SingleDensities& densities, Index first,
-                   Index last, Matrix<double> scores) {
+void score_centred(Matrix<const float> Z, const SingleDensities& densities, Index first, Index last,
+                   Matrix<double> scores) {
   const Index n = Z.size(0);
   const Index F = Z.size(1);
   const Index M = scores.size(1);
@@ -262,11 +261,10 @@ RowError Centring::centre(Vector<const double> x, Vector<float> out) const {
   }
   const double moved = std::sqrt(moved_square);
   const double in_singles = roundings_ * kSingleRoundoff * 1.01 * moved;
-  const double in_doubles =
-      (2 * p + 16) * kDoubleRoundoff * scale_ * (std::sqrt(square) + away_);
-  return {(in_singles + in_doubles) * max_column_norm_ +
-              p * kSmallestSingle * (1.0 + max_column_norm_),
-          moved * max_column_norm_};
+  const double in_doubles = (2 * p + 16) * kDoubleRoundoff * scale_ * (std::sqrt(square) + away_);
+  return {
+      (in_singles + in_doubles) * max_column_norm_ + p * kSmallestSingle * (1.0 + max_column_norm_),
+      moved * max_column_norm_};
 }
 
 RowError centre_projected(Vector<const double> z, Vector<const double> z0, Vector<float> out) {

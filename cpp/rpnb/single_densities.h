@@ -64,14 +64,13 @@ void refresh(SingleDensities& densities, Index m, const Gaussians& gaussians);
 // `refresh`, up to rounding errors that the error bounds include. Returns false where
 // variances are beyond single precision: the caller must then refresh it from the
 // double-precision density.
-bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index m,
-                        Moments& moments, const Prior& prior, Vector<const double> z,
-                        double weight);
+bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index m, Moments& moments,
+                        const Prior& prior, Vector<const double> z, double weight);
 
 // Write single-precision scores (n, M), without prior, of classes first … last − 1 for
 // centred rows Z (n, F), n a multiple of four.
-void score_centred(Matrix<const float> Z, const SingleDensities& densities, Index first,
-                   Index last, Matrix<double> scores);
+void score_centred(Matrix<const float> Z, const SingleDensities& densities, Index first, Index last,
+                   Matrix<double> scores);
 
 // Write the scores (M,) of one centred row z (F,).
 void score_one(Vector<const float> z, const SingleDensities& densities, Vector<double> scores);
@@ -145,8 +144,7 @@ class ErrorBounds {
         doubles_(static_cast<double>(F + 64) * kDoubleRoundoff) {}
 
   // Bound of |single-precision − double-precision score|.
-  [[nodiscard]] double bound(double value, double constant, double p, double w,
-                             double bias) const {
+  [[nodiscard]] double bound(double value, double constant, double p, double w, double bias) const {
     const double e = error_ * w;
     const double Q = distance(value, constant, e * e, p * p);
     const double q = std::sqrt(Q);

@@ -15,7 +15,7 @@ from rpnb.core.bayes.combining import (
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES
 from rpnb.core.passes.engine import classify, run, scores
-from rpnb.core.projection.apply import project_rows
+from rpnb.core.projection.matrices import project
 from strategies import make_model, oracle_of
 
 KITTLER = [rule for rule in COMBINERS if rule != "log_sum"]
@@ -123,7 +123,9 @@ def test_log_posteriors_are_those_of_equation_five() -> None:
     run(model, X, y, np.ones(1), LEARN_ALL, np.empty(60, np.int64))
     plain.run(twin, X, y, learn_all=True)
     expected = plain.normalise(plain.log_posteriors(twin, plain.project(twin, X[:1])))
-    z = project_rows(model.projection, X[:1])
+    R, scale = model.projection.R, 1.0 / np.sqrt(model.projection.q)
+    z = np.empty((1, model.F))
+    project(X, np.zeros(1, np.int64), scale, R, z)
     out = np.empty((6, 3))
     classes = model.classes
     member_log_posteriors(z[0], model.gaussians, classes.bias, classes.eligible, out)

@@ -14,7 +14,9 @@ from rpnb.core.bayes.densities import (
 from rpnb.core.bayes.moments import (
     Moments,
     add_observation,
+    clear,
     empty_moments,
+    fade,
     merge,
     unmerge,
 )
@@ -186,3 +188,34 @@ def test_learn_density_equals_add_observation_and_refresh(
         learn_density(densities, 1, two, prior, z, w)
         for a, b in zip([*one, *twice], [*two, *densities], strict=True):
             assert_array_equal(a[1], b[1])
+
+
+def test_what_is_no_class_or_column_is_refused() -> None:
+    moments, gaussians = empty_moments(2, 3), empty_gaussians(2, 3)
+    z = np.zeros(3)
+    for m in (-1, 2):
+        with pytest.raises(ValueError, match="no class of this number"):
+            add_observation(moments, m, z, 1.0)
+        with pytest.raises(ValueError, match="no class of this number"):
+            fade(moments, m, 0.5, 1.0)
+        with pytest.raises(ValueError, match="no class of this number"):
+            clear(moments, m)
+        for one, other in ((m, 0), (0, m)):
+            with pytest.raises(ValueError, match="no class of this number"):
+                merge(moments, one, moments, other)
+            with pytest.raises(ValueError, match="no class of this number"):
+                unmerge(moments, one, moments, other)
+        with pytest.raises(ValueError, match="no class of this number"):
+            refresh(gaussians, m, moments, PAPER)
+        with pytest.raises(ValueError, match="no class of this number"):
+            learn_density(gaussians, m, moments, PAPER, z, 1.0)
+    with pytest.raises(ValueError, match="z is not of shape 3"):
+        add_observation(moments, 0, z[:2], 1.0)
+    with pytest.raises(ValueError, match="z is not of shape 3"):
+        learn_density(gaussians, 0, moments, PAPER, z[:2], 1.0)
+    with pytest.raises(ValueError, match="mean is not of shape 2 3"):
+        merge(moments, 0, empty_moments(2, 4), 0)
+    with pytest.raises(ValueError, match=r"moments.mean is not of shape 2 3"):
+        refresh(gaussians, 0, empty_moments(1, 3), PAPER)
+    for part in moments:
+        assert_array_equal(part, 0.0)

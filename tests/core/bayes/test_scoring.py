@@ -9,7 +9,7 @@ from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.scoring import best_class, score
 from rpnb.core.bayes.state import LEARN_ALL
 from rpnb.core.passes.engine import run, scores
-from rpnb.core.projection.apply import project_rows
+from rpnb.core.projection.matrices import project
 from strategies import Stream, make_model, oracle_of, streams
 
 WEIGHT = np.ones(1)
@@ -20,6 +20,14 @@ def learnt(stream: Stream, K: int = 5) -> Model:
     labels = np.empty(stream.y.shape[0], np.int64)
     run(model, stream.X, stream.y, WEIGHT, LEARN_ALL, labels)
     return model
+
+
+def projected(model: Model, X: np.ndarray) -> np.ndarray:
+    projection = model.projection
+    Z = np.empty((X.shape[0], model.F))
+    scale = 1.0 / np.sqrt(projection.q)
+    project(X, np.arange(X.shape[0]), scale, projection.R, Z)
+    return Z
 
 
 def test_the_flat_score_is_the_sum_over_the_members() -> None:
@@ -39,7 +47,7 @@ def test_the_flat_score_is_the_sum_over_the_members() -> None:
 def test_stopping_sums_early_changes_no_winner(stream: Stream) -> None:
     model = learnt(stream, K=100)
     every = scores(model, stream.X)
-    for z, row in zip(project_rows(model.projection, stream.X), every, strict=True):
+    for z, row in zip(projected(model, stream.X), every, strict=True):
         found = best_class(
             z, model.gaussians, model.classes.bias, model.classes.eligible
         )

@@ -226,5 +226,6 @@ def test_a_million_columns_need_little_memory() -> None:
         model.predict_then_learn(X, y)
         assert model.n_components_ == 39
         projection = model._state.projection
-        held = [projection.R, *list(projection.structure or ())[:2]]
+        structure: Any = projection.structure or ()
+        held = [projection.R, *list(structure)[:2]]
         assert sum(np.asarray(part).nbytes for part in held) < 2**24

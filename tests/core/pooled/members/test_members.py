@@ -111,7 +111,7 @@ def test_transitions_are_their_twin(delay: int) -> None:
     for label, w in zip(y, weight, strict=True):
         expected.append(twin.score(active))
         twin.learn(label, w)
-    late = Shape(*list(shape_of(4))[:-1], delay)
+    late = model_shape(4, D, 0, delay)
     state = transitions.begin(late, np.ones(3, np.bool_), 5)
     scores = np.zeros((80, 1, 3))
     transitions.learn_rows(state, rows, y, weight, scores)
