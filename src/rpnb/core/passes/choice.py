@@ -2,7 +2,7 @@
 
 All give the same labels and leave the same state, to the bit; the choice only matters
 to speed. Costs are nanoseconds on one core, fitted to measurements
-(`benchmarks/bench_quadratic.py`). Only their ratios matter ([decision 7](
+(`benchmarks/bench_passes.py`). Only their ratios matter ([decision 7](
 ../../../docs/decisions/0007-choice-of-path.md)).
 """
 

@@ -1,15 +1,13 @@
-"""Rows per second by columns, by quadratic forms and as the engine chooses.
+"""Time of a row in each pass, and of the one that the engine chooses.
 
-Each dataset is passed over three times a turn, in turn, one thread: predict then learn
-with a new model of K = 200, or predict alone with a model that has learnt all rows.
-Labels and state are compared to the bit. The table has medians over the turns, in
-nanoseconds a row of processor time, the median ratios to the columns' time, and for
-forms that of the best times, which a busy machine disturbs least.
+Each dataset is passed over once in each pass, in turn, on one thread: predict then
+learn with a new model of K = 200, or predict alone with a model that has learned all
+rows. Labels and state are compared to the bit. The table has the best times of some
+turns, which a busy machine disturbs least, in nanoseconds a row of processor time.
 
-Run: python benchmarks/bench_quadratic.py [--repeat 5] [--data DIR] [NAME ...]
+Run: python benchmarks/bench_passes.py [--repeat 5] [--data DIR] [NAME ...]
 """
 
-import sys
 import time
 
 import numpy as np
@@ -33,7 +31,7 @@ NAMES = [
     "Penbased",
     "Nursery",
 ]
-PATHS: tuple[Path, ...] = ("exact", "screened", "forms")
+PATHS: tuple[Path | None, ...] = ("exact", "screened", "forms", None)
 ONE = np.ones(1)
 
 
@@ -62,53 +60,47 @@ def new_model(work: Workload) -> tuple[Model, IntArray]:
 def main() -> None:
     """Measure and print two lines per dataset."""
     arguments = read_command_line(__doc__, repeat=5, names=NAMES)
-    print(
-        f"{'dataset':16} {'p':>3} {'M':>3} {'job':8} {'mistakes':>8} "
-        f"{'columns':>8} {'forms':>8} {'auto':>8}   {'forms ×':>7} {'auto ×':>7}"
-        f" {'best ×':>7}"
-    )
+    print(f"{'dataset':16} {'p':>3} {'M':>3} {'job':8} {'mistakes':>8}", end="")
+    print("".join(f"{path or 'chosen':>10}" for path in PATHS))
     with threadpool_limits(1):
         for name in arguments.names:
             work = stream_of(name)
             fresh, y = new_model(work)
-            learnt = copy_model(fresh)
+            learned = copy_model(fresh)
             n, p = work.X.shape
             labels = np.empty(n, np.int64)
-            run(learnt, work.X, y, ONE, LEARN_MISTAKES, labels)
+            run(learned, work.X, y, ONE, LEARN_MISTAKES, labels)
+            rate = np.mean(labels != y)
             for job, start, learn in (
                 ("learn", fresh, LEARN_MISTAKES),
-                ("predict", learnt, LEARN_NOTHING),
+                ("predict", learned, LEARN_NOTHING),
             ):
-                times = measure(start, work, y, learn, arguments.repeat)
-                middle = np.median(times, axis=0) / n * 1e9
-                ratio = np.median(times[:, :1] / times, axis=0)
-                best = times.min(axis=0)
-                print(
-                    f"{name:16} {p:3} {fresh.M:3} {job:8} {np.mean(labels != y):8.3f} "
-                    f"{middle[0]:8.0f} {middle[1]:8.0f} {middle[2]:8.0f}   "
-                    f"{ratio[1]:7.2f} {ratio[2]:7.2f} {best[0] / best[1]:7.2f}"
-                )
-                sys.stdout.flush()
+                times = measure(start, work, y, learn, arguments.repeat) / n * 1e9
+                print(f"{name:16} {p:3} {fresh.M:3} {job:8} {rate:8.3f}", end="")
+                shown = ["" if np.isnan(each) else f"{each:.0f}" for each in times]
+                print("".join(f"{each:>10}" for each in shown), flush=True)
 
 
 def measure(
     start: Model, work: Workload, y: IntArray, learn: int, repeat: int
 ) -> np.ndarray:
-    """Return the seconds (turns, paths) of a job, checked to give equal bits."""
-    times = np.empty((repeat + 1, len(PATHS)))
+    """Return the seconds of a job in each pass, checked to give equal bits."""
+    times = np.full((repeat, len(PATHS)), np.nan)
     first: tuple[IntArray, np.ndarray] | None = None
-    for turn in range(repeat + 1):
+    for turn in range(repeat):
         for k, path in enumerate(PATHS):
+            if path == "forms" and learn != LEARN_NOTHING:
+                continue  # forms predict only
             model = copy_model(start)
             labels = np.empty(y.shape[0], np.int64)
             began = time.process_time()
-            run(model, work.X, y, ONE, learn, labels, path=path)
+            run(model, work.X, y, ONE, learn, labels, path)
             times[turn, k] = time.process_time() - began
             if first is None:
                 first = labels, model.moments.scatter
             assert np.array_equal(labels, first[0])
             assert np.array_equal(model.moments.scatter, first[1])
-    return times[1:]  # the first turn fills the caches
+    return times.min(axis=0)
 
 
 if __name__ == "__main__":
