@@ -106,18 +106,22 @@ def main() -> None:
     print(f"| fresh process | {' | '.join(heads)} |")
     print("|---" + "|--:" * len(heads) + "|")
     with tempfile.TemporaryDirectory() as folder:
-        for name, (words, count) in jobs(Path(folder)).items():
-            times: list[list[float]] = [[] for _ in pythons]
-            for _ in range(given.repeat):
-                for python, found in zip(pythons, times, strict=True):
+        commands = jobs(Path(folder))
+        times: dict[str, list[list[float]]] = {
+            name: [[] for _ in pythons] for name in commands
+        }
+        for _ in range(given.repeat):  # all jobs in turn, the floor among them
+            for name, (words, count) in commands.items():
+                for python, found in zip(pythons, times[name], strict=True):
                     found.append(seconds([python, *words], count, given.empty))
-            cells = []
-            for found in times:
-                cells += [f"{median(found):.2f}", f"{min(found):.2f}–{max(found):.2f}"]
-            if given.other:
-                ratios = [other / this for this, other in zip(*times, strict=True)]
-                cells.append(f"{median(ratios):.2f}")
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    for name, columns in times.items():
+        cells = []
+        for found in columns:
+            cells += [f"{median(found):.2f}", f"{min(found):.2f}–{max(found):.2f}"]
+        if given.other:
+            ratios = [other / this for this, other in zip(*columns, strict=True)]
+            cells.append(f"{median(ratios):.2f}")
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
