@@ -178,9 +178,9 @@ def test_the_client_sends_many_rows_in_batches(client: Client) -> None:
     client.batch_size = 30
     predicted = client.observe("batches", X, y)
     assert len(predicted) == 100
-    client.create("whole", "GaussianNB", features=4)
+    client.create("unsplit", "GaussianNB", features=4)
     client.batch_size = 5000
-    assert client.observe("whole", X, y) == predicted
+    assert client.observe("unsplit", X, y) == predicted
     X[77, 2] = float("inf")
     client.batch_size = 30
     with pytest.raises(ServeError) as caught:

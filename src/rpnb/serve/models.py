@@ -90,8 +90,6 @@ class ServedModel:
     """labels in the log"""
     recent: deque[RecentPrediction] = field(default_factory=lambda: deque(maxlen=KEPT))
     """the latest predictions"""
-    warm: bool = False
-    """whether the learner's kernels are compiled"""
     columns: RequestColumns = field(init=False)
     """what rows must look like"""
     lock: Any = field(default_factory=threading.Lock)
@@ -128,7 +126,6 @@ class ServedModel:
         """Predict rows, for a caller that holds the lock."""
         found = self._predict(X, confidence or probabilities, probabilities)
         self.predicted += X.shape[0]
-        self.warm = True
         return found
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:

@@ -24,7 +24,7 @@ from rpnb.serve.http.formats import Label
 from rpnb.serve.log import FILE, EventError, LogError, open_log, read_events
 from rpnb.serve.models import ServedModel
 from rpnb.serve.scores import Scores
-from rpnb.serve.specs import Learner, ModelSpec, compile_kernels, new_learner
+from rpnb.serve.specs import Learner, ModelSpec, new_learner
 
 #: Snapshots that a model keeps, besides its base.
 KEPT = 2
@@ -142,7 +142,6 @@ def restore(
     """
     number, name, text, _, _ = row
     spec = ModelSpec.from_json(text)
-    compile_kernels(spec.learner)
     problems: list[str] = []
     latest: tuple[int, bytes, str] | None = None
     needs_snapshot = spec.from_file

@@ -6,13 +6,11 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.estimators.learners.linear import LinearClassifier
 from rpnb.estimators.registry import find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.serve.http.formats import Label, check_labels, check_names
@@ -192,23 +190,6 @@ def _try_out(spec: ModelSpec) -> None:
     y = np.resize(labels, 2)
     model.partial_fit(X, y, classes=None if spec.classes is None else labels)
     model.predict(X)
-
-
-@cache
-def compile_kernels(learner: str) -> None:
-    """Compile what a learner runs, or load it from the disk, by a few rows.
-
-    The first use may take a minute, in which the writer would not answer anybody.
-    """
-    model = learners()[learner].estimator()
-    X = np.arange(6.0).reshape(3, 2)
-    only_two = isinstance(model, LinearClassifier) and not model._has_multiclass()
-    declared = np.array(["a", "b"]) if only_two else None
-    model.predict_then_learn(X, np.array(["a", "b", "a"]), classes=declared)
-    model.partial_fit(X[:1], np.array(["b"]))
-    model.predict(X)
-    if hasattr(model, "predict_proba"):
-        model.predict_proba(X)
 
 
 def check_size(

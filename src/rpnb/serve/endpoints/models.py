@@ -20,7 +20,6 @@ from rpnb.serve.models import nothing_learnt
 from rpnb.serve.specs import (
     check_name,
     check_new_classes,
-    compile_kernels,
     new_learner,
     read_spec,
 )
@@ -55,7 +54,6 @@ class ModelEndpoints:
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
-        await asyncio.to_thread(compile_kernels, spec.learner)
         learner = await asyncio.to_thread(new_learner, spec, self._limits)
         command = Create(
             name=name,
@@ -73,7 +71,6 @@ class ModelEndpoints:
         rule = check_new_classes(request.query_params.get("new_classes", "accept"))
         body = await request.body()
         upload = await asyncio.to_thread(read_upload, body, self._limits, rule)
-        await asyncio.to_thread(compile_kernels, upload.spec.learner)
         command = Create(
             name=name,
             key=idempotency_key(request),

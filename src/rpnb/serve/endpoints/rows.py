@@ -79,7 +79,7 @@ class RowEndpoints:
         X = table.X
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
-        few = model.warm and X.size < _INLINE_VALUES
+        few = X.size < _INLINE_VALUES
         if few and remember:
             found = None  # the writer predicts rows of several requests at once
         elif few:
