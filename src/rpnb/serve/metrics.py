@@ -36,6 +36,11 @@ class Metrics:
             "Requests being answered.",
             registry=self.registry,
         )
+        self.memory = Gauge(
+            "rpnb_requests_memory_bytes",
+            "Memory that requests in flight have charged, an upper bound.",
+            registry=self.registry,
+        )
         self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self.registry.register(_WriterCollector(writer))
 

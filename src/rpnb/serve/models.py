@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.serve.http.formats import Label, RequestColumns
+from rpnb.serve.http.tables import Label, RequestColumns
 from rpnb.serve.limits import ApiError
 from rpnb.serve.recent import KEPT, RecentPrediction, reason_of
 from rpnb.serve.scores import Scores
@@ -23,6 +23,8 @@ from rpnb.serve.specs import Learner, ModelSpec, as_array
 # Rules by which probabilities are an increasing function of the scores.
 _BY_SCORE = ("log_sum", "product")
 _NEARLY = 1e-9
+# Numbers that predicting some rows may take at once: rows times features, or classes.
+_AT_ONCE = 1_000_000
 
 
 class LabelledEvent(NamedTuple):
@@ -124,9 +126,16 @@ class ServedModel:
         self, X: FloatArray, *, confidence: bool, probabilities: bool
     ) -> PredictedLabels:
         """Predict rows, for a caller that holds the lock."""
-        found = self._predict(X, confidence or probabilities, probabilities)
+        known = max(len(self.known), 1)
+        step = max(1, _AT_ONCE // max(X.shape[1], known))
+        parts = [
+            self._predict(
+                X[start : start + step], confidence or probabilities, probabilities
+            )
+            for start in range(0, X.shape[0], step)
+        ]
         self.predicted += X.shape[0]
-        return found
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
         learner, n = self.learner, X.shape[0]
@@ -160,6 +169,19 @@ class ServedModel:
 
     def explain(self, X: FloatArray) -> dict[str, Any]:
         """Return what each feature adds to the predicted class's score."""
+        step = max(1, _AT_ONCE // X.shape[1])
+        found = [
+            self._explain(X[start : start + step])
+            for start in range(0, X.shape[0], step)
+        ]
+        p = self.spec.n_features
+        names = ("labels", "against", "base", "score", "contributions")
+        return {
+            **{name: [each for part in found for each in part[name]] for name in names},
+            "features": [*(self.spec.features or (f"x{j + 1}" for j in range(p)))],
+        }
+
+    def _explain(self, X: FloatArray) -> dict[str, Any]:
         if not hasattr(self.learner, "explain"):
             raise ApiError(
                 409, "not_available", f"{self.spec.learner} cannot explain predictions"
@@ -171,14 +193,12 @@ class ServedModel:
                 found = self.learner.explain(X)
             except ValueError as error:
                 raise ApiError(409, "not_available", str(error)) from None
-        p = self.spec.n_features
         return {
             "labels": found.labels.tolist(),
             "against": found.against.tolist(),
             "base": found.base.tolist(),
             "score": found.score.tolist(),
             "contributions": found.values.tolist(),
-            "features": [*(self.spec.features or (f"x{j + 1}" for j in range(p)))],
         }
 
     def recent_predictions(self) -> list[dict[str, Any]]:
@@ -333,6 +353,17 @@ class ServedModel:
             "set_aside": self.set_aside,
             **self.scores.summary(),
         }
+
+
+def _joined(parts: list[PredictedLabels]) -> PredictedLabels:
+    """Return the predictions of consecutive rows as one."""
+    tables = [part.probabilities for part in parts]
+    return PredictedLabels(
+        [each for part in parts for each in part.labels],
+        [each for part in parts for each in part.confidence],
+        None if None in tables else [row for table in tables for row in table or ()],
+        parts[-1].classes,
+    )
 
 
 def nothing_learnt() -> ApiError:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 from rpnb.serve.log import FILE, EventError, LogError, open_log, read_events
 from rpnb.serve.models import ServedModel
 from rpnb.serve.scores import Scores

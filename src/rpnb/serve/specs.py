@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rpnb.estimators.registry import find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.serve.http.formats import Label, check_labels, check_names
+from rpnb.serve.http.tables import Label, check_labels, check_names
 from rpnb.serve.limits import Limits, beyond, invalid
 
 Learner = StreamClassifier[Any]

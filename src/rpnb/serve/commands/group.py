@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.formats import dump_json
+from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
 from rpnb.serve.log import pack_labels
 from rpnb.serve.models import LabelledEvent, ServedModel
@@ -128,7 +129,7 @@ class Group:
                 return known
         answer = None if command.repeats is not None else command.write(self)
         if command.key is not None and command.repeats is None:
-            text = None if answer is None else json.dumps(answer)
+            text = None if answer is None else dump_json(answer).decode()
             stored = StoredKey(command.digest, command.event, text)
             self.tables.add_key(command.namespace(self), command.key, stored)
         return answer

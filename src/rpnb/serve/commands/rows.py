@@ -11,7 +11,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.commands.tables import StoredRow
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import pack_row, pack_rows, remove_labels
 from rpnb.serve.models import LabelledEvent, PredictedLabels

@@ -12,7 +12,8 @@ from rpnb.serve.endpoints.messages import (
     json_answer,
 )
 from rpnb.serve.endpoints.page import details
-from rpnb.serve.http.formats import BINARY, JSON, parse_json
+from rpnb.serve.http.formats import BINARY, JSON
+from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
