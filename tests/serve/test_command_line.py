@@ -31,8 +31,8 @@ def test_without_options_all_is_as_by_default() -> None:
 
 
 def test_days_are_seconds_and_limits_are_set_one_by_one() -> None:
-    limits = ("--max-waiting", "7", "--max-bytes", "8", "--max-in-flight", "9")
-    limits += ("--max-memory", "5")
+    limits = ["--max-waiting", "7", "--max-bytes", "8", "--max-in-flight", "9"]
+    limits += ["--max-memory", "5"]
     times = ("--max-age", "2", "--keep-log", "3", "--snapshot-rows", "11")
     where = ("--host", "::1", "--port", "0", "--log-requests")
     found = options("f", *limits, *times, *where)

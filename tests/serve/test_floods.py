@@ -44,7 +44,7 @@ def serving(
         guard, log_config=None, lifespan="on", ws="none", http=_protocol(limits)
     )
     server = uvicorn.Server(config)
-    server.capture_signals = _nothing  # type: ignore[method-assign]
+    server.capture_signals = _nothing
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listening]))
     )

@@ -23,6 +23,9 @@ class Limits:
         Models at a time.
     max_state
         Numbers that a model's state may hold, about.
+    max_steps
+        Steps of arithmetic that learning a request may take, about; 10⁹ are a second.
+        Twice as many may wait per model.
     max_waiting
         Rows per model that wait for their labels; beyond it the oldest are dropped.
     max_age
@@ -57,6 +60,7 @@ class Limits:
     max_classes: int = 1_000
     max_models: int = 100
     max_state: int = 50_000_000
+    max_steps: float = 6e10
     max_waiting: int = 100_000
     max_age: float = 30 * 86_400.0
     max_values: int = 10_000_000

@@ -83,6 +83,11 @@ class _WriterCollector:
             "rpnb_log_queue", "Commands that wait for the writer.", value=writer.waiting
         )
         yield GaugeMetricFamily(
+            "rpnb_log_oldest_seconds",
+            "Time for which the oldest command has been waiting.",
+            value=writer.oldest(),
+        )
+        yield GaugeMetricFamily(
             "rpnb_writes_failing",
             "1 while the log cannot be written.",
             value=float(writer.health.writes is not None),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rpnb.estimators.registry import find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.serve.costs import state_numbers
 from rpnb.serve.http.tables import Label, check_labels, check_names
 from rpnb.serve.limits import Limits, beyond, invalid
 
@@ -163,7 +164,8 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
     """
     registered = learners()[spec.learner]
     if limits is not None:
-        check_size(spec.learner, spec.parameters, spec.n_features, limits)
+        known = len(spec.classes or ())
+        check_size(spec.learner, spec.parameters, spec.n_features, limits, known)
     try:
         if limits is not None:
             _try_out(spec)
@@ -193,28 +195,14 @@ def _try_out(spec: ModelSpec) -> None:
 
 
 def check_size(
-    learner: str, parameters: Mapping[str, Any], p: int, limits: Limits
+    learner: str,
+    parameters: Mapping[str, Any],
+    p: int,
+    limits: Limits,
+    classes: int = 0,
 ) -> None:
-    """Refuse parameters that would ask for more memory than one model may have."""
-
-    def number(name: str, default: int) -> float:
-        value = parameters.get(name)
-        usable = type(value) in (int, float) and value > 0  # type: ignore[operator]
-        return float(value) if usable else default  # type: ignore[arg-type]
-
-    size = float(p)
-    if learner == "RPNB":
-        q = number("n_components", max(int(2 * np.log2(max(p, 2))), 1))
-        size = number("n_estimators", 200) * q * (p + 20)
-    elif learner == "Pooled":
-        D = number("n_projections", 512)
-        window = number("window", 4000)
-        size = D * D + D * min(p, 4096) + window * min(p, 4096) + 20 * min(p, 4096) ** 2
-    elif learner in ("OnlineBagging", "OnlineBoosting"):
-        size = number("n_estimators", 10) * (p + 1) * 1000
-    elif learner in ("CW", "SCW1", "SCW2", "AROW", "NAROW", "NHERD", "SOP", "IELLIP"):
-        size = float(p) * p
-    if size > limits.max_state:
+    """Refuse what would ask for more memory than one model may have."""
+    if state_numbers(learner, parameters, p, max(classes, 2)) > limits.max_state:
         raise beyond(
             "max_state", limits.max_state, "the learner would hold too many numbers"
         )

@@ -46,7 +46,7 @@ def read_upload(
         raise beyond("max_classes", limits.max_classes, "too many classes")
     if not isinstance(parameters.get("class_prior", ""), str):
         raise invalid("models with a fixed class_prior cannot be served")
-    check_size(registered.name, parameters, p, limits)
+    check_size(registered.name, parameters, p, limits, len(classes))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.rpnb"
         path.write_bytes(content)
