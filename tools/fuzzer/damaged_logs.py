@@ -14,8 +14,10 @@ import select
 import shutil
 import signal
 import sqlite3
+import sys
 import tempfile
 import time
+import traceback
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,8 +93,12 @@ class _Service:
                 os.close(read)
                 os.dup2(write, 1)
                 os.dup2(write, 2)
+                sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", 1)
                 code = _command("serve", str(folder), "--port", "0")
+            except BaseException:  # noqa: BLE001, RUF100 - the parent reads it
+                traceback.print_exc()
             finally:
+                sys.stderr.flush()
                 os._exit(code)
         os.close(write)
         self._read = read

@@ -8,10 +8,12 @@ retry gets. `snapshots` are states of models, so that a start need not replay al
 """
 
 import json
+import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +109,34 @@ class EventError(LogError):
         self.event, self.reason = event, reason or problem
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only its owner can read, or make it such a one.
+
+    A folder of others, in which other files are, stays as it is.
+    """
+    new = not folder.exists()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if new or (folder / FILE).exists() or not any(folder.iterdir()):
+        with suppress(PermissionError):
+            folder.chmod(0o700)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner can read, or make it such a one."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        with suppress(FileNotFoundError, PermissionError):
+            each.chmod(0o600)
+
+
 def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open the log in a folder; made where there is none, upgraded if it is older."""
     path = folder / FILE
     mode = "ro" if read_only else "rwc"
     if read_only and not path.exists():
         raise LogError(f"{folder} has no {FILE}: it is no folder of rpnb serve")
+    if not read_only:
+        make_private_file(path)  # SQLite's other files get the same permissions
     address = f"{path.absolute().as_uri()}?mode={mode}"
     try:
         connection = sqlite3.connect(

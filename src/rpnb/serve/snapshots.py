@@ -28,6 +28,8 @@ from rpnb.serve.log import (
     EventError,
     LogError,
     checksum_of,
+    make_private_file,
+    make_private_folder,
     open_log,
     read_events,
     sound_row,
@@ -520,10 +522,11 @@ def _set_aside_events(
 def backup(folder: Path, target: Path) -> None:
     """Copy the log, whole and consistent, while the service may be running."""
     source = open_log(folder, read_only=True)
-    target.mkdir(parents=True, exist_ok=True)
+    make_private_folder(target)
     if (target / FILE).exists():
         source.close()
         raise LogError(f"{target / FILE} exists already")
+    make_private_file(target / FILE)
     copy = sqlite3.connect(target / FILE, isolation_level=None)
     try:
         source.backup(copy)
