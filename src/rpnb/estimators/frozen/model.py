@@ -17,6 +17,7 @@ from rpnb.core.bayes.polynomials import (
 from rpnb.core.calibration.cells import smallest_temperature
 from rpnb.core.calibration.mixture import mix_rows
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import exp, log
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
@@ -118,11 +119,11 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
             return log_posteriors(scores / self.temperature_)
         P = np.empty_like(scores)
         mix_rows(self._weights, scores, smallest_temperature(self.temperature_), P)
-        return np.log(P)
+        return log(P)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M)."""
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
 
     def to_onnx(
         self,
