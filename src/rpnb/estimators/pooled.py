@@ -171,7 +171,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     True
     """
 
-    _state_version = 2
+    _state_version = 1
     _accepts_sparse = True
     # Sums of weights further apart would be rounding errors and nothing else.
     _weight_limits = (1e-12, 1e12)

@@ -86,7 +86,7 @@ class RPNBLearner(StreamClassifier[Model]):
     random_state: Any = None
 
     _accepts_sparse = True
-    _state_version = 2
+    _state_version = 1
     _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     @property

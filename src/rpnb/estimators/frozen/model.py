@@ -28,9 +28,9 @@ from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     read_estimator,
     report_damage,
+    require_version,
     write_estimator,
 )
-from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.saving.model_parts import check_weights, expert_weights
 from rpnb.estimators.saving.schema import (
     StateSchema,
@@ -96,7 +96,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
     _scale: RunningScale | None = None
     _weights: FloatArray | None = None
     """weights of the mixture; None where there is a single temperature"""
-    _state_version = 2
+    _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -215,7 +215,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
-            saved = migrate(saved, cls._state_version)
+            require_version(saved, cls._state_version)
             frozen = cls(**saved.parameters)
             frozen.classes_ = saved.classes
             frozen.n_features_in_ = saved.n_features
@@ -256,9 +256,8 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
     @classmethod
     def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
         """Return the arrays that a file of this version must have."""
-        if saved.state_version < cls._state_version:
-            return None
-        return cls._state_schema(migrate(saved, cls._state_version)).arrays.keys()
+        require_version(saved, cls._state_version)
+        return cls._state_schema(saved).arrays.keys()
 
 
 def freeze(
