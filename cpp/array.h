@@ -25,10 +25,10 @@ using Index = std::ptrdiff_t;
 // (RPNB_CHECKED): what comes from outside the core is checked when it enters.
 inline void check_index([[maybe_unused]] Index i, [[maybe_unused]] Index size) {
 #ifdef RPNB_CHECKED
-  if (i < 0 || i >= size) {
+  if (i < 0 || i >= size) {  // GCOVR_EXCL_START
     std::fprintf(stderr, "index %td is outside an axis of size %td\n", i, size);
     std::abort();
-  }
+  }  // GCOVR_EXCL_STOP
 #endif
 }
 

