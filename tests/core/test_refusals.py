@@ -138,8 +138,6 @@ def test_screened_passes_need_centred_rows_for_all() -> None:
     densities = SingleDensities.empty(3, F)
     y = np.zeros(5, np.int64)
     Z, few = np.zeros((4, F), np.float32), np.zeros(4)
+    rest = y, np.ones(1), 0, y.copy(), Z, few, few.copy(), 4
     with pytest.raises(ValueError, match="too few centred rows"):
-        run_screened(
-            *(model, densities, np.zeros(2), np.zeros((5, 2)), False),
-            *(y, np.ones(1), 0, y.copy(), Z, few, few.copy(), 4),
-        )
+        run_screened(model, densities, np.zeros(2), np.zeros((5, 2)), False, *rest)
