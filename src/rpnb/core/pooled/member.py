@@ -139,7 +139,8 @@ def no_rows(n: int) -> MemberRows:
 def copy_state(state: Record) -> Record:
     """Return a state with its own arrays."""
     kind: Any = type(state)
-    copy: Record = kind(*state)
+    # Boosted trees are copied as they are: to make them of arrays takes longer.
+    copy: Record = state.copy() if hasattr(state, "copy") else kind(*state)
     return copy
 
 

@@ -25,6 +25,7 @@ from rpnb.core.pooled.late import Pending
 from rpnb.core.pooled.member import Shape, State, copy_state
 from rpnb.core.pooled.members import (
     binned_bayes,
+    boosted_trees,
     class_covariance,
     fading_covariance,
     neighbours,
@@ -45,10 +46,11 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "selected_neighbours": selected_neighbours,
     "fading_covariance": fading_covariance,
     "window_forest": window_forest,
+    "boosted_trees": boosted_trees,
     "transitions": transitions,
 }
 # Members whose weight is 0 until they prove useful.
-_LATE_STARTERS = ("transitions", "selected_neighbours")
+_LATE_STARTERS = ("transitions", "selected_neighbours", "boosted_trees")
 
 
 class LateLabels(NamedTuple):
