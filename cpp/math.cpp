@@ -28,6 +28,14 @@ constexpr std::array kInverseFactorials{1.0 / 6227020800.0,
                                         1.0,
                                         1.0};
 
+// The same numbers in single precision, and the series of (exp r − 1 − r)/r².
+constexpr float kLog2ESingle = 1.44269504F;
+constexpr float kLogTwoHighSingle = 0.693359375F;
+constexpr float kLogTwoLowSingle = -2.12194440e-4F;
+constexpr float kLeastSingle = -80.0F;
+constexpr std::array kExpf{1.9875691500e-4F, 1.3981999507e-3F, 8.3334519073e-3F,
+                           4.1665795894e-2F, 1.6666665459e-1F, 5.0000001201e-1F};
+
 constexpr double kLogTwo = 0.6931471805599453;
 constexpr double kRootHalf = 0.7071067811865476;
 // The series of artanh(s)/s in s², from the highest power down.
@@ -43,6 +51,19 @@ void fill_exponentials(Vector<double> values) {
     const double r = (x - k * kLogTwoHigh) - k * kLogTwoLow;
     const auto power = static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023) << 52;
     v[i] = horner(kInverseFactorials, r) * std::bit_cast<double>(power);
+  }
+}
+
+void fill_exponentials(Vector<float> values) {
+  float* const v = values.data();
+  for (Index i = 0; i < values.size(); ++i) {
+    const float x = v[i] > kLeastSingle ? v[i] : kLeastSingle;
+    const float k = std::floor(x * kLog2ESingle + 0.5F);
+    const float r = (x - k * kLogTwoHighSingle) - k * kLogTwoLowSingle;
+    float value = kExpf[0];
+    for (std::size_t c = 1; c < kExpf.size(); ++c) value = value * r + kExpf[c];
+    const auto power = static_cast<std::uint32_t>(static_cast<std::int32_t>(k) + 127) << 23;
+    v[i] = (value * (r * r) + r + 1.0F) * std::bit_cast<float>(power);
   }
 }
 

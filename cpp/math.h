@@ -40,6 +40,9 @@ inline double lgamma(double x) {
 // Only correctly rounded operations: the bits are the same on every machine.
 void fill_exponentials(Vector<double> values);
 
+// The same in single precision (Moshier, "Cephes Mathematical Library", 1989: expf).
+void fill_exponentials(Vector<float> values);
+
 // Replace each of the values, which are positive and normal, by its logarithm.
 //
 // With a value m·2ᵉ and m near 1, log m = 2·artanh((m − 1)/(m + 1)), as a series.

@@ -23,7 +23,7 @@ void bind_numbers(nb::module_& module) {
     fill_normal(words, out);
   });
   module.def("fill_logs", &fill_logs);
-  module.def("fill_exponentials", &fill_exponentials);
+  module.def("fill_exponentials", [](Vector<double> values) { fill_exponentials(values); });
 }
 
 }  // namespace rpnb

@@ -41,8 +41,8 @@ Cuts::Cuts(Index p)
 float Cuts::middle(Index j, Index bin) const {
   const float* const cuts = of(j);
   const Index n = counts_[j];
-  if (bin == 0) return std::numeric_limits<float>::quiet_NaN();
-  if (n == 0) return 0.0F;
+  // Before there were cut points, nothing was known.
+  if (bin == 0 || n == 0) return std::numeric_limits<float>::quiet_NaN();
   if (bin == 1) return cuts[0];
   // The lowest bin ends at its cut point; the highest begins just above the last one.
   if (bin > n) return std::nextafter(cuts[n - 1], std::numeric_limits<float>::max());

@@ -81,7 +81,7 @@ BoostedTrees BoostedTrees::begin(const Shape& shape, Vector<const bool> active,
 // Scores
 
 // Set the margins (C,) of a row, given its leaves.
-void BoostedTrees::fill_margin(const std::uint8_t* leaves, std::int32_t* margin) const {
+void BoostedTrees::fill_margin(const std::uint8_t* leaves, std::int32_t* __restrict margin) const {
   const Index C = window_.margins();
   std::fill_n(margin, C, 0);
   if (C == 1) {
@@ -90,7 +90,7 @@ void BoostedTrees::fill_margin(const std::uint8_t* leaves, std::int32_t* margin)
     std::copy(base_.begin(), base_.end(), margin);
   }
   for (const Index slot : slots_) {
-    const std::int32_t* const value = trees_[slot].value.data() + leaves[slot] * C;
+    const std::int32_t* const __restrict value = trees_[slot].value.data() + leaves[slot] * C;
     for (Index c = 0; c < C; ++c) margin[c] += value[c];
   }
 }
@@ -223,7 +223,7 @@ Index BoostedTrees::append(const float* x, const std::uint8_t* leaves, const std
   std::uint8_t* const own = window_.leaves(row);
   std::fill_n(own, kMostTrees, 0);
   for (const Index slot : slots_) own[slot] = leaves[slot];
-  std::copy_n(margin, window_.margins(), window_.margin(row));
+  window_.set_margin(row, margin);
   return row;
 }
 
@@ -249,24 +249,26 @@ void BoostedTrees::add_margins() {
   const Index C = margins_for(Q);
   const double share = 0.5 / (total_weight_ + 0.5 * static_cast<double>(Q));
   base_.push_back(as_steps(std::max(log_of(share), kLeastBase)));
-  // From the log odds of two classes to a margin for each.
-  const auto change = [&](const std::int32_t* from, std::int32_t* to, const std::int32_t* base) {
-    std::fill_n(to, C, 0);
+  // From the log odds of two classes to a margin for each; margins are `step` apart.
+  const auto change = [&](const std::int32_t* from, std::int32_t* to, const std::int32_t* base,
+                          Index step) {
+    for (Index c = 0; c < C; ++c) to[c * step] = 0;
     if (before == 1) {
       to[0] = base[0];
-      to[1] = base[0] + from[0];
+      to[step] = base[0] + from[0];
     } else {
-      std::copy_n(from, before, to);
+      for (Index c = 0; c < Q - 1; ++c) to[c * step] = from[c * step];
     }
-    to[Q - 1] = base[Q - 1];
+    to[(Q - 1) * step] = base[Q - 1];
   };
-  window_.change_margins(
-      C, [&](const std::int32_t* from, std::int32_t* to) { change(from, to, base_.data()); });
+  window_.change_margins(C, [&](const std::int32_t* from, std::int32_t* to) {
+    change(from, to, base_.data(), kBlockRows);
+  });
   const std::vector<std::int32_t> zeros(static_cast<std::size_t>(Q), 0);
   for (Tree& tree : trees_) {
     std::vector<std::int32_t> value(static_cast<std::size_t>(tree.n_leaves * C));
     for (Index l = 0; l < tree.n_leaves && tree.in_use(); ++l) {
-      change(tree.value.data() + l * before, value.data() + l * C, zeros.data());
+      change(tree.value.data() + l * before, value.data() + l * C, zeros.data(), 1);
     }
     tree.value = std::move(value);
   }
@@ -292,8 +294,11 @@ void BoostedTrees::start() {
   for (Index r = 0; r < Q; ++r) {
     base_.push_back(as_steps(std::max(log_of((class_weight_[r] + 0.5) / total), kLeastBase)));
   }
+  Workspace space;
+  const auto margin = space.take<std::int32_t>(window_.margins());
+  fill_margin(nullptr, margin.data());
   for (Index row = window_.first(); row < window_.end(); ++row) {
-    fill_margin(nullptr, window_.margin(row));
+    window_.set_margin(row, margin.data());
   }
 }
 
@@ -305,8 +310,8 @@ void BoostedTrees::forget() {
   // All that is left may be new: what is usual is found anew.
   if (kept <= kLeastKept) drift_ = Drift{};
   if (kept <= kLastCuts) {
-    ++event_;
-    next_event_ = window_.end() + kCutRows;
+    event_ += 2;  // for all features
+    next_event_ = window_.end() + kLastCuts / 2;
   }
 }
 
@@ -341,26 +346,20 @@ Index BoostedTrees::begin_round() {
   if (!started()) window_.drop_before(window_.first_raw());
   if (event_ < 0 || n_ranked() < 2) return credit_;
   if (!started()) start();
-  const Index most = rows_kept(window_.features(), window_.margins());
-  if (window_.size() > most) window_.drop_before(window_.end() - most);
+  drop_rows();
   draw_features();
   phase_ = Phase::kCutting;
   cursor_ = 0;
   return 200 + window_.features();
 }
 
-// Features by which rows can be told apart.
-std::vector<std::int32_t> BoostedTrees::usable_features() const {
+// Choose the features that the next tree may read, in their order, among those by which
+// rows can be told apart, as far as that is known.
+void BoostedTrees::draw_features() {
   std::vector<std::int32_t> usable;
   for (Index j = 0; j < cuts_.features(); ++j) {
-    if (cuts_.count(j) > 0) usable.push_back(static_cast<std::int32_t>(j));
+    if (cuts_.count(j) > 0 || cuts_due(j)) usable.push_back(static_cast<std::int32_t>(j));
   }
-  return usable;
-}
-
-// Choose the features that the next tree may read, in their order.
-void BoostedTrees::draw_features() {
-  auto usable = usable_features();
   const auto count = static_cast<Index>(usable.size());
   if (count > kTreeFeatures) {
     for (Index k = 0; k < kTreeFeatures; ++k) {
@@ -377,30 +376,37 @@ void BoostedTrees::draw_features() {
   plan_.features = std::move(usable);
 }
 
-// Compute the cut points of the next feature for which they are due.
-//
-// They are due for features that the tree may read, and for those that have none.
+// Compute the cut points of the next feature of the tree for which they are due.
 Index BoostedTrees::cut_feature() {
-  const Index p = window_.features();
-  Index looked = 0;
-  for (; cursor_ < p; ++cursor_) {
-    ++looked;
-    if (cuts_.made(cursor_) >= event_) continue;
-    const bool wanted = cuts_.count(cursor_) == 0 ||
-                        std::binary_search(plan_.features.begin(), plan_.features.end(),
-                                           static_cast<std::int32_t>(cursor_));
-    if (!wanted) continue;
-    cut(cursor_++);
+  drop_rows();
+  auto& chosen = plan_.features;
+  for (; cursor_ < static_cast<Index>(chosen.size()); ++cursor_) {
+    const Index j = chosen[cursor_];
+    if (!cuts_due(j)) continue;
+    cut(j);
+    ++cursor_;
     const Index n = window_.size();
-    return looked + 6 * n + 40 * std::min(n, kCutRows);
+    return 12 * n + 40 * std::min(n, cut_rows(window_.features()));
   }
-  if (plan_.features.empty()) draw_features();
-  if (plan_.features.empty()) {
+  std::erase_if(chosen, [&](std::int32_t j) { return cuts_.count(j) == 0; });
+  if (chosen.empty()) {
     phase_ = Phase::kWaiting;
-    return std::max(credit_, looked);
+    return credit_;
   }
   begin_tree();
-  return looked + 200;
+  return 200;
+}
+
+// Forget rows that are more than may be kept; only while no tree is growing.
+void BoostedTrees::drop_rows() {
+  const Index most = rows_kept(window_.features(), window_.margins());
+  if (window_.size() > most) window_.drop_before(window_.end() - most);
+}
+
+// Whether the cut points of a feature should be computed again.
+bool BoostedTrees::cuts_due(Index j) const {
+  const Index since = event_ - cuts_.made(j);
+  return cuts_.made(j) < 0 || since > static_cast<Index>(window_.features() > kTreeFeatures);
 }
 
 // Compute the cut points of feature j from up to 2,048 rows, and the bins of all rows.
@@ -415,7 +421,7 @@ void BoostedTrees::cut(Index j) {
     values[i] = row >= first_raw ? window_.raw(row)[j] : cuts_.middle(j, window_.bins(row)[j]);
   }
   const Index known = window_.end() - first_raw;
-  const Index count = std::min(known, kCutRows);
+  const Index count = std::min(known, cut_rows(window_.features()));
   const auto sorted = space.take<float>(count);
   Index m = 0;
   for (Index i = 0; i < count; ++i) {
@@ -457,27 +463,41 @@ void BoostedTrees::begin_tree() {
   steps_ = 0;
 }
 
-// Change margins and leaves of up to 256 rows from the old trees to the new one.
+// Change margins and leaves of the rows of a block from the old trees to the new one.
 Index BoostedTrees::apply() {
   const Index C = window_.margins();
-  const Index stop = std::min(cursor_ + kBlockRows, window_.end());
-  const Index n = stop - cursor_;
-  for (; cursor_ < stop; ++cursor_) {
-    std::int32_t* const margin = window_.margin(cursor_);
-    std::uint8_t* const leaves = window_.leaves(cursor_);
+  const Index begin = cursor_;
+  const Index stop = std::min((begin / kBlockRows + 1) * kBlockRows, window_.end());
+  const Index n = stop - begin;
+  std::array<std::int32_t, kBlockRows> places;
+  if (n > 0) {
+    Block& block = window_.block(begin);
+    std::int32_t* const margin = block.margin.data() + RowWindow::at(begin);
+    std::uint8_t* const leaves = block.leaf.data() + RowWindow::at(begin) * kMostTrees;
+    const auto add = [&](const Tree& tree, std::int32_t sign) {
+      for (Index c = 0; c < C; ++c) {
+        const std::int32_t* const value = tree.value.data() + c;
+        std::int32_t* const own = margin + c * kBlockRows;
+        for (Index i = 0; i < n; ++i) own[i] += sign * value[places[i]];
+      }
+    };
+    const auto size = static_cast<std::int32_t>(C);
     for (const Index slot : plan_.replaced) {
-      const std::int32_t* const value = trees_[slot].value.data() + leaves[slot] * C;
-      for (Index c = 0; c < C; ++c) margin[c] -= value[c];
+      for (Index i = 0; i < n; ++i) places[i] = size * leaves[i * kMostTrees + slot];
+      add(trees_[slot], -1);
     }
-    const Index i = cursor_ - plan_.first;
-    const Index leaf =
-        i < known_leaves_ ? grower_.leaf_of(i) : grown_.find_leaf(window_.bins(cursor_));
-    const std::int32_t* const value = grown_.value.data() + leaf * C;
-    for (Index c = 0; c < C; ++c) margin[c] += value[c];
-    leaves[plan_.slot] = static_cast<std::uint8_t>(leaf);
+    for (Index i = 0; i < n; ++i) {
+      const Index number = begin + i - plan_.first;
+      const Index leaf = number < known_leaves_ ? grower_.leaf_of(number)
+                                                : grown_.find_leaf(window_.bins(begin + i));
+      places[i] = size * static_cast<std::int32_t>(leaf);
+      leaves[i * kMostTrees + plan_.slot] = static_cast<std::uint8_t>(leaf);
+    }
+    add(grown_, 1);
   }
+  cursor_ = stop;
   if (cursor_ == window_.end()) publish();
-  return 50 + n * (6 + C);
+  return 50 + n * (5 + C);
 }
 
 // Let the new tree take the place of the old ones.

@@ -24,8 +24,8 @@
 // (window.h). After a change of the stream the window is cut (drift.h). Cut points are
 // computed from the rows so far after 128, 256, …, 4,096 rows, and after a cut to 4,096
 // rows or fewer at once and 2,048 rows later. Trees have thresholds, not bins: trees,
-// margins and leaves stay as they are. A feature of more than 32 gets its new cut points
-// when a tree first wants to read it.
+// margins and leaves stay as they are. Where there are more than 32 features, a feature
+// gets new cut points when a tree wants to read it and the rows have grown fourfold.
 //
 // Work is spread over rows: a labelled row pays for 10,000 units of about a nanosecond,
 // which go to the next pieces of work, and a piece is at most about 256 rows or one node.
@@ -68,6 +68,8 @@ class BoostedTrees final : public Member {
   void add_rows_of(const BoostedTrees& other);
 
   [[nodiscard]] Index features() const { return window_.features(); }
+  // Trees that have been grown so far.
+  [[nodiscard]] Index rounds() const { return round_; }
   // Rows kept and trees in use now, and about the bytes that they take.
   [[nodiscard]] Index rows_kept_now() const { return window_.size(); }
   [[nodiscard]] Index trees_now() const { return static_cast<Index>(slots_.size()); }
@@ -110,12 +112,13 @@ class BoostedTrees final : public Member {
   void draw_features();
   void begin_tree();
   Index cut_feature();
+  [[nodiscard]] bool cuts_due(Index j) const;
   void cut(Index j);
   Index apply();
   void publish();
   void stop_round();
   void list_slots();
-  [[nodiscard]] std::vector<std::int32_t> usable_features() const;
+  void drop_rows();
 
   std::uint64_t seed_;
   std::vector<std::int64_t> rank_;      // (M,) place of a class among those active, or −1

@@ -15,10 +15,7 @@ constexpr double kMostDirection = 1.5;
 // No split gains less.
 constexpr double kLeastGain = 1e-6;
 
-// A sum of g and one of h ≥ 0 in one number, 2³² g + h.
-std::int64_t pack(double g, double h) {
-  return (static_cast<std::int64_t>(g) << 32) + static_cast<std::int64_t>(h);
-}
+// Sums of g and of h ≥ 0 are one number, 2³² Σ g + Σ h.
 double second(std::int64_t packed) { return static_cast<double>(packed & 0xFFFFFFFF); }
 double first(std::int64_t packed) {
   return static_cast<double>((packed - (packed & 0xFFFFFFFF)) >> 32);
@@ -45,7 +42,7 @@ void Grower::begin(const Plan& plan, const RowWindow& window, const Cuts& cuts,
   for (double bound = most; bound > 0x1p31 - static_cast<double>(plan.rows) - 1.0; bound /= 2.0) {
     unit_ /= 2.0;
   }
-  direction_.assign(static_cast<std::size_t>(C_), 0.0);
+  direction_.assign(static_cast<std::size_t>(C_), 0.0F);
   if (C_ > 1) {
     Workspace space;
     const auto words = space.take<std::int32_t>(plan.classes);
@@ -54,7 +51,7 @@ void Grower::begin(const Plan& plan, const RowWindow& window, const Cuts& cuts,
     const auto normal = space.take<double>(plan.classes);
     fill_normal(words, normal);
     for (Index c = 0; c < plan.classes; ++c) {
-      direction_[c] = limit(0.5 * normal[c], -kMostDirection, kMostDirection);
+      direction_[c] = static_cast<float>(limit(0.5 * normal[c], -kMostDirection, kMostDirection));
     }
   }
   tree_ = Tree{};
@@ -96,92 +93,116 @@ Index Grower::step(const RowWindow& window, const Cuts& cuts, const std::vector<
   }
 }
 
-// Set the margins (C,) of row i without the trees that are replaced.
-void Grower::gather(const RowWindow& window, const std::vector<Tree>& trees, Index i,
-                    double* margins) {
-  const std::int32_t* const F = window.margin(plan_.first + i);
-  const std::uint8_t* const leaves = window.leaves(plan_.first + i);
-  for (Index c = 0; c < C_; ++c) margins[c] = F[c];
+// Set F (C, n), the margins of n rows of a block without the trees that are replaced.
+void Grower::find_margins(const Block& block, const std::vector<Tree>& trees, Index at,
+                          Matrix<std::int32_t> F) const {
+  const Index n = F.size(1);
+  for (Index c = 0; c < C_; ++c) {
+    std::copy_n(block.margin.data() + c * kBlockRows + at, n, F[c].data());
+  }
+  const std::uint8_t* const leaves = block.leaf.data() + at * kMostTrees;
+  std::array<std::int32_t, kBlockRows> places;
+  const auto size = static_cast<std::int32_t>(C_);
   for (const Index slot : plan_.replaced) {
-    const std::int32_t* const value = trees[slot].value.data() + leaves[slot] * C_;
-    for (Index c = 0; c < C_; ++c) margins[c] -= value[c];
+    for (Index i = 0; i < n; ++i) places[i] = size * leaves[i * kMostTrees + slot];
+    for (Index c = 0; c < plan_.classes && c < C_; ++c) {
+      const std::int32_t* const value = trees[slot].value.data() + c;
+      std::int32_t* const own = F[c].data();
+      for (Index i = 0; i < n; ++i) own[i] -= value[places[i]];
+    }
   }
 }
 
-// P, g and h of up to 256 rows, which are then counted in the histogram of the root.
+// P, g and h of the rows of a block, which are then counted in the histogram of the root.
 Index Grower::compute_gradients(const RowWindow& window, const std::vector<Tree>& trees) {
-  const Index begin = cursor_;
-  const Index end = std::min(begin + kBlockRows, plan_.rows);
-  const Index n = end - begin;
+  const Index row = plan_.first + cursor_;
+  const Index at = RowWindow::at(row);
+  const Index n = std::min(kBlockRows - at, plan_.rows - cursor_);
   const Index Q = plan_.classes;
+  const Block& block = window.block(row);
   Workspace space;
-  const auto E = space.take<double>(n, C_);
-  const auto negative = space.take<bool>(n);
-  for (Index i = 0; i < n; ++i) {
-    const Index row = plan_.first + begin + i;
-    const std::uint8_t* const bins = window.bins(row);
-    std::uint8_t* const own = columns_.data() + (begin + i) * width_;
-    if (width_ == window.features()) {
-      std::copy_n(bins, width_, own);
-    } else {
-      for (Index f = 0; f < width_; ++f) own[f] = bins[plan_.features[f]];
+  const auto F = space.take<std::int32_t>(C_, n);
+  find_margins(block, trees, at, F);
+  const auto E = space.take<float>(C_ == 1 ? Index{1} : Q, n);
+  const auto g = space.take<float>(n);
+  const auto h = space.take<float>(n);
+  const auto y = block.label.data() + at;
+  constexpr auto kStep = static_cast<float>(1.0 / boosted::kSteps);
+  if (C_ == 1) {
+    for (Index i = 0; i < n; ++i) E(0, i) = -std::abs(static_cast<float>(F(0, i)) * kStep);
+    fill_exponentials(E[0]);
+    for (Index i = 0; i < n; ++i) {
+      const float e = E(0, i);
+      const float P = (F(0, i) < 0 ? e : 1.0F) / (1.0F + e);
+      g[i] = P - static_cast<float>(y[i]);
+      h[i] = P * (1.0F - P);
     }
-    order_[begin + i] = static_cast<std::uint32_t>(begin + i);
-    double* const e = E[i].data();
-    gather(window, trees, begin + i, e);
-    if (C_ == 1) {
-      negative[i] = e[0] < 0.0;
-      e[0] = -std::abs(e[0] / kSteps);
-    } else {
-      double highest = e[0];
-      for (Index c = 1; c < Q; ++c) highest = std::max(highest, e[c]);
-      for (Index c = 0; c < Q; ++c) e[c] = (e[c] - highest) / kSteps;
-      for (Index c = Q; c < C_; ++c) e[c] = 0.0;
+  } else {
+    const auto highest = space.take<std::int32_t>(n);
+    const auto total = space.take_zeros<float>(n);
+    std::copy_n(F[0].data(), n, highest.data());
+    for (Index c = 1; c < Q; ++c) {
+      for (Index i = 0; i < n; ++i) highest[i] = std::max(highest[i], F(c, i));
     }
-  }
-  fill_exponentials(E.reshaped(n * C_));
-  for (Index i = 0; i < n; ++i) {
-    const Index row = plan_.first + begin + i;
-    const Index y = window.label(row);
-    const double weight = static_cast<double>(window.weight(row)) / kWeightSteps * unit_;
-    double* const e = E[i].data();
-    if (C_ == 1) {
-      const double P = (negative[i] ? e[0] : 1.0) / (1.0 + e[0]);
-      gradient_[begin + i] =
-          pack(rounded(weight * (P - static_cast<double>(y))), rounded(weight * (P * (1.0 - P))));
-      continue;
+    for (Index c = 0; c < Q; ++c) {
+      const auto e = E[c];
+      for (Index i = 0; i < n; ++i) e[i] = static_cast<float>(F(c, i) - highest[i]) * kStep;
+      fill_exponentials(e);
+      for (Index i = 0; i < n; ++i) total[i] += e[i];
     }
-    for (Index c = Q; c < C_; ++c) e[c] = 0.0;
-    Doubles lanes = repeat(0.0);
-    for (Index c = 0; c < C_; c += kDoubles) lanes += load(e + c);
-    const double total = sum(lanes);
-    Doubles mean = repeat(0.0);
-    Doubles square = repeat(0.0);
-    float* const P = probability_.data() + (begin + i) * C_;
-    for (Index c = 0; c < C_; c += kDoubles) {
-      const Doubles share = load(e + c) / repeat(total);
-      const HalfSingles narrow = narrowed(share);
-      std::memcpy(P + c, &narrow, sizeof narrow);
-      const Doubles u = load(direction_.data() + c);
-      const Doubles part = u * share;
-      mean += part;
-      square += u * part;
+    g.fill(0.0F);
+    h.fill(0.0F);
+    for (Index c = 0; c < Q; ++c) {
+      const float u = direction_[c];
+      const auto e = E[c];
+      for (Index i = 0; i < n; ++i) {
+        e[i] /= total[i];
+        const float part = u * e[i];
+        g[i] += part;
+        h[i] += u * part;
+      }
     }
-    const double m = sum(mean);
-    const double h = std::max(sum(square) - m * m, 0.0);
-    gradient_[begin + i] = pack(rounded(weight * (m - direction_[y])), rounded(weight * h));
+    float* const P = probability_.data() + cursor_ * C_;
+    for (Index i = 0; i < n; ++i) {
+      for (Index c = 0; c < Q; ++c) P[i * C_ + c] = E(c, i);
+      for (Index c = Q; c < C_; ++c) P[i * C_ + c] = 0.0F;
+    }
+    for (Index i = 0; i < n; ++i) {
+      h[i] = std::max(h[i] - g[i] * g[i], 0.0F);
+      g[i] -= direction_[y[i]];
+    }
   }
   std::int64_t total = 0;
-  for (Index i = begin; i < end; ++i) total += gradient_[i];
+  const auto unit = static_cast<float>(unit_ / kWeightSteps);
+  for (Index i = 0; i < n; ++i) {
+    const float weight = static_cast<float>(block.weight[at + i]) * unit;
+    const auto slope = static_cast<std::int64_t>(std::floor(weight * g[i] + 0.5F));
+    const auto spread = static_cast<std::int64_t>(std::floor(weight * h[i] + 0.5F));
+    gradient_[cursor_ + i] = (slope << 32) + spread;
+    total += gradient_[cursor_ + i];
+  }
   parts_[0].total += total;
-  add_rows(histogram(0), order_.data() + begin, n);
-  cursor_ = end;
-  if (end == plan_.rows) {
+  // The bins that the tree may read, and the rows in their order.
+  const std::uint8_t* const bins = block.bins.data() + at * window.features();
+  std::uint8_t* const own = columns_.data() + cursor_ * width_;
+  if (width_ == window.features()) {
+    std::copy_n(bins, n * width_, own);
+  } else {
+    for (Index i = 0; i < n; ++i) {
+      for (Index f = 0; f < width_; ++f) {
+        own[i * width_ + f] = bins[i * window.features() + plan_.features[f]];
+      }
+    }
+  }
+  for (Index i = 0; i < n; ++i) order_[cursor_ + i] = static_cast<std::uint32_t>(cursor_ + i);
+  add_rows(histogram(0), order_.data() + cursor_, n);
+  cursor_ += n;
+  if (cursor_ == plan_.rows) {
     phase_ = Phase::kScan;
     current_ = 0;
     other_ = 0;
   }
-  return n * (10 + 5 * C_ + 2 * width_);
+  return 50 + n * (2 + C_ + 2 * width_);
 }
 
 void Grower::add_rows(std::int64_t* histogram, const std::uint32_t* rows, Index count) {
@@ -235,7 +256,7 @@ Index Grower::scan() {
   } else {
     phase_ = Phase::kPick;
   }
-  return 100 + 2 * bins_;
+  return 300 + 2 * bins_;
 }
 
 // Choose the part that is split next.
@@ -289,7 +310,7 @@ Index Grower::partition(const Cuts& cuts) {
     std::copy_n(moved, rights_, order + left);
     divide(cuts);
   }
-  return 50 + 3 * n;
+  return 50 + 2 * n;
 }
 
 // Make two parts of the one whose rows have been moved.
@@ -373,7 +394,7 @@ Index Grower::sum_values(const RowWindow& window) {
       phase_ = Phase::kDone;
     }
   }
-  return 30 + n * (3 + (C_ == 1 ? 0 : 2 * C_));
+  return 30 + n * (C_ == 1 ? 2 : 8 + C_);
 }
 
 void Grower::set_value(Index l) {

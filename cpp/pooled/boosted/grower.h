@@ -87,7 +87,8 @@ class Grower {
   };
 
   Index compute_gradients(const RowWindow& window, const std::vector<Tree>& trees);
-  void gather(const RowWindow& window, const std::vector<Tree>& trees, Index i, double* margins);
+  void find_margins(const Block& block, const std::vector<Tree>& trees, Index at,
+                    Matrix<std::int32_t> F) const;
   Index scan();
   Index pick();
   Index partition(const Cuts& cuts);
@@ -103,11 +104,11 @@ class Grower {
   Phase phase_ = Phase::kDone;
   Index cursor_ = 0;
   Index C_ = 1;
-  Index width_ = 0;                // p', features of the plan
-  Index bins_ = 0;                 // of all of them together
-  double unit_ = 1.0;              // what a weighted gradient is multiplied by
-  std::vector<Index> offset_;      // (p' + 1,) where the bins of a feature begin
-  std::vector<double> direction_;  // (C,) u
+  Index width_ = 0;               // p', features of the plan
+  Index bins_ = 0;                // of all of them together
+  double unit_ = 1.0;             // what a weighted gradient is multiplied by
+  std::vector<Index> offset_;     // (p' + 1,) where the bins of a feature begin
+  std::vector<float> direction_;  // (C,) u
   Tree tree_;
   std::vector<Part> parts_;
   Index current_ = 0;              // the part that is scanned, divided or summed

@@ -24,8 +24,6 @@ inline constexpr Index kMostClasses = 64;
 // Bins of a feature: one for missing values, and those between cut points.
 inline constexpr Index kMostCuts = 126;
 inline constexpr Index kMostBins = kMostCuts + 2;
-// Values from which cut points are computed, at most.
-inline constexpr Index kCutRows = 2048;
 // Rows after which cut points of all features stay.
 inline constexpr Index kLastCuts = 4096;
 // Rows kept at most, and the bytes that they may take.
@@ -75,6 +73,9 @@ inline double shrinkage_for(Index Q) {
 inline Index rows_kept(Index p, Index C) {
   return std::min(kMostRows, kMostBytes / (p + 8 * C + kMostTrees + 20));
 }
+
+// Values from which cut points are computed, at most.
+inline Index cut_rows(Index p) { return p > kTreeFeatures ? 512 : 2048; }
 
 // Blocks whose raw rows are kept, the newest ones.
 inline Index raw_blocks(Index p) {

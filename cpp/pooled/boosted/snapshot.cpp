@@ -158,7 +158,7 @@ BoostedSnapshot BoostedTrees::snapshot() const {
     std::copy_n(window_.bins(row), p, out.bins[i].data());
     out.label[i] = static_cast<std::uint8_t>(window_.label(row));
     out.row_weight[i] = window_.weight(row);
-    std::copy_n(window_.margin(row), C, out.margin[i].data());
+    if (C > 0) window_.get_margin(row, out.margin[i].data());
     for (Index t = 0; t < in_use; ++t) out.leaf(i, t) = window_.leaves(row)[slots_[t]];
     // Of a row to which the new tree has been applied, its leaf is in the old one's place.
     if (row >= first_raw) std::copy_n(window_.raw(row), p, out.raw[row - first_raw].data());
@@ -242,7 +242,7 @@ BoostedTrees::BoostedTrees(const BoostedSnapshot& in)
     for (Index j = 0; j < p; ++j) require(in.bins(i, j) <= cuts_.count(j) + 1, "bins");
     std::copy_n(in.bins[i].data(), p, window_.bins(row));
     std::fill_n(window_.leaves(row), kMostTrees, 0);
-    if (has_base) std::copy_n(in.margin[i].data(), C, window_.margin(row));
+    if (has_base) window_.set_margin(row, in.margin[i].data());
   }
   require(in.raw.size() == end - window_.first_raw(), "raw");
   for (Index i = 0; i < in.raw.size(); ++i) {
@@ -295,7 +295,8 @@ BoostedTrees::BoostedTrees(const BoostedSnapshot& in)
             "clock");
     require(!applying || in.slot[in_use] == plan_.slot, "slot");
   }
-  require(phase_ != Phase::kCutting || (has_base && cursor_ >= 0 && cursor_ <= p), "clock");
+  require(phase_ != Phase::kCutting || (has_base && cursor_ >= 0 && cursor_ <= in.features.size()),
+          "clock");
   require(!applying || (cursor_ >= first && cursor_ <= end), "clock");
   for (Index i = 0; i < n; ++i) {
     for (Index t = 0; t < in_use; ++t) {

@@ -13,6 +13,16 @@ Block::Block(Index p, Index C)
   std::fill_n(margin.data(), margin.size(), 0);
 }
 
+RowWindow::RowWindow(const RowWindow& other)
+    : p_(other.p_),
+      C_(other.C_),
+      first_(other.first_),
+      end_(other.end_),
+      first_block_(other.first_block_),
+      total_(other.total_) {
+  for (const auto& one : other.blocks_) blocks_.push_back(std::make_unique<Block>(*one));
+}
+
 Index RowWindow::first_raw() const {
   const Index newest = end_ > 0 ? (end_ - 1) / kBlockRows : 0;
   return std::max(first_, (newest - raw_blocks(p_) + 1) * kBlockRows);
@@ -20,8 +30,8 @@ Index RowWindow::first_raw() const {
 
 Index RowWindow::bytes() const {
   Index total = 0;
-  for (const Block& one : blocks_) {
-    total += one.bins.size() + one.leaf.size() + 4 * one.margin.size() + 4 * one.raw.size() +
+  for (const auto& one : blocks_) {
+    total += one->bins.size() + one->leaf.size() + 4 * one->margin.size() + 4 * one->raw.size() +
              5 * kBlockRows;
   }
   return total;
@@ -37,9 +47,9 @@ Index RowWindow::append(Index label, std::uint32_t weight) {
   const Index row = end_++;
   const Index number = row / kBlockRows - first_block_;
   if (number == static_cast<Index>(blocks_.size())) {
-    blocks_.emplace_back(p_, C_);
+    blocks_.push_back(std::make_unique<Block>(p_, C_));
     const Index old = number - raw_blocks(p_);
-    if (old >= 0) blocks_[old].raw.release();
+    if (old >= 0) blocks_[old]->raw.release();
   }
   Block& own = block(row);
   own.label[at(row)] = static_cast<std::uint8_t>(label);
@@ -52,7 +62,7 @@ void RowWindow::drop_before(Index row) {
   for (; first_ < row; ++first_) {
     total_ -= weight(first_);
     if (at(first_) == kBlockRows - 1) {
-      blocks_.pop_front();
+      blocks_.erase(blocks_.begin());
       ++first_block_;
     }
   }

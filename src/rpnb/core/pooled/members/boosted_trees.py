@@ -7,11 +7,19 @@ limit, and its arrays are copies of what it remembers.
 
 from typing import Final
 
-from rpnb._core.boosted import BoostedTrees
+from rpnb._core.boosted import BoostedTrees, rows_kept
 from rpnb.core.kernels.arrays import BoolArray, IntArray
 from rpnb.core.pooled.member import Shape, learn_rows, score_rows
 
-__all__ = ["BoostedTrees", "begin", "grow_classes", "learn_rows", "merge", "score_rows"]
+__all__ = [
+    "BoostedTrees",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "rows_kept",
+    "score_rows",
+]
 
 OUTPUTS: Final = ("boosted_trees",)
 MERGEABLE: Final = False
