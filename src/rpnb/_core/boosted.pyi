@@ -1,7 +1,7 @@
 """Boosted trees."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ CLOCKS: Final[int]
 class BoostedTrees(Member):
     """All that boosted trees remember; each array is a copy."""
 
-    _fields: ClassVar[tuple[str, ...]]
     seed: UIntArray
     """(1,)"""
     clock: IntArray

@@ -22,7 +22,7 @@ from rpnb.core.pooled.features import (
 )
 from rpnb.core.pooled.hashing import MOST_FEATURES, columns_after_hashing, draw_places
 from rpnb.core.pooled.late import Pending
-from rpnb.core.pooled.member import Shape, State, copy_state
+from rpnb.core.pooled.member import Shape, State, copy_state, size_of
 from rpnb.core.pooled.members import (
     binned_bayes,
     boosted_trees,
@@ -263,4 +263,4 @@ def size_of_model(model: PooledModel) -> int:
     if model.late is not None:
         behind = model.late.behind
         parts += [behind.scale, *behind.states, behind.pool, model.late.pending]
-    return sum(array.nbytes for part in parts for array in part)
+    return sum(size_of(part) for part in parts)

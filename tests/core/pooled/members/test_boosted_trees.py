@@ -431,7 +431,7 @@ def test_arrays_that_contradict_each_other_are_refused(case: int) -> None:
 
 def test_what_a_state_is_made_of() -> None:
     state = new_trees(4, 3)
-    assert len(state) == len(state._fields) == len(list(state))  # type: ignore[arg-type]
+    assert len(state) == len(state._fields) == len(list(state))
     assert isinstance(state.begin_again(shape_of(4), state.active, 3), BoostedTrees)
     assert boosted.OUTPUTS == ("boosted_trees",)
     assert not boosted.MERGEABLE

@@ -5,7 +5,7 @@ a generator that yields the cost of each piece. Single precision is used where t
 compiled trees use it, so that all results are equal to the bit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -420,7 +420,7 @@ class BoostedTrees:
 
     def grow(
         self, features: list[int], m: int, old: list[Tree]
-    ) -> Iterator[int]:  # and returns the tree
+    ) -> Generator[int, None, Tree]:
         first, C, Q, width = self.first, self.C, len(self.rank), len(features)
         rows = [self.rows[first + i] for i in range(m)]
         n_leaves = int(np.sqrt(float(m) * max(1.0, Q / 6.0)) / 4.0)
@@ -431,7 +431,7 @@ class BoostedTrees:
             bound, unit = bound / 2.0, unit / 2.0
         n_bins = sum(len(self.cuts[j]) + 2 for j in features)
         u = self.direction() if C > 1 else np.zeros(1, F32)
-        P, g, h = np.zeros((0, 1), F32), [], []
+        P, g, h = np.zeros((0, 1), F32), list[int](), list[int]()
         done = 0
         while done < m:
             n = min(BLOCK - (first + done) % BLOCK, m - done)
