@@ -23,7 +23,12 @@ void bind_numbers(nb::module_& module) {
     fill_normal(words, out);
   });
   module.def("fill_logs", &fill_logs);
-  module.def("fill_exponentials", [](Vector<double> values) { fill_exponentials(values); });
+  module.def("fill_exponentials", &fill_exponentials);
+  module.def("log1p", &log1p);
+  module.def("power", &pow);
+  module.def("hypot", &hypot);
+  module.def("lgamma", &lgamma);
+  module.def("erfc", &erfc);
 }
 
 }  // namespace rpnb

@@ -141,7 +141,7 @@ double BoostedTrees::loss(const std::int32_t* margin, Index rank) const {
     const double z = (rank == 1 ? -margin[0] : margin[0]) / boosted::kSteps;
     const auto e = space.take<double>(1);
     e[0] = -std::abs(z);
-    fill_exponentials(e);
+    fill_exponentials(e, kLeastExponent);
     return std::max(z, 0.0) + log_of(1.0 + e[0]);
   }
   const Index Q = n_ranked();
@@ -149,7 +149,7 @@ double BoostedTrees::loss(const std::int32_t* margin, Index rank) const {
   const std::int32_t highest = *std::max_element(margin, margin + Q);
   for (Index r = 0; r < Q; ++r) e[r] = (margin[r] - highest) / boosted::kSteps;
   const double own = e[rank];
-  fill_exponentials(e);
+  fill_exponentials(e, kLeastExponent);
   double total = 0.0;
   for (Index r = 0; r < Q; ++r) total += e[r];
   return log_of(total) - own;

@@ -1,9 +1,9 @@
 #include "grower.h"
 
-#include "../../math.h"
 #include "../../random.h"
 #include "../../simd.h"
 #include "../../workspace.h"
+#include "exponentials.h"
 
 namespace rpnb::boosted {
 

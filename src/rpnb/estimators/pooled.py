@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.pooled.engine import run, score
 from rpnb.core.pooled.mini_batches import (
@@ -173,7 +174,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     True
     """
 
-    _state_version = 2
+    _state_version = 1
     _accepts_sparse = True
     # Sums of weights further apart would be rounding errors and nothing else.
     _weight_limits = (1e-12, 1e12)
@@ -242,7 +243,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self._run(state, X, y, weight, labels, log_posteriors)
         # A row before which no class was active has no probabilities.
         log_posteriors[labels < 0] = -np.inf
-        return ScoredRows(np.exp(log_posteriors))
+        return ScoredRows(exp(log_posteriors))
 
     def _run(
         self,
@@ -286,7 +287,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     def _block_probabilities(self, state: PooledModel, X: NDArray[Any]) -> FloatArray:
         out = np.empty((X.shape[0], state.M))
         self._predict(state, X, out)
-        return np.exp(out)
+        return exp(out)
 
     def _learn_blocks(
         self, state: PooledModel, blocks: Sequence[BlockStatistics]
@@ -341,7 +342,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         Calibrated by a temperature and a share of noise that were learnt along the
         stream. Rows sum to one.
         """
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
 
     # One row at a time
 

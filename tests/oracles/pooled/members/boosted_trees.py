@@ -177,12 +177,12 @@ class BoostedTrees:
         if self.C == 1:
             z = float(-F[0] if rank == 1 else F[0]) / STEPS
             e = np.array([-abs(z)])
-            fill_exponentials(e)
+            fill_exponentials(e, -700.0)
             return max(z, 0.0) + log(1.0 + e[0])
         Q = len(self.rank)
         e = (F[:Q] - F[:Q].max()) / STEPS
         own = float(e[rank])
-        fill_exponentials(e)
+        fill_exponentials(e, -700.0)
         total = 0.0
         for value in e:
             total += float(value)
