@@ -239,6 +239,12 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def with_spread(values: FloatArray) -> str:
+    """Return the mean, and the standard deviation if there is more than one value."""
+    spread = f" ± {values.std(ddof=1):.4f}" if values.size > 1 else ""
+    return f"{values.mean():.4f}{spread}"
+
+
 def show(options: argparse.Namespace) -> None:
     """Print a table of all results, and ratios over the streams that do not change."""
     cells: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(
@@ -256,10 +262,7 @@ def show(options: argparse.Namespace) -> None:
             if not records:
                 continue
             values = {key: np.array([r[key] for r in records]) for key in records[0]}
-            shown = [
-                f"{values[key].mean():.4f} ± {values[key].std():.4f}"
-                for key in ("error", "last", "loss")
-            ]
+            shown = [with_spread(values[key]) for key in ("error", "last", "loss")]
             back = (
                 f"{values['back'].mean():,.0f}" if stream.endswith("_change") else "—"
             )
