@@ -74,6 +74,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     - ``fading_covariance``: linear discriminants that remember about 300 rows;
     - ``window_forest``: 16 trees grown from recent rows, of which the worst is replaced
       again and again; with slow and with fast counts in the leaves;
+    - ``boosted_trees``: up to 100 boosted trees on up to 131,072 rows, of which the
+      oldest is replaced again and again: what goes on learning on long streams;
     - ``transitions``: which class follows which.
 
     There is nothing to tune: features are scaled by what the first 256 rows say, and
@@ -141,7 +143,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     or from 1e-12 to 1e12.
 
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
-    the number of threads. Memory does not grow with the rows.
+    the number of threads. Memory does not grow with the rows, except for the rows that
+    boosted_trees keeps, up to about 100 MB.
 
     Where labels come late, say so by `delay`: a second set of members then learns each
     row that much later, and the pool learns its weights from their scores, which are
@@ -421,9 +424,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         scale rows alike. Of members whose statistics are sums, the result is that of
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
-        (neighbours of both kinds), the better trees of both (window_forest), what both
-        have left (fading_covariance), weights by curvature (the pool). Models with a
-        `delay` cannot be merged.
+        (neighbours of both kinds), the better trees of both (window_forest), the trees
+        of the model with more rows and the rows of both (boosted_trees), what both have
+        left (fading_covariance), weights by curvature (the pool). Models with a `delay`
+        cannot be merged.
 
         Parameters
         ----------
