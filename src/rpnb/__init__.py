@@ -1,4 +1,7 @@
-"""Online classification of streams by random projections and naive Bayes."""
+"""Online classification of data streams: accurate by default, fast on request.
+
+`PooledClassifier` is the accurate learner, `RPNBClassifier` the fast one.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

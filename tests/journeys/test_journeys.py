@@ -121,25 +121,16 @@ PA = ("--model", "PA", "--json", "--quiet")
 
 def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
     sklearn_table("iris", tmp_path / "iris.csv")
-    said = rpnb("run", "iris.csv", "--target", "label", "--n-estimators", 20)
+    said = rpnb("run", "iris.csv", "--target", "label", "--model", "PA")
     assert "does not beat “same as last”" in said.stdout
     assert "try --shuffle 1" in said.stdout
-    found = rpnb(
-        "run",
-        "iris.csv",
-        "--target",
-        -1,
-        "--n-estimators",
-        20,
-        "--shuffle",
-        1,
-        "--json",
-    )
-    assert json.loads(found.stdout)["learners"][0]["error"] < 0.2
+    found = rpnb("run", "iris.csv", "--target", -1, "--shuffle", 1, "--json")
+    assert json.loads(found.stdout)["learners"][0]["name"] == "Pooled"
+    assert json.loads(found.stdout)["learners"][0]["error"] < 0.15
     code = (
-        "from rpnb import RPNBClassifier; from sklearn.datasets import load_iris; "
+        "from rpnb import PooledClassifier; from sklearn.datasets import load_iris; "
         "X, y = load_iris(return_X_y=True); "
-        "print(RPNBClassifier(20, random_state=0).fit(X, y).score(X, y))"
+        "print(PooledClassifier(random_state=0).fit(X, y).score(X, y))"
     )
     done = subprocess.run(  # noqa: S603
         [environment / "python", "-c", code],
@@ -154,9 +145,12 @@ def test_sorted_iris(rpnb: Run, environment: Path, tmp_path: Path) -> None:
 def test_wine_raw_and_scaled(rpnb: Run, tmp_path: Path) -> None:
     sklearn_table("wine", tmp_path / "wine.csv")
     words = ("run", "wine.csv", "--target", "label", "--shuffle", 1)
-    raw = rpnb(*words)
+    usual = rpnb(*words, "--json")
+    assert json.loads(usual.stdout)["learners"][0]["error"] <= 0.10
+    assert "--scale" not in usual.stdout + usual.stderr
+    raw = rpnb(*words, "--model", "rpnb")
     assert "Try --scale" in raw.stdout + raw.stderr
-    scaled = json.loads(rpnb(*words, "--scale", "--json").stdout)
+    scaled = json.loads(rpnb(*words, "--model", "rpnb", "--scale", "--json").stdout)
     assert scaled["learners"][0]["error"] <= 0.10
 
 

@@ -182,7 +182,7 @@ def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser of these arguments, or of all that there may be."""
     parser = argparse.ArgumentParser(
         prog="rpnb",
-        description="Online classification by random projections and naive Bayes.",
+        description="Online classification of data streams.",
     )
     parser.add_argument("--version", action="version", version=f"rpnb {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

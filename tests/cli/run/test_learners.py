@@ -1,6 +1,7 @@
 """Learners of the command line: made by name, with a fixed seed."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 
 from rpnb import baselines
 from rpnb.cli import main
-from rpnb.cli.learners import make_learners
-from rpnb.estimators.registry import RPNB
+from rpnb.cli.learners import make_learners, names_of
+from rpnb.estimators.registry import COMPARED, RPNB
 
 SEEDED = ("RPNB", "OnlineBagging", "OnlineBoosting")
 
@@ -48,7 +49,55 @@ def test_a_seed_can_be_given() -> None:
     seeds = [
         learner.get_params(deep=False)["random_state"] for learner in made.values()
     ]
-    assert seeds == [4, 5, 0]
+    assert seeds == [4, 5, 4]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    code = main([*map(str, words), "--json", "--quiet"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_the_accurate_learner_is_the_default_and_comes_first(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run(capsys, "run", path, "--target", "kind")
+    assert found["learners"][0]["name"] == "Pooled"
+    assert COMPARED[:2] == ("Pooled", "RPNB")
+    assert main(["learners"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[4].startswith("Pooled ")
+    assert main(["run", "--help"]) == 0
+    assert "(default: Pooled" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_case_of_a_name_does_not_matter(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--target", "kind", "--compare", "arow", "gaussiannb", "AROW", "scw"]
+    found = run(capsys, "run", path, *words, "--param", "Arow.C=0.5")
+    names = [each["name"] for each in found["learners"][:3]]
+    assert names == ["AROW", "GaussianNB", "SCW"]
+    assert found["learners"][0]["parameters"]["C"] == 0.5
+    (learner,) = make_learners(names_of_one("rpnbclassifier"), {}, []).values()
+    assert type(learner).__name__ == "RPNBClassifier"
+
+
+def names_of_one(name: str) -> list[str]:
+    return names_of(Namespace(model=name, compare=[]))
+
+
+def test_class_weights_go_to_every_learner_that_has_them(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", path, "--target", "kind", "--learners", "Pooled", "GaussianNB"]
+    words += ["PA", "--class-weight", "balanced", "--param", "Pooled.n_projections=16"]
+    found = run(capsys, *words)
+    given = [each["parameters"].get("class_weight") for each in found["learners"]]
+    assert given == ["balanced", "balanced", None, None, None]
+    (said,) = found["advice"]
+    assert said == "--class-weight: of Pooled, GaussianNB; PA has no class weights."
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rpnb.cli import CommandError
-from rpnb.cli.learners import class_of, given_parameters, make_learners
-from rpnb.estimators.registry import ALIASES, RPNB
+from rpnb.cli.learners import class_of, given_parameters, make_learners, names_of
+from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
 from rpnb.preprocessing import StreamPipeline
 
@@ -21,11 +21,10 @@ def learners_of(
 ) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
     """Return what a loaded encoder had seen, if any, and the learners by name."""
     given = given_parameters(arguments)
-    names = [arguments.model] if arguments.model else []
-    names += [name for name in arguments.compare if name not in names]
+    names = names_of(arguments)
     if arguments.load is None:
         made = make_learners(
-            names or [RPNB], given, arguments.param, scale=arguments.scale
+            names or [DEFAULT], given, arguments.param, scale=arguments.scale
         )
         return None, _with_detectors(made, arguments)
     if names or given or arguments.param or arguments.scale or arguments.drift:

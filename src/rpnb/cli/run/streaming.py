@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rpnb.cli import INTERRUPTED, CommandError
+from rpnb.cli.learners import given_parameters, has_parameter
 from rpnb.cli.progress import Display
 from rpnb.cli.run.inputs import ENCODER, learners_of, open_rows
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
@@ -315,8 +316,22 @@ class _Run:
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),
-            advice=() if self._spread is None else (self._spread,),
+            advice=tuple(filter(None, (self._spread, self._unweighted()))),
             **self._columns(),
+        )
+
+    def _unweighted(self) -> str | None:
+        """Return which learners have no use for --class-weight, if some do."""
+        if "class_weight" not in given_parameters(self._arguments):
+            return None
+        have = {name: has_parameter(name, "class_weight") for name in self._models}
+        without = [name for name, has in have.items() if not has]
+        if not without:
+            return None
+        verb = "has" if len(without) == 1 else "have"
+        return (
+            f"--class-weight: of {', '.join(name for name in have if have[name])}; "
+            f"{', '.join(without)} {verb} no class weights."
         )
 
     def _columns(self) -> dict[str, Any]:

@@ -55,11 +55,15 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
             )
         )
     classes = len(evaluation.frequent_labels())
+    learners = [each for each in evaluation.participants if not each.reference]
     megabytes = memory(peak=True)
     notes = [
         f"{duration(facts.seconds)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
         "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
     ]
+    if len(learners) > 1:
+        best = min(learners, key=lambda each: each.confusion.mistakes)
+        notes.append(f"Lowest error: {best.name}.")
     if facts.scaled:
         notes.append(
             f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
@@ -70,11 +74,10 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         if hasattr(each.model, "drifts_")
     ]
     notes += facts.advice
-    learners = {each.name: _inner(each.model) for each in evaluation.participants}
     notes += [
-        f"{name}: {_DENSITIES[learner.density]}"
-        for name, learner in learners.items()
-        if hasattr(learner, "density")
+        f"{each.name}: {_DENSITIES[_inner(each.model).density]}"
+        for each in evaluation.participants
+        if hasattr(_inner(each.model), "density")
     ]
     notes += [f"Note: {note}." for note in facts.notes]
     notes += advice(evaluation, facts)
