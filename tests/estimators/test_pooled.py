@@ -344,6 +344,18 @@ def test_weights_and_errors_have_names() -> None:
     assert model.n_updates_ == 300
 
 
+def test_the_names_of_weights_are_names_of_members() -> None:
+    X, y = stream(13, 60, p=40)
+    model = small().fit(X, y)
+    assert set(MEMBERS) < set(model.weights_)
+    again = small(members=list(model.weights_)).fit(X, y)
+    assert again.weights_ == model.weights_
+    alone = small(members=["window_forest_fast"]).fit(X, y)
+    assert list(alone.weights_) == ["window_forest", "window_forest_fast"]
+    with pytest.raises(ValueError, match="members must be one of 'class_covariance'"):
+        small(members=["forest"]).fit(X, y)
+
+
 def test_the_history_of_the_members_adds_up() -> None:
     X, y = stream(13, 1000)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 1000)

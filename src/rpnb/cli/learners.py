@@ -18,7 +18,7 @@ from rpnb.estimators.registry import (
     learners,
     spelled,
 )
-from rpnb.preprocessing import RunningScaler, StreamPipeline, make_stream_pipeline
+from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 # The same command gives the same predictions; the classes, by default, do not.
 _SEED = 0
@@ -242,8 +242,6 @@ def _make(name: str, parameters: Mapping[str, Any]) -> Any:
 
 def class_of(name: str) -> Any:
     """Return the class of a learner by its name; an error names similar ones."""
-    if name == StreamPipeline.__name__:
-        return StreamPipeline
     found = find_learner(name)
     if found is None:
         by_key = {each.casefold(): each for each in sorted({*ALIASES, *learners()})}

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = arguments.output
     with Outputs([arguments.file, arguments.load]) as outputs:
         try:
-            source = _open(arguments, state)
+            source = _open(arguments, state, model)
             if not arguments.quiet:
                 for note in source.notes:
                     sys.stderr.write(f"{source.name}: {note}\n")
@@ -107,9 +107,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledFile":
+def _open(
+    arguments: argparse.Namespace, state: Mapping[str, Any], model: Any
+) -> "LabelledFile":
     """Return the file, whose columns are read as those of the training."""
-    from rpnb.cli.run.inputs import file_options, resuming
+    from rpnb.cli.run.inputs import file_options, resuming, saved_missing
     from rpnb.files import LabelledFile, ReadOptions
 
     options = file_options(arguments)
@@ -123,7 +125,7 @@ def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledF
                 target=None,
                 labelled=False,
                 categorical=state.get("categorical", "codes"),
-                missing=state.get("missing", "refuse"),
+                missing=saved_missing(arguments.load, state, model),
                 **options,
             ),
             arguments.format,

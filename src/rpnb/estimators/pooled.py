@@ -81,9 +81,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     Parameters
     ----------
     members : "all", "mergeable" or sequence of str, default="all"
-        The members. "mergeable" are those whose statistics are sums, so that `merge` is
-        exact for the model as a whole: class_covariance, shared_covariance,
-        binned_bayes and transitions.
+        The members, by the names that `weights_` has. "mergeable" are those whose
+        statistics are sums, so that `merge` is exact for the model as a whole:
+        class_covariance, shared_covariance, binned_bayes and transitions.
     n_projections : int, default=512
         Rectified random projections of a row, a multiple of 16. Time and memory of
         shared_covariance grow with its square.
@@ -112,7 +112,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     n_updates_ : int
         Number of rows learnt, which is all of them.
     weights_ : dict of str to float
-        The pool's weight of each member's scores.
+        The pool's weight of each member's scores. ``window_forest_fast`` are those of
+        the same trees by fast counts.
     member_errors_ : dict of str to float
         The share of rows seen so far whose class each member alone would have predicted
         wrongly before learning them, by name; and "pool" for the model as a whole.

@@ -63,7 +63,8 @@ class ReadOptions:
     categorical
         "codes" for integers in first-seen order, as in the paper; or "one-hot".
     missing
-        "refuse", or "mean": the mean of the column in the rows before.
+        "refuse"; "mean" for the mean of the column in the rows before; or "keep" for
+        NaN, for learners that take it. Missing categories are one more category.
     header
         Whether a delimited file begins with the names of its columns. Without, the
         names are "1", "2", ….

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rpnb import baselines
+from rpnb import PooledClassifier, baselines
 from rpnb.cli import main
 from rpnb.cli.learners import make_learners, names_of
 from rpnb.estimators.registry import COMPARED, RPNB
@@ -126,3 +126,34 @@ def test_the_same_command_gives_the_same_predictions(
         assert seeds == [0] * len(learners)
         found.append(out.read_text())
     assert found[0] == found[1]
+
+
+def test_missing_values_go_to_learners_that_take_them(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = path.read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    for i in range(0, 300, 7):
+        cells[i][1] = ""
+    holes = tmp_path / "holes.csv"
+    holes.write_text("\n".join([head, *map(",".join, cells)]) + "\n")
+    y = np.array([row[-1] for row in cells])
+    X = np.array([[float(cell or "nan") for cell in row[:-1]] for row in cells])
+    model = PooledClassifier(n_projections=16, random_state=0)
+    predicted = model.predict_then_learn(X, y)
+    words = ["--target", "kind", "--param", "n_projections=16"]
+    saved = tmp_path / "m.rpnb"
+    found = run(capsys, "run", holes, *words, "--save", saved)
+    assert found["learners"][0]["mistakes"] == int(np.sum(predicted != y))
+    again = run(capsys, "run", holes, "--target", "kind", "--load", saved)
+    assert again["rows"] == 300
+    assert main(["predict", str(holes), "--load", str(saved), "--quiet"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 301
+    assert main(["run", str(holes), "--target", "kind", "--model", "PA"]) == 2
+    said = capsys.readouterr().err
+    assert "row 1, column v: the value is missing or NaN; --missing mean" in said
+    assert "--model Pooled takes it as it is" in said
+    cells[3][1] = "inf"
+    holes.write_text("\n".join([head, *map(",".join, cells)]) + "\n")
+    assert main(["run", str(holes), "--target", "kind"]) == 2
+    assert "row 4, column v: infinity" in capsys.readouterr().err

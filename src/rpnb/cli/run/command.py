@@ -123,9 +123,9 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--missing",
         choices=("refuse", "mean"),
-        default="refuse",
         help="refuse missing values, or put in the mean of the column in the rows "
-        "before; missing categories are one more category (default: refuse)",
+        "before; missing categories are one more category (default: leave them to "
+        "learners that take them, such as Pooled, and refuse them for others)",
     )
 
 

@@ -92,7 +92,7 @@ def stream(arguments: argparse.Namespace) -> int:
     warnings.simplefilter("ignore", SpreadWarning)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
-            source = open_rows(arguments, state)
+            source = open_rows(arguments, state, models)
             run = _Run(arguments, models, source, outputs)
             run.announce()
             run.evaluate(interrupt)

@@ -260,10 +260,14 @@ def no_predictions(driver: Driver, block: Block) -> Predictions:
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
     """Predict rows by the methods `predict` and `predict_proba` of a fitted model."""
-    labels = np.asarray(driver.model.predict(block.X))
-    if driver.probabilities == "none":
-        return Predictions(driver.labels.of(labels), None)
-    return predictions_with(driver, block, labels, driver.model.predict_proba(block.X))
+    # A class that scikit-learn's naive Bayes has not seen yet has variance 0: a warning
+    # for every row until then.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        labels = np.asarray(driver.model.predict(block.X))
+        if driver.probabilities == "none":
+            return Predictions(driver.labels.of(labels), None)
+        P = driver.model.predict_proba(block.X)
+    return predictions_with(driver, block, labels, P)
 
 
 def predictions_with(

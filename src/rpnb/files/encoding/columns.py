@@ -227,17 +227,25 @@ class ColumnEncoder:
         row = rows[int(np.argmax(missing))]
         raise FileError(
             f"{self.name}, row {row}, column {column}: the value is missing; "
-            "--missing mean makes that a category"
+            "--missing mean makes that a category, and so does --model Pooled"
         )
 
-    def _refuse(self, X: FloatArray, rows: IntArray) -> NoReturn:
-        """Raise an error that names the first value that is no finite number."""
-        i, j = np.argwhere(~(np.abs(X) <= _LARGEST))[0].tolist()
+    def _refuse(self, X: FloatArray, rows: IntArray) -> None:
+        """Raise an error that names the first value that is no finite number.
+
+        None if all of them are missing values that are kept.
+        """
+        bad = ~(np.abs(X) <= _LARGEST)
+        if self._options.missing == "keep":
+            bad &= ~np.isnan(X)
+            if not bad.any():
+                return
+        i, j = np.argwhere(bad)[0].tolist()
         value, column = float(X[i, j]), self.feature_names()[j]
         what = f"{value!r} is too large: beyond ±{_LARGEST:.0e} squares overflow"
         if np.isnan(value):
             what = "the value is missing or NaN; --missing mean fills in the mean of "
-            what += "the rows before"
+            what += "the rows before, and --model Pooled takes it as it is"
         elif np.isinf(value):
             what = "infinity; a feature must be a finite number"
         raise FileError(f"{self.name}, row {rows[i]}, column {column}: {what}")

@@ -97,9 +97,9 @@ def style(method: str, methods: Iterable[str], first: str | None = None) -> Styl
     if index < n:
         return STYLES[index]
     again, place = divmod(index - n, n - 1)
-    first = STYLES[1 + place]
+    base = STYLES[1 + place]
     other = STYLES[1 + (place + again + 1) % (n - 1)]
-    return Style(first.role, other.shape, other.dash, first.width)
+    return Style(base.role, other.shape, other.dash, base.width)
 
 
 def emphasised(look: Style) -> Style:
