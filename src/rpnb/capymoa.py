@@ -53,7 +53,8 @@ class _SchemaClassifier(Classifier):  # type: ignore[misc]
 
     def predict_proba(self, instance: Instance) -> FloatArray:
         """Return the probability of each class of the schema (M,)."""
-        probabilities: FloatArray = self._model.predict_proba(instance.x[None, :])[0]
+        rows = instance.x[None, :]
+        probabilities: FloatArray = self._model.predict_next_proba(rows)[0]
         return probabilities
 
 

@@ -89,7 +89,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
             return {}
         row = features.row(x)
         model = features.classifier
-        values = model.predict_proba(row[None, :])[0]
+        values = model.predict_next_proba(row[None, :])[0]
         return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
 
     # Prediction sets
@@ -153,7 +153,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         features = self._features
         if features is None:
             return to_native_series([None] * len(frame), name=None, like=frame)
-        labels = features.classifier.predict(features.table(*_columns(X)))
+        labels = features.classifier.predict_next(features.table(*_columns(X)))
         return to_native_series(labels.tolist(), name=None, like=frame)
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -162,7 +162,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         features = self._features
         if features is None:
             return frame.drop(frame.columns).to_native()
-        values = features.classifier.predict_proba(features.table(*_columns(X)))
+        values = features.classifier.predict_next_proba(features.table(*_columns(X)))
         labels = features.classifier.classes_.tolist()
         columns = dict(zip(labels, values.T, strict=True))
         return to_native_frame(columns, like=frame)

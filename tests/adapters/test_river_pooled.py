@@ -76,7 +76,7 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
         if i >= 210:
             expected = dense.predict_one(np.ascontiguousarray(table[i, columns]))
             assert model.predict_one({**x, "late": 7.0}) == expected
-            shares = dense.predict_proba(table[i : i + 1, columns])[0]
+            shares = dense.predict_next_proba(table[i : i + 1, columns])[0]
             assert list(model.predict_proba_one(x).values()) == shares.tolist()
             dense.partial_fit(table[i : i + 1, columns], y[i : i + 1])
         late: Observation = {"late": 5.0} if i >= 256 else {}

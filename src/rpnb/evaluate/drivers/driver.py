@@ -263,11 +263,22 @@ def predict_labels(driver: Driver, block: Block) -> Predictions:
     # A class that scikit-learn's naive Bayes has not seen yet has variance 0: a warning
     # for every row until then.
     with np.errstate(divide="ignore", invalid="ignore"):
-        labels = np.asarray(driver.model.predict(block.X))
+        model = driver.model
+        labels = np.asarray(next_label_method(model)(block.X))
         if driver.probabilities == "none":
             return Predictions(driver.labels.of(labels), None)
-        P = driver.model.predict_proba(block.X)
+        P = next_probability_method(model)(block.X)
     return predictions_with(driver, block, labels, P)
+
+
+def next_label_method(model: Any) -> Any:
+    """Return the method of an estimator that predicts the next row of a stream."""
+    return getattr(model, "predict_next", model.predict)
+
+
+def next_probability_method(model: Any) -> Any:
+    """Return the method that gives the probabilities of the next row of a stream."""
+    return getattr(model, "predict_next_proba", None) or model.predict_proba
 
 
 def predictions_with(
