@@ -234,6 +234,31 @@ def test_a_model_is_used_on_new_rows(rpnb: Run, tmp_path: Path) -> None:
     assert "AROW" in rpnb("learners").stdout
 
 
+def test_a_sorted_table_is_learned_and_used(rpnb: Run, tmp_path: Path) -> None:
+    sklearn_table("digits", tmp_path / "digits.csv")
+    head, *lines = (tmp_path / "digits.csv").read_text().splitlines()
+    lines.sort(key=lambda line: line.rsplit(",", 1)[1])
+    for name, kept in (("new.csv", lines[::3]), ("old.csv", lines)):
+        some = [line for i, line in enumerate(kept) if name == "new.csv" or i % 3]
+        (tmp_path / name).write_text("\n".join([head, *some]) + "\n")
+    said = rpnb("run", "old.csv", "--target", "label", "--save", "stream.rpnb").stdout
+    assert said.startswith("Do not use stream.rpnb for other rows")
+    said = rpnb("fit", "old.csv", "--target", "label", "--save", "table.rpnb").stdout
+    assert "rpnb predict NEW_FILE --load table.rpnb" in said
+    truth = [line.rsplit(",", 1)[1] for line in lines[::3]]
+    for name, least in (("table.rpnb", 0.97), ("stream.rpnb", 0.9)):
+        found = rpnb("predict", "new.csv", "--load", name).stdout.splitlines()[1:]
+        right = [a.split(",")[1] == b for a, b in zip(found, truth, strict=True)]
+        assert sum(right) / len(right) > least, name
+
+
+def test_missing_values_need_no_option(rpnb: Run, tmp_path: Path) -> None:
+    lines = [f"{a if i % 5 else ''},{b},{c}" for i, (a, b, c) in enumerate(rows())]
+    (tmp_path / "holes.csv").write_text("\n".join(["size,word,label", *lines]) + "\n")
+    found = json.loads(rpnb("run", "holes.csv", "--target", "label", "--json").stdout)
+    assert found["rows"] == 120
+
+
 def test_ctrl_c_at_three_moments(environment: Path, tmp_path: Path) -> None:
     program = str(environment / "rpnb")
     command = [program, "run", "-", "--format", "csv", "--target", "y"]

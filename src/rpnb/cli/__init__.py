@@ -25,7 +25,11 @@ from rpnb._version import __version__
 COMMANDS = {
     "run": (
         "run.command",
-        "learn from a file, predicting each row before learning it",
+        "follow a stream: predict each row of a file, then learn it",
+    ),
+    "fit": (
+        "run.fit",
+        "learn a table, in random order, and save the model",
     ),
     "compare": (
         "run.compare",

@@ -366,7 +366,7 @@ def test_a_single_label_is_said_to_be_one(
     assert main(["run", str(file), "--target", "y", "--quiet"]) == 0
     said = capsys.readouterr().out
     assert "40 rows, 1 features, 1 class, in the order" in said
-    assert "All rows have the label 'x': nothing can be learnt." in said
+    assert "All rows have the label 'x': nothing can be learned." in said
     assert "not beat" not in said
 
 
@@ -467,7 +467,7 @@ def test_a_model_of_another_origin_is_not_resumed(
         str(tmp_path / "other.rpnb"),
     ]
     assert main(words) == 2
-    assert "not written by rpnb run --save" in capsys.readouterr().err
+    assert "not written by rpnb fit or rpnb run --save" in capsys.readouterr().err
 
 
 def test_arrays_and_labels_of_a_chunk_reach_the_learner_as_they_are(path: Path) -> None:

@@ -13,6 +13,7 @@ METRICS = (
     *("log_loss", "brier", "calibration_error", "coverage", "auc"),
 )
 _ABOUT = """\
+For rows that arrive one after the other (a table in any order: `rpnb fit`).
 Read a file once, row by row: predict each label with what was known before the row,
 then learn the row. The error of these predictions is that of a model in use.
 """
@@ -50,8 +51,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run, usual=False)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what `rpnb run` and `rpnb compare` have in common."""
+def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> None:
+    """Declare what `rpnb run`, `rpnb compare` and `rpnb fit` have in common.
+
+    Rows are a `stream`, in the order of the file, or a table without an order.
+    """
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -62,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("reading")
     _add_columns(reading)
     add_file_options(reading)
-    _add_order(parser.add_argument_group("order and limits"))
-    _add_results(parser.add_argument_group("results"))
+    _add_order(parser.add_argument_group("order and limits"), stream)
+    _add_results(parser.add_argument_group("results"), stream)
     add_options(parser)
 
 
@@ -129,24 +133,27 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
     )
 
 
-def _add_order(group: "argparse._ArgumentGroup") -> None:
+def _add_order(group: "argparse._ArgumentGroup", stream: bool) -> None:
     group.add_argument(
         "--scale",
         action="store_true",
         help="scale each row by the mean and deviation of the rows before it; Pooled "
         "does so itself",
     )
-    group.add_argument(
-        "--drift",
-        choices=("adwin", "ddm", "eddm", "page_hinkley"),
-        help="reset a learner when this detector of River finds that its errors rise "
-        "(pip install 'rpnb[river]')",
-    )
+    if stream:
+        group.add_argument(
+            "--drift",
+            choices=("adwin", "ddm", "eddm", "page_hinkley"),
+            help="reset a learner when this detector of River finds that its errors "
+            "rise (pip install 'rpnb[river]')",
+        )
     group.add_argument(
         "--shuffle",
         type=natural,
         metavar="SEED",
-        help="take the rows in a random order; all columns are held in memory for it",
+        default=None if stream else 0,
+        help="take the rows in a random order; all columns are held in memory for it"
+        + ("" if stream else " (default: 0)"),
     )
     group.add_argument(
         "--classes",
@@ -230,7 +237,7 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:
     )
 
 
-def _add_results(group: "argparse._ArgumentGroup") -> None:
+def _add_results(group: "argparse._ArgumentGroup", stream: bool) -> None:
     group.add_argument(
         "--metrics",
         nargs="+",
@@ -260,14 +267,16 @@ def _add_results(group: "argparse._ArgumentGroup") -> None:
         "--save",
         type=Path,
         metavar="MODEL",
+        required=not stream,
         help="write the model, with its labels and categories, at the end",
     )
-    group.add_argument(
-        "--load",
-        type=Path,
-        metavar="MODEL",
-        help="resume a model that --save wrote",
-    )
+    if stream:
+        group.add_argument(
+            "--load",
+            type=Path,
+            metavar="MODEL",
+            help="resume a model that --save wrote",
+        )
     group.add_argument(
         "--window",
         type=positive,

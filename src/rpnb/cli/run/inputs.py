@@ -83,7 +83,7 @@ def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     if not isinstance(state, dict):
         raise CommandError(
             f"{path} does not say how labels and categories were read: it was not "
-            "written by rpnb run --save"
+            "written by rpnb fit or rpnb run --save"
         )
     if state.get("features", model.n_features_in_) != model.n_features_in_:
         raise CommandError(

@@ -209,9 +209,7 @@ class _Run:
         if self._arguments.report:
             from rpnb.report.sections.reasons import LastRows
 
-            encoder = self._source.encoder
-            names = None if encoder is None else encoder.feature_names()
-            self._last_rows = LastRows(names)
+            self._last_rows = LastRows(self._names())
         return native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
@@ -225,10 +223,15 @@ class _Run:
         sensitive = [
             name for name, model in self._models.items() if _suffers_from_spread(model)
         ]
-        problem = describe_spread(first.X) if sensitive else None
+        problem = describe_spread(first.X, self._names()) if sensitive else None
         if problem is None:
             return None
         return f"{', '.join(sensitive)}: {problem}. Try --scale."
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the features, None where they have none."""
+        encoder = self._source.encoder
+        return None if encoder is None else encoder.feature_names()
 
     def _classes(self, first: LabelledChunk) -> Any:
         """Return the classes that are known from the first row on, None for none."""
@@ -313,6 +316,19 @@ class _Run:
             window=arguments.window,
             metrics=tuple(dict.fromkeys(arguments.metrics)),
             written=tuple(str(path) for path in written if path is not None),
+            saved=None if arguments.save is None else str(arguments.save),
+            table=arguments.command == "fit",
+            sensitive=tuple(
+                name
+                for name, model in self._models.items()
+                if _suffers_from_spread(model)
+            ),
+            weightable=tuple(
+                name
+                for name in self._models
+                if not arguments.load and has_parameter(name, "class_weight")
+            ),
+            weighted="class_weight" in given_parameters(arguments),
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),

@@ -8,7 +8,7 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.cli.progress import duration
-from rpnb.cli.run.advice import advice, column_lines
+from rpnb.cli.run.advice import advice, column_lines, warning
 from rpnb.cli.run.stream_progress import memory
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
@@ -86,6 +86,12 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
             f"Resumed {facts.loaded}; errors are of this file's rows, updates of all, "
             "and the references started anew."
         )
+    if facts.table:
+        notes.append(
+            "Each row was predicted before it was learned, in random order: expect "
+            "about the error of the last rows, or less, for new rows."
+        )
+        notes.append(f"Use it: rpnb predict NEW_FILE --load {facts.saved}")
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
     notes += [f"written: {path}" for path in facts.written]
@@ -108,7 +114,8 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         tuple(lines),
         tuple(notes),
     )
-    return to_text(table)
+    said = warning(evaluation, facts)
+    return to_text(table) if said is None else f"{said}\n\n{to_text(table)}"
 
 
 def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
@@ -135,6 +142,7 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "seconds": round(facts.seconds, 3),
                 "peak_megabytes": None if megabytes is None else round(megabytes, 1),
                 "interrupted": facts.interrupted,
+                "warning": warning(evaluation, facts),
                 "loaded": facts.loaded,
                 "written": list(facts.written),
                 "scaled": list(facts.scaled),

@@ -295,7 +295,7 @@ class StreamClassifier(
         state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
         self._commit(X, joined, state, first=first)
         if first and self._sensitive_to_scale:
-            warn_of_spread(labelled.rows)
+            warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
         if add_at_first_row:
             found = learn_adding_classes(self, labelled, whole=whole, scored=scored)
             if first and declared is None:
