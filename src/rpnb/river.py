@@ -202,14 +202,16 @@ default="log_sum"
         Rows that `learn_many` predicts before it learns any of them; None makes each
         call one mini-batch. With 1, `learn_many` leaves the model as a loop of
         `learn_one` would, to the bit.
-    prior_mean, prior_variance : float, default=0.0, 1.0
-        Mean and variance of each column of each class before the first observation.
+    prior_mean : float, default=0.0
+        Mean of each column of each class before the first observation.
+    prior_variance : float, default=1.0
+        Variance of each column of each class before the first observation.
     prior_weight : float, default=1.0
-        How many observations these count as.
+        How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
         it has learnt. None forgets nothing.
-    class_prior : {"uniform", "frequency"} or mapping, default="uniform"
+    class_prior : "uniform", "frequency" or mapping, default="uniform"
         P(y). "frequency" follows the labels seen; a mapping from each label to its
         probability fixes it.
     var_floor : float, default=1e-9

@@ -196,7 +196,7 @@ def test_models_of_shards_merge(kind: str, based: bool) -> None:
 
 def test_copies_of_the_parts_know_names_of_features_and_counts_of_classes() -> None:
     """Counts of a merged pipeline are those of both: weights of classes follow them."""
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
     names = [f"f{j}" for j in range(X.shape[1])]
     frame = pandas.DataFrame(X, columns=names)

@@ -50,7 +50,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     model : classifier of this package
         The learner. It is not changed: a copy learns, made on the first call or by
         `fit`. Its `batch_size` must be 1, if it has one.
-    detector : {"adwin", "ddm", "eddm", "page_hinkley"} or detector, default="adwin"
+    detector : "adwin", "ddm", "eddm", "page_hinkley" or detector, default="adwin"
         A detector of River (`pip install 'rpnb[river]'`) with its default parameters,
         or one with parameters of your choice, which is not changed either. Of ADWIN's
         alarms only those count that find more errors than before, not fewer.
