@@ -322,9 +322,10 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     are the same, except that the seed has the name it has in River. Features need no
     scaling, and there is nothing to tune.
 
-    The features are those of the first 256 observations learnt, in any order; a feature
-    that appears later is left out. An absent feature is a missing value, and so is NaN.
-    Features must be numbers (booleans are 0 and 1).
+    Features may appear at any time. One that first appears after 256 observations is
+    learned as soon as 16 observations had it: the pool then begins again, with all
+    features, from up to 4,000 of the most recent observations. An absent feature is a
+    missing value, and so is NaN. Features must be numbers (booleans are 0 and 1).
 
     Parameters
     ----------
@@ -349,7 +350,8 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     those of `rpnb.PooledClassifier` on a table of all features of the first 256
     observations, ordered by the numbers of their names, with NaN where a feature is
     absent: the same to the bit, whatever came first. A new feature among the first 256
-    observations makes the classifier learn those before it again.
+    observations makes the classifier learn those before it again; a later one, the most
+    recent ones.
 
     Examples
     --------

@@ -132,12 +132,13 @@ class ColumnEncoder:
             values = values.dictionary_decode()
         if is_text(values.type):
             values = values.cast(pa.string())
-            fits = self._notation.fits(values).fill_null(True)
+            notation = self._options.notations.get(column, self._notation)
+            fits = notation.fits(values).fill_null(True)
             if fits.true_count != len(fits):
                 at = int(np.argmin(as_array(fits)))
                 cell = values[at].as_py()
                 raise FileError(refused_number(self.name, int(rows[at]), column, cell))
-            return self._notation.parse(values)
+            return notation.parse(values)
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
         return values.cast(self._double, safe=False)
@@ -274,6 +275,9 @@ class ColumnEncoder:
             "categories": {name: list(index.labels[:k]) for (name, index), k in pairs},
             "counts": position.counts.tolist(),
             "sums": position.sums.tolist(),
+            "notations": {
+                name: each.to_json() for name, each in self._options.notations.items()
+            },
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
