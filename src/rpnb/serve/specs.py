@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.estimators.learners.linear import LinearClassifier
-from rpnb.estimators.registry import find_learner, learners
+from rpnb.estimators.registry import DEFAULT, find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.serve.http.formats import Label, check_labels, check_names
 from rpnb.serve.limits import Limits, beyond, invalid
@@ -84,7 +84,7 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
     )
     if not request.keys() <= set(fields):
         raise invalid(f"the body must have no other fields than {', '.join(fields)}")
-    learner = find_learner(_text(request.get("learner", "RPNB")))
+    learner = find_learner(_text(request.get("learner", DEFAULT)))
     if learner is None:
         raise invalid(f"learner must be one of {', '.join(learners())}")
     names = request.get("features")

@@ -430,7 +430,7 @@ def test_threads_score_rows_of_one_forest_side_by_side() -> None:
 def test_what_a_state_is_made_of() -> None:
     state = new_forest(4, 3)
     assert state.clock.shape == (CLOCKS,)
-    assert forest.OUTPUTS == ("forest_slow", "forest_fast")
+    assert forest.OUTPUTS == ("window_forest", "window_forest_fast")
     assert not forest.MERGEABLE
     assert not forest.USES_SCALE
 
