@@ -29,7 +29,7 @@ BEST = $(shell cd src/rpnb/_core && $(abspath $(BIN))/python -c 'from _processor
 BUILD := build/make
 SOURCES := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja --log-level=WARNING
+	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD=OFF --log-level=WARNING
 	$(BIN)/cmake --build $(BUILD) --target _processor
 	$(BIN)/cmake $(BUILD) "-DRPNB_LEVELS=$(or $(LEVELS),$(BEST))" --log-level=WARNING
 	$(BIN)/cmake --build $(BUILD)
