@@ -150,7 +150,7 @@ def command(path: Path, K: int) -> tuple[Times, dict[str, Any]]:
     """Run the command; return its times, and what it prints."""
     code = "import rpnb.cli as c; raise SystemExit(c.main())"
     words = ["run", str(path), "--target", "y", "--json", "--quiet"]
-    words += ["--n-estimators", str(K)]
+    words += ["--model", "RPNB", "--n-estimators", str(K)]
     start, before = time.perf_counter(), os.times()
     done = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, "-c", code, *words],

@@ -303,7 +303,11 @@ def measure(X: NDArray[Any], y: list[Any], seconds: float, rounds: int) -> None:
             Client(own.address) as client,
         ):
             client.create(
-                "letters", features=FEATURES, classes=sorted(set(y)), random_state=0
+                "letters",
+                "RPNB",
+                features=FEATURES,
+                classes=sorted(set(y)),
+                random_state=0,
             )
             client.learn("letters", X[:2000], y[:2000])
             for n in CONNECTIONS:
@@ -375,7 +379,9 @@ def measure_bulk(X: NDArray[Any], y: list[Any], rounds: int) -> None:
             alone = time.perf_counter() - start
             processor = time.process_time() - before
             name = f"bulk-{turn}"
-            client.create(name, features=FEATURES, classes=classes, random_state=0)
+            client.create(
+                name, "RPNB", features=FEATURES, classes=classes, random_state=0
+            )
             start, before = time.perf_counter(), processor_time(server.pid)
             predicted = client.observe(name, X, y)
             taken = time.perf_counter() - start

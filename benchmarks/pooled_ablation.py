@@ -30,8 +30,8 @@ AVERAGES = {
     "neighbours": 0.115,
     "selected_neighbours": 0.143,
     "fading_covariance": 0.128,
-    "forest_slow": 0.299,
-    "forest_fast": 0.177,
+    "window_forest": 0.299,
+    "window_forest_fast": 0.177,
     "transitions": 0.03,
 }
 GROUPS = ("datasets", "wide datasets", "streams", "kept aside")

@@ -104,7 +104,9 @@ async def run(address: str, pid: int, seconds: float, clients: int) -> Soak:
 
     soak = Soak()
     async with AsyncClient(address, connections=clients, retries=0) as client:
-        await client.create("soak", features=FEATURES, classes=CLASSES, random_state=0)
+        await client.create(
+            "soak", "RPNB", features=FEATURES, classes=CLASSES, random_state=0
+        )
         until = time.monotonic() + seconds
         await asyncio.gather(
             watch(address, until, soak),

@@ -6,7 +6,9 @@ from types import ModuleType
 import pytest
 
 EXPORTED = {
-    "rpnb": ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__"],
+    "rpnb": [
+        *("FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__", "load"),
+    ],
     "rpnb.baselines": [
         *("ALMA", "AROW", "AggressiveROMMA", "CW", "GaussianNB", "IELLIP"),
         *("MajorityClass", "NAROW", "NHERD", "NoChange", "OGD", "OnlineBagging"),

@@ -221,12 +221,12 @@ void bind_model(nb::module_& module) {
            })
       .def("score",
            [](const PooledModel& self, const RowBlock& rows, Vector<std::int64_t> predicted,
-              Matrix<double> log_posteriors) {
+              Matrix<double> log_posteriors, bool ordered) {
              self.check_rows(rows);
              require_length("predicted", predicted.size(), rows.size());
              check_posteriors(self, rows.size(), log_posteriors);
              const nb::gil_scoped_release released;
-             self.score(rows, predicted, log_posteriors);
+             self.score(rows, predicted, log_posteriors, ordered);
            })
       .def("fill_rows", [](const PooledModel& self, const RowBlock& rows, Matrix<double> raw,
                            Matrix<float> z, Matrix<float> low, Matrix<float> phi) {

@@ -76,6 +76,12 @@ class Member {
   // Write the scores of each row; learn nothing.
   virtual void score_rows(const Rows& rows, const Scores& scores) const = 0;
 
+  // Write the scores of rows in no order, which follow no row that was learned: they may
+  // not depend on which rows were learned last. Learn nothing.
+  virtual void score_unordered(const Rows& rows, const Scores& scores) const {
+    score_rows(rows, scores);
+  }
+
   // Score each row, then learn it, in order.
   //
   // Without wanted scores this only learns the first rows, all of them labelled, again

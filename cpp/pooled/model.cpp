@@ -168,7 +168,7 @@ void PooledModel::run(const RowBlock& rows, const Labels& labels, Vector<std::in
 }
 
 void PooledModel::score(const RowBlock& rows, Vector<std::int64_t> predicted,
-                        Matrix<double> log_posteriors) const {
+                        Matrix<double> log_posteriors, bool ordered) const {
   const Index n = predicted.size();
   for (Index done = 0; done < n; done += kChunk) {
     const Index stop = std::min(done + kChunk, n);
@@ -177,7 +177,7 @@ void PooledModel::score(const RowBlock& rows, Vector<std::int64_t> predicted,
     const Chunk chunk(*this, raw);
     scale->apply(raw, chunk.z);
     features->fill(chunk.z, chunk.phi, chunk.low);
-    score_members(chunk.rows(), chunk.scores);
+    score_members(chunk.rows(), chunk.scores, ordered);
     predict_rows(*pool, chunk.scores, predicted.slice(done, stop),
                  part_of(log_posteriors, done, stop));
   }
@@ -221,10 +221,15 @@ void PooledModel::learn_members(const Rows& rows, const Labels& labels,
              [&](Index k) { members[k]->learn_rows(rows, labels, Scores(scores, first[k])); });
 }
 
-void PooledModel::score_members(const Rows& rows, const View<double, 3>& scores) const {
+void PooledModel::score_members(const Rows& rows, const View<double, 3>& scores,
+                                bool ordered) const {
   Index first = 0;
   for (const auto& member : members) {
-    member->score_rows(rows, Scores(scores, first));
+    if (ordered) {
+      member->score_rows(rows, Scores(scores, first));
+    } else {
+      member->score_unordered(rows, Scores(scores, first));
+    }
     first += member->outputs();
   }
 }

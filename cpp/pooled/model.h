@@ -41,8 +41,10 @@ class PooledModel {
            Matrix<double> log_posteriors, int threads);
 
   // Predict rows; the arguments are those of `run`. Changes nothing.
-  void score(const RowBlock& rows, Vector<std::int64_t> predicted,
-             Matrix<double> log_posteriors) const;
+  //
+  // Each of them is the next row of the stream; or none is, if they are not `ordered`.
+  void score(const RowBlock& rows, Vector<std::int64_t> predicted, Matrix<double> log_posteriors,
+             bool ordered) const;
 
   // Fill in rows as members see them: hashed, scaled and projected.
   void fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<float> z, Matrix<float> low,
@@ -72,7 +74,7 @@ class PooledModel {
   [[nodiscard]] Index next_chunk(const Labels& labels, Index done, Index n, bool& replays) const;
   void learn_members(const Rows& rows, const Labels& labels, const View<double, 3>& scores,
                      int threads);
-  void score_members(const Rows& rows, const View<double, 3>& scores) const;
+  void score_members(const Rows& rows, const View<double, 3>& scores, bool ordered = true) const;
   void fill_late_scores(Matrix<const double> raw, const Labels& labels,
                         const View<double, 3>& scores, int threads);
   void learn_behind(Index first_due, int threads);

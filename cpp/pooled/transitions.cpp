@@ -13,7 +13,8 @@ constexpr double kPrior = 2.0;
 // Below 1, so that no class is impossible.
 constexpr double kMostKappa = 1.0 - 1e-9;
 
-void score(const Transitions& state, Vector<double> scores) {
+// The scores of a row after one of class a, or after none if a < 0.
+void score(const Transitions& state, std::int64_t a, Vector<double> scores) {
   const Index M = state.class_weight.size();
   Index active = 0;
   double total = 0.0;
@@ -22,7 +23,6 @@ void score(const Transitions& state, Vector<double> scores) {
     total += state.class_weight[c];
   }
   const double below = std::max(total + 0.5 * static_cast<double>(active), 0.5);
-  const std::int64_t a = state.last[0];
   double stays = 0.0;
   double by_chance = 0.0;
   for (Index c = 0; c < M; ++c) {
@@ -70,12 +70,16 @@ Transitions Transitions::begin(const Shape& shape, Vector<const bool> active) {
 }
 
 void Transitions::score_rows(const Rows& /*rows*/, const Scores& scores) const {
-  for (Index i = 0; i < scores.rows(); ++i) score(*this, scores(i));
+  for (Index i = 0; i < scores.rows(); ++i) score(*this, last[0], scores(i));
+}
+
+void Transitions::score_unordered(const Rows& /*rows*/, const Scores& scores) const {
+  for (Index i = 0; i < scores.rows(); ++i) score(*this, -1, scores(i));
 }
 
 void Transitions::learn_rows(const Rows& /*rows*/, const Labels& labels, const Scores& scores) {
   for (Index i = 0; i < labels.y.size(); ++i) {
-    if (scores.wanted()) score(*this, scores(i));
+    if (scores.wanted()) score(*this, last[0], scores(i));
     if (labels.known(i)) observe(*this, labels.y[i], labels.weight[i]);
   }
 }

@@ -35,6 +35,8 @@ struct Transitions final : Member {
   static Transitions begin(const Shape& shape, Vector<const bool> active);
 
   void score_rows(const Rows& rows, const Scores& scores) const override;
+  // log π_c, as before the first row.
+  void score_unordered(const Rows& rows, const Scores& scores) const override;
   void learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) override;
   [[nodiscard]] Index classes() const override { return active.size(); }
   void check_shape(const Shape& shape) const override;

@@ -1,4 +1,7 @@
-"""Online classification of streams by random projections and naive Bayes."""
+"""Online classification of data streams: accurate by default, fast on request.
+
+`PooledClassifier` is the accurate learner, `RPNBClassifier` the fast one.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,14 +12,16 @@ if TYPE_CHECKING:
     from rpnb.estimators.classifier import RPNBClassifier
     from rpnb.estimators.frozen.model import FrozenRPNB
     from rpnb.estimators.pooled import PooledClassifier
+    from rpnb.loading import load
 
-__all__ = ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__"]
+__all__ = ["FrozenRPNB", "PooledClassifier", "RPNBClassifier", "__version__", "load"]
 
 # Imported on first use: the command line starts without them.
 _MODULES = {
     "FrozenRPNB": "rpnb.estimators.frozen.model",
     "PooledClassifier": "rpnb.estimators.pooled",
     "RPNBClassifier": "rpnb.estimators.classifier",
+    "load": "rpnb.loading",
 }
 
 

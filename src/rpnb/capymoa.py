@@ -53,7 +53,8 @@ class _SchemaClassifier(Classifier):  # type: ignore[misc]
 
     def predict_proba(self, instance: Instance) -> FloatArray:
         """Return the probability of each class of the schema (M,)."""
-        probabilities: FloatArray = self._model.predict_proba(instance.x[None, :])[0]
+        rows = instance.x[None, :]
+        probabilities: FloatArray = self._model.predict_next_proba(rows)[0]
         return probabilities
 
 
@@ -90,19 +91,21 @@ default="log_sum"
         rule of Kittler et al. (1998) on normalised posteriors.
     update : {"mistakes", "all"}, default="mistakes"
         Which observations are learnt.
-    prior_mean, prior_variance : float, default=0.0, 1.0
-        Mean and variance of each column of each class before the first observation.
+    prior_mean : float, default=0.0
+        Mean of each column of each class before the first observation.
+    prior_variance : float, default=1.0
+        Variance of each column of each class before the first observation.
     prior_weight : float, default=1.0
-        How many observations these count as.
+        How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
         it has learnt. None forgets nothing.
-    class_prior : {"uniform", "frequency"}, mapping or array-like, default="uniform"
+    class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
         P(y). "frequency" follows the labels seen; an array, or a mapping, from the
         index of each class to its probability fixes it.
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    scale : {"running"} or None, default=None
+    scale : "running" or None, default=None
         "running" scales each column by its mean and deviation in the rows before; None,
         the paper's, takes values as they are.
     temperature : "auto", float or None, default="auto"

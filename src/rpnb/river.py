@@ -89,7 +89,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
             return {}
         row = features.row(x)
         model = features.classifier
-        values = model.predict_proba(row[None, :])[0]
+        values = model.predict_next_proba(row[None, :])[0]
         return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
 
     # Prediction sets
@@ -153,7 +153,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         features = self._features
         if features is None:
             return to_native_series([None] * len(frame), name=None, like=frame)
-        labels = features.classifier.predict(features.table(*_columns(X)))
+        labels = features.classifier.predict_next(features.table(*_columns(X)))
         return to_native_series(labels.tolist(), name=None, like=frame)
 
     def predict_proba_many(self, X: Any) -> Any:
@@ -162,7 +162,7 @@ class _NamedClassifier(base.MiniBatchClassifier, Generic[_F]):
         features = self._features
         if features is None:
             return frame.drop(frame.columns).to_native()
-        values = features.classifier.predict_proba(features.table(*_columns(X)))
+        values = features.classifier.predict_next_proba(features.table(*_columns(X)))
         labels = features.classifier.classes_.tolist()
         columns = dict(zip(labels, values.T, strict=True))
         return to_native_frame(columns, like=frame)
@@ -202,14 +202,16 @@ default="log_sum"
         Rows that `learn_many` predicts before it learns any of them; None makes each
         call one mini-batch. With 1, `learn_many` leaves the model as a loop of
         `learn_one` would, to the bit.
-    prior_mean, prior_variance : float, default=0.0, 1.0
-        Mean and variance of each column of each class before the first observation.
+    prior_mean : float, default=0.0
+        Mean of each column of each class before the first observation.
+    prior_variance : float, default=1.0
+        Variance of each column of each class before the first observation.
     prior_weight : float, default=1.0
-        How many observations these count as.
+        How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
         it has learnt. None forgets nothing.
-    class_prior : {"uniform", "frequency"} or mapping, default="uniform"
+    class_prior : "uniform", "frequency" or mapping, default="uniform"
         P(y). "frequency" follows the labels seen; a mapping from each label to its
         probability fixes it.
     var_floor : float, default=1e-9
@@ -320,9 +322,10 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     are the same, except that the seed has the name it has in River. Features need no
     scaling, and there is nothing to tune.
 
-    The features are those of the first 256 observations learnt, in any order; a feature
-    that appears later is left out. An absent feature is a missing value, and so is NaN.
-    Features must be numbers (booleans are 0 and 1).
+    Features may appear at any time. One that first appears after 256 observations is
+    learned as soon as 16 observations had it: the pool then begins again, with all
+    features, from up to 4,000 of the most recent observations. An absent feature is a
+    missing value, and so is NaN. Features must be numbers (booleans are 0 and 1).
 
     Parameters
     ----------
@@ -347,7 +350,8 @@ class PooledClassifier(_NamedClassifier[NamedColumns]):
     those of `rpnb.PooledClassifier` on a table of all features of the first 256
     observations, ordered by the numbers of their names, with NaN where a feature is
     absent: the same to the bit, whatever came first. A new feature among the first 256
-    observations makes the classifier learn those before it again.
+    observations makes the classifier learn those before it again; a later one, the most
+    recent ones.
 
     Examples
     --------

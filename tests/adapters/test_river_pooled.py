@@ -76,10 +76,11 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
         if i >= 210:
             expected = dense.predict_one(np.ascontiguousarray(table[i, columns]))
             assert model.predict_one({**x, "late": 7.0}) == expected
-            shares = dense.predict_proba(table[i : i + 1, columns])[0]
+            shares = dense.predict_next_proba(table[i : i + 1, columns])[0]
             assert list(model.predict_proba_one(x).values()) == shares.tolist()
             dense.partial_fit(table[i : i + 1, columns], y[i : i + 1])
-        late: Observation = {"late": 5.0} if i >= 256 else {}
+        # Fifteen observations with a feature are not enough for a column.
+        late: Observation = {"late": 5.0} if 256 <= i < 271 else {}
         shuffled = [*x.items()]
         rng.shuffle(shuffled)
         model.learn_one({**late, **dict(shuffled)}, int(y[i]))
@@ -89,6 +90,52 @@ def test_it_is_the_estimator_on_a_table_of_all_first_features() -> None:
     assert model._features.names == [NAMES[j] for j in columns]
     assert model.weights_ == dense.weights_
     assert model.member_errors_ == dense.member_errors_
+
+
+@pytest.mark.parametrize("often", [1.0, 0.3])
+def test_features_that_appear_late_are_learned(often: float) -> None:
+    """The only feature that tells the class first appears at row 300."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 1500)
+    model, right = small(), []
+    for i, label in enumerate(y.tolist()):
+        x = {"noise": rng.normal(), "more": rng.normal()}
+        if i < 300:
+            x["old"] = rng.normal() + 3.0 * label
+        elif rng.random() < often:
+            x["new"] = 1000.0 * (rng.normal() + 3.0 * label)
+            right.append(model.predict_one(x) == label)
+        model.learn_one(x, label)
+    assert np.mean(right[len(right) // 2 :]) > 0.85
+    assert model._features is not None
+    assert "new" in model._features.names
+
+
+def test_late_features_do_not_depend_on_the_calls() -> None:
+    rng = np.random.default_rng(2)
+    n = 700
+    y = rng.integers(0, 3, n)
+    table = pd.DataFrame(rng.normal(size=(n, 3)) + y[:, None], columns=list("abc"))
+    table.loc[:400, "b"] = np.nan
+    table.loc[:600, "c"] = np.nan
+    loop, whole, parts = small(), small(), small()
+    for i in range(n):
+        row = table.iloc[i].to_dict()
+        loop.learn_one({k: v for k, v in row.items() if v == v}, int(y[i]))
+    whole.learn_many(table[["a"]][:401], pd.Series(y[:401]))
+    whole.learn_many(table[["a", "b"]][401:601], pd.Series(y[401:601]))
+    whole.learn_many(table[601:], pd.Series(y[601:]))
+    for start in range(0, 401, 50):
+        rows = slice(start, min(start + 50, 401))
+        parts.learn_many(table[["a"]][rows], pd.Series(y[rows]))
+    for start in range(401, n, 7):
+        rows = slice(start, start + 7)
+        parts.learn_many(table[rows], pd.Series(y[rows]))
+    assert loop._features is not None
+    assert loop._features.names == whole._features.names  # type: ignore[union-attr]
+    assert set(loop._features.names) == set("abc")
+    assert snapshot(estimator_of(loop)) == snapshot(estimator_of(whole))
+    assert snapshot(estimator_of(loop)) == snapshot(estimator_of(parts))
 
 
 @pytest.mark.parametrize("cut", [100, 270])

@@ -54,6 +54,24 @@ def expected(folder: Path) -> tuple[Any, Any, Any]:
     return model.predict(rows), model.predict_proba(rows), model.classes_
 
 
+def test_units_of_the_training_are_those_of_new_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{i % 9} kg,{'ab'[i % 9 > 4]}" for i in range(90)]
+    (tmp_path / "old.csv").write_text("\n".join(["mass,y", *rows]) + "\n")
+    (tmp_path / "new.csv").write_text("mass,id\n1 kg,1\n8,2\n7.5 kg,3\n")
+    words = ["fit", str(tmp_path / "old.csv"), "--target", "y", "--quiet"]
+    assert main([*words, "--save", str(tmp_path / "m.rpnb")]) == 0
+    capsys.readouterr()
+    new, model = str(tmp_path / "new.csv"), str(tmp_path / "m.rpnb")
+    assert main(["predict", new, "--load", model, "--probabilities", "none"]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert found == ["row,prediction", "1,a", "2,b", "3,b"]
+    (tmp_path / "new.csv").write_text("mass,id\n1 lb,1\n")
+    assert main(["predict", new, "--load", model]) == 2
+    assert "row 1, column mass: '1 lb' is no number" in capsys.readouterr().err
+
+
 def test_labels_and_probabilities_are_those_of_the_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

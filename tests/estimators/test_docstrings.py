@@ -1,12 +1,16 @@
 """Docstrings have the text that they share, in `help` and on the site."""
 
+import ast
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import rpnb
+from rpnb import evaluate, preprocessing, river
+from rpnb.drift import DriftAware
 from rpnb.estimators.docstrings import _TEXTS, with_shared_text
 from rpnb.estimators.registry import learners
 
@@ -65,3 +69,28 @@ def test_the_site_has_the_docstrings_of_help() -> None:
         estimator = learners()[name].estimator
         read = found[estimator.__module__.rpartition(".")[2]][name]
         assert read.docstring.value == inspect.getdoc(estimator)
+
+
+def documented() -> dict[str, Any]:
+    """Return what the reference shows with parameters, by name."""
+    found: dict[str, Any] = {name: each.estimator for name, each in learners().items()}
+    found |= {"DriftAware": DriftAware, "prequential": evaluate.prequential}
+    found |= {"river": river.RPNBClassifier, "river pooled": river.PooledClassifier}
+    found["RunningScaler"] = preprocessing.RunningScaler
+    return found
+
+
+@pytest.mark.parametrize("name", documented())
+def test_the_site_shows_the_defaults_of_the_signature(name: str) -> None:
+    griffe = pytest.importorskip("griffe")  # of the group docs
+    text = griffe.Docstring(inspect.getdoc(documented()[name]) or "")
+    parts = (s for s in text.parse("numpy") if s.kind.value == "parameters")
+    shown = {each.name: each.default for part in parts for each in part.value}
+    actual = inspect.signature(documented()[name]).parameters
+    for parameter, default in shown.items():
+        if default is not None:
+            value = 2.0**0.5 if default == "√2" else ast.literal_eval(str(default))
+            assert value == actual[parameter].default, parameter
+        else:
+            usual = actual[parameter].default
+            assert usual in (inspect.Parameter.empty, None), parameter

@@ -152,7 +152,7 @@ def test_a_pool_is_the_same_wherever_its_blocks_are_observed(
                 )
                 (parts[at],) = observe_rows(copy, given, probabilities=True)
                 if shared.n_seen_ > 0:
-                    expected = shared.predict_proba(X[block])
+                    expected = shared.predict_next_proba(X[block])
                     assert_array_equal(parts[at].probabilities, expected)
             learn_statistics(shared, [parts[at] for at in sorted(parts)])
             known += [parts[at].labels for at in sorted(parts)]
@@ -171,7 +171,7 @@ def test_the_first_block_of_a_pool_is_learnt_row_by_row() -> None:
     by_row.partial_fit(X[:BLOCK_ROWS], y[:BLOCK_ROWS])
     assert all(label is None for label in predicted[:BLOCK_ROWS])
     rest = predicted[BLOCK_ROWS:]
-    assert_array_equal(rest, by_row.predict(X[BLOCK_ROWS:]))
+    assert_array_equal(rest, by_row.predict_next(X[BLOCK_ROWS:]))
     # Mistakes are those of the predictions that were given out.
     mistakes = by_row.member_errors_["pool"] * BLOCK_ROWS
     mistakes += np.count_nonzero(rest != y[BLOCK_ROWS:])
@@ -272,7 +272,8 @@ def test_what_does_not_add_up_is_refused() -> None:
         check_batch_size(rpnb(batch_size=7), 8)
     with pytest.raises(
         TypeError,
-        match=r"with neighbours, selected_neighbours, fading_covariance, window_forest "
+        match=r"with neighbours, selected_neighbours, fading_covariance, "
+        r"window_forest, boosted_trees "
         r"learns row by row: .* Set members='mergeable'",
     ):
         check_batch_size(PooledClassifier(), 100)

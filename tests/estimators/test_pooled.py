@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 
 from rpnb import PooledClassifier
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.member import same_state
-from rpnb.core.pooled.model import MEMBERS
+from rpnb.core.pooled.model import MEMBERS, PooledModel
+from rpnb.drift import DriftAware
 from rpnb.estimators.pooled_parts import arrays_of
 from rpnb.estimators.saving.files import ModelFileError
+from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 
 def stream(seed: int, n: int, p: int = 5, M: int = 4) -> tuple[FloatArray, IntArray]:
@@ -148,7 +151,7 @@ def test_rows_without_a_label_are_predicted_and_leave_no_trace() -> None:
     a._learn(a._state, X, numbers, np.ones(1), labels)
     expected = []
     for i in range(500):
-        expected.append(b.predict(X[i : i + 1])[0])
+        expected.append(b.predict_next(X[i : i + 1])[0])
         if known[i]:
             b.partial_fit(X[i : i + 1], y[i : i + 1])
     assert_array_equal(labels, expected)
@@ -342,6 +345,63 @@ def test_weights_and_errors_have_names() -> None:
     assert list(model.member_errors_) == ["binned_bayes", "transitions", "pool"]
     assert model.member_errors_["pool"] == np.mean(predicted != y)
     assert model.n_updates_ == 300
+
+
+def changeable(wrapped: Any) -> PooledModel:
+    """Return the state of a pool, also of one inside a pipeline or a detector."""
+    state = wrapped._state
+    found: PooledModel = getattr(state, "inner", state)
+    return found
+
+
+@pytest.mark.parametrize("wrap", [None, "scaled", "drift"])
+def test_predictions_of_a_table_do_not_depend_on_the_last_label(wrap: Any) -> None:
+    X, y = stream(3, 400)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]  # labels that stay are worth knowing
+    model: Any = small()
+    if wrap == "scaled":
+        model = make_stream_pipeline(RunningScaler(), model)
+    elif wrap == "drift":
+        model = DriftAware(model)
+    model.predict_then_learn(X, y)
+    tables, following = [], []
+    for last in range(4):
+        pool = changeable(model)
+        pool.states[pool.names.index("transitions")].last[0] = last
+        tables.append((model.predict(X), model.predict_proba(X), model.predict_set(X)))
+        following.append((model.predict_next(X), model.predict_next_proba(X)))
+    for table in tables[1:]:
+        for one, other in zip(table, tables[0], strict=True):
+            assert_array_equal(one, other)
+    assert (following[0][0] != following[1][0]).any()
+    assert (following[0][1] != following[1][1]).any()
+    one_by_one = [model.predict(X[i : i + 1])[0] for i in range(0, 400, 7)]
+    assert_array_equal(one_by_one, tables[0][0][::7])
+
+
+def test_a_model_of_a_sorted_stream_is_of_some_use_to_other_rows() -> None:
+    """The next row of the stream would have the last label, whatever it holds."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    first, rest = order[:1200], order[1200:]
+    first = first[np.argsort(y[first], kind="stable")]
+    model = PooledClassifier(random_state=0)
+    model.partial_fit(X[first], y[first])
+    assert np.mean(model.predict_next(X[rest]) == y[rest]) < 0.2
+    assert np.mean(model.predict(X[rest]) == y[rest]) > 0.5
+
+
+def test_the_names_of_weights_are_names_of_members() -> None:
+    X, y = stream(13, 60, p=40)
+    model = small().fit(X, y)
+    assert set(MEMBERS) < set(model.weights_)
+    again = small(members=list(model.weights_)).fit(X, y)
+    assert again.weights_ == model.weights_
+    alone = small(members=["window_forest_fast"]).fit(X, y)
+    assert list(alone.weights_) == ["window_forest", "window_forest_fast"]
+    with pytest.raises(ValueError, match="members must be one of 'class_covariance'"):
+        small(members=["forest"]).fit(X, y)
 
 
 def test_the_history_of_the_members_adds_up() -> None:

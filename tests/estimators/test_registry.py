@@ -46,7 +46,7 @@ def test_no_class_is_more_than_three_levels_above_base_estimator(
 
 
 def test_the_baselines_are_all_learners_but_the_first_two() -> None:
-    assert list(learners())[:2] == [RPNB, POOLED]
+    assert list(learners())[:2] == [POOLED, RPNB]
     assert learners()[RPNB].estimator is RPNBClassifier
     assert learners()[POOLED].estimator is PooledClassifier
     assert baselines.names() == list(learners())[2:]
@@ -65,5 +65,7 @@ def test_learners_are_found_by_their_other_names() -> None:
     assert find_learner("SCW") is learners()["SCW1"]
     assert find_learner("RPNBClassifier") is learners()[RPNB]
     assert find_learner("PooledClassifier") is learners()[POOLED]
+    assert find_learner("pooledclassifier") is find_learner("POOLED")
+    assert find_learner("arow") is learners()["AROW"]
     assert find_learner("no learner") is None
     assert all(find_learner(name) for name in (*ALIASES, *COMPARED))

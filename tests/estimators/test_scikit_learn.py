@@ -12,32 +12,17 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from estimators.snapshots import state_of
 from estimators.streams import blobs, small
-from rpnb import PooledClassifier, RPNBClassifier
+from rpnb import PooledClassifier, RPNBClassifier, baselines
+from rpnb.estimators.expected_failures import expected_failed_checks
 
 Test = Callable[[Any, Any], None]
 
 X, y = blobs(1, 150, apart=3.0)
 WORDS = np.array(["ant", "bee", "cat"])[y]
-
-
-def expected_failures(estimator: Any) -> dict[str, str]:
-    reason = (
-        "a row of weight 2 is one update, two rows are two presentations of which the "
-        "second may no longer be a mistake"
-    )
-    if isinstance(estimator, PooledClassifier):
-        reason = (
-            "a row of weight 2 is one of the rows that neighbours and trees keep, and "
-            "one step of the pool; two rows come at two places of a random order"
-        )
-    return {
-        f"check_sample_weight_equivalence_on_{kind}_data": reason
-        for kind in ("dense", "sparse")
-    }
 
 
 each_check: Callable[[Test], Test] = parametrize_with_checks(
@@ -47,13 +32,28 @@ each_check: Callable[[Test], Test] = parametrize_with_checks(
         RPNBClassifier(n_estimators=10, projection="hadamard", random_state=0),
         PooledClassifier(n_projections=16, random_state=0),
     ],
-    expected_failed_checks=expected_failures,
+    expected_failed_checks=expected_failed_checks,
 )
 
 
 @each_check
 def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_only_what_fails_is_declared_to_fail() -> None:
+    """A check that passes after all must not be declared."""
+    model = PooledClassifier(n_projections=16, random_state=0)
+    found = check_estimator(
+        model,
+        expected_failed_checks=expected_failed_checks(model),
+        on_fail="raise",
+        on_skip=None,
+    )
+    declared = {each["check_name"] for each in found if each["expected_to_fail"]}
+    failed = {each["check_name"] for each in found if each["status"] == "xfail"}
+    assert declared == failed == set(expected_failed_checks(model))
+    assert expected_failed_checks(baselines.PA()) == {}
 
 
 def test_a_pipeline_is_its_steps_one_after_the_other() -> None:

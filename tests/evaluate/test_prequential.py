@@ -6,6 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas  # type: ignore[import-untyped]
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from river.evaluate import progressive_val_score
 from river.metrics import Accuracy
 from scipy.sparse import csr_array
 from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB as SklearnGaussianNB
 
 from estimators.streams import blobs, cuts, seeds, small
 from evaluate import naive
@@ -22,6 +25,36 @@ from rpnb import baselines
 from rpnb.evaluate import PrequentialResult, prequential
 
 WORDS = np.array(["ant", "bee", "cat"])
+
+
+def test_learners_may_be_a_list_and_labels_a_column() -> None:
+    X, numbers = blobs(3)
+    models = [small(), SklearnGaussianNB(), baselines.GaussianNB()]
+    named = {"RPNBClassifier": models[0], "GaussianNB": models[1]}
+    named["GaussianNB 2"] = models[2]
+    expected = prequential(named, X, WORDS[numbers], keep_answers=True)
+    for frame in (pandas.DataFrame(X), polars.DataFrame(X)):
+        frame.columns = [f"x{j}" for j in range(X.shape[1])]
+        if isinstance(frame, pandas.DataFrame):
+            frame.insert(1, "kind", WORDS[numbers])
+        else:
+            frame.insert_column(1, polars.Series("kind", WORDS[numbers]))
+        found = prequential(models, frame, "kind", keep_answers=True)
+        assert list(found)[:3] == list(named)
+        assert predictions(found) == predictions(expected)
+    with pytest.raises(ValueError, match="X has no column 'sort', only"):
+        prequential(models, frame, "sort")
+    with pytest.raises(TypeError, match="y='kind' names a column, for which X must be"):
+        prequential(models, X, "kind")
+    with pytest.raises(ValueError, match="models must hold at least one learner"):
+        prequential([], X, WORDS[numbers])
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss"])
+def test_scikit_learns_naive_bayes_gives_no_warnings(metric: Any) -> None:
+    """Warnings are errors here; of classes without rows it divides by 0."""
+    X, numbers = blobs(3)
+    prequential(SklearnGaussianNB(), X, WORDS[numbers], metrics=[metric])
 
 
 def native() -> dict[str, Any]:

@@ -239,3 +239,53 @@ def test_a_quotation_mark_without_its_partner_is_named(tmp_path: Path) -> None:
         read(path)
     path.write_text('x,w,y\n1,5" disk,u\n2,3" disk,v\n3,1" disk,v\n')
     assert_array_equal(read(path)[0], [[1, 0], [2, 1], [3, 2]])  # no such mark
+
+
+def test_numbers_with_one_unit_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "units.csv"
+    cells = [f"{i % 9}.5 kg,{i % 7 - 3}°C,{'ab'[i % 2]}" for i in range(60)]
+    cells[3] = "4.25,-1 °C,b"
+    path.write_text("\n".join(["mass,heat,y", *cells]) + "\n")
+    X, _, file = read(path)
+    expected = [[i % 9 + 0.5, i % 7 - 3.0] for i in range(60)]
+    expected[3] = [4.25, -1.0]
+    assert_array_equal(X, expected)
+    assert "column mass is read as numbers in kg" in file.notes
+    assert "column heat is read as numbers in °C" in file.notes
+    # Beyond the rows that are looked at first.
+    path.write_text("mass,y\n" + "1 kg,a\n" * 900_000 + "7 stone,a\n")
+    wrong = "row 900001, column mass: '7 stone' is no number"
+    with (
+        LabelledFile(str(path), ReadOptions(target="y")) as file,
+        pytest.raises(FileError, match=wrong),
+    ):
+        list(file.chunks(1 << 20))
+
+
+def test_several_units_are_refused_and_codes_with_letters_are_categories(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "units.csv"
+    rows = [f"{i % 9} {('kg', 'g')[i % 2]},{'ab'[i % 2]}" for i in range(60)]
+    path.write_text("\n".join(["mass,y", *rows]) + "\n")
+    with pytest.raises(
+        FileError, match=r"column mass: numbers with different units \("
+    ):
+        read(path)
+    rows = [f"{('1st', '2nd', '3rd')[i % 3]},{'ab'[i % 2]}" for i in range(60)]
+    path.write_text("\n".join(["place,y", *rows]) + "\n")
+    X, _, _ = read(path)
+    assert_array_equal(X[:, 0], np.arange(60) % 3)
+
+
+def test_blanks_at_the_ends_of_labels_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "blanks.csv"
+    path.write_text("x,y\n" + "1,a\n2,a \n3, b\n4,b\n" * 5)
+    _, y, file = read(path)
+    assert y.tolist() == ["a", "a", "b", "b"] * 5
+    assert "blanks at the ends of labels in column y are left out" in file.notes
+    path.write_text("x,y\n" + "1,a\n2,  \n" * 5)
+    with pytest.raises(FileError, match="row 2, column y: the label is missing"):
+        read(path)
+    _, y, _ = read(path, unlabelled="predict")
+    assert y[::2].tolist() == ["a"] * 5

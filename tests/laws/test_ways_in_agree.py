@@ -189,7 +189,7 @@ def by_row(model: Any, X: Any, y: Any, known: Any = None) -> list[Any]:
     if not model.__sklearn_is_fitted__():
         found = at_once(model, X[:1], y[:1], known)
     for i in range(len(found), len(y)):
-        found += model.predict(X[i : i + 1]).tolist()
+        found += model.predict_next(X[i : i + 1]).tolist()
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     return found
 
@@ -492,7 +492,7 @@ def test_probabilities_before_each_row_are_those_of_a_loop(
     for i in range(1, N):
         one = slice(i, i + 1)
         expected = dict(
-            zip(loop.classes_.tolist(), loop.predict_proba(X[one])[0], strict=True)
+            zip(loop.classes_.tolist(), loop.predict_next_proba(X[one])[0], strict=True)
         )
         found = [expected.get(label, 0.0) for label in model.classes_.tolist()]
         assert_allclose(P[i], found, rtol=1e-9, atol=1e-12)

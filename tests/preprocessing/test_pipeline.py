@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -195,7 +196,7 @@ def test_models_of_shards_merge(kind: str, based: bool) -> None:
 
 def test_copies_of_the_parts_know_names_of_features_and_counts_of_classes() -> None:
     """Counts of a merged pipeline are those of both: weights of classes follow them."""
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
     names = [f"f{j}" for j in range(X.shape[1])]
     frame = pandas.DataFrame(X, columns=names)
@@ -303,11 +304,14 @@ def test_parameters_of_the_parts_can_be_set_by_name() -> None:
 @pytest.mark.filterwarnings("error")
 def test_features_that_differ_in_spread_are_warned_of_once() -> None:
     model = small()
-    with pytest.warns(SpreadWarning, match="spread by more than 1,000 .*column 1, .*2"):
+    with pytest.warns(SpreadWarning, match=r"1,000 .* of X\[:, 1\], .* of X\[:, 2\]"):
         model.partial_fit(X, y)
     model.partial_fit(X, y)
     with pytest.warns(SpreadWarning, match="make_stream_pipeline"):
         PA().fit(X, y)
+    named = pandas.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
+    with pytest.warns(SpreadWarning, match="of column f1, .* of column f2"):
+        PA().fit(named, y)
     for quiet in (small(scale="running"), scaled(PA()), GaussianNB()):
         quiet.fit(X, y)
     small().fit(X[:9], y[:9])  # too few to say

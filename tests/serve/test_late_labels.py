@@ -16,7 +16,9 @@ CLASSES = ["ash", "elm", "oak"]
 
 
 def test_labels_come_late_in_any_order_and_twice(client: Client) -> None:
-    client.create("late", features=4, classes=CLASSES, n_estimators=5, random_state=1)
+    client.create(
+        "late", "RPNB", features=4, classes=CLASSES, n_estimators=5, random_state=1
+    )
     X, y = clusters(60)
     model = rpnb.RPNBClassifier(5, random_state=1)
     model.partial_fit(X[:10], y[:10], classes=CLASSES)

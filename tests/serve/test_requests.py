@@ -20,6 +20,7 @@ from rpnb.serve.limits import ApiError, Limits
 from serve.process import ServerProcess
 from serve.streams import clusters
 
+SMALL_RPNB = {"learner": "RPNB", "n_features": 2}
 NAMES = ["a", "b", "c", "d"]
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -224,16 +225,16 @@ def test_rows_of_all_batches_of_arrow_are_counted_before_they_are_read() -> None
         ({"name": "new", "n_features": 2, "classes": ["a", 1]}, "another type"),
         ({"name": "new", "n_features": 2, "parameters": {"n": 1}}, "no other names"),
         (
-            {"name": "new", "n_features": 2, "parameters": {"n_estimators": -77}},
+            {"name": "new", **SMALL_RPNB, "parameters": {"n_estimators": -77}},
             "at least 1",
         ),
         (
-            {"name": "new", "n_features": 2, "parameters": {"n_estimators": 10**9}},
+            {"name": "new", **SMALL_RPNB, "parameters": {"n_estimators": 10**9}},
             "max_state",
         ),
         ({"name": "new", "n_features": 2, "parameters": {"n_jobs": 64}}, "no other"),
         (
-            {"name": "new", "n_features": 2, "parameters": {"class_prior": {"a": 1}}},
+            {"name": "new", **SMALL_RPNB, "parameters": {"class_prior": {"a": 1}}},
             "class_prior",
         ),
         ({"name": "new", "n_features": 2, "more": 1}, "no other fields"),
@@ -263,14 +264,14 @@ def test_models_are_listed_created_once_and_deleted(client: Client) -> None:
     with pytest.raises(ServeError, match="no model") as caught:
         client.model("once")
     assert caught.value.status == 404
-    client.create("once", features=2)
+    assert client.create("once", features=2)["learner"] == "Pooled"
     client.delete("once")
 
 
 def test_a_model_can_be_had_as_a_file_frozen_and_as_onnx(
     client: Client, tmp_path: Any
 ) -> None:
-    client.create("files", features=NAMES, n_estimators=5, random_state=0)
+    client.create("files", "RPNB", features=NAMES, n_estimators=5, random_state=0)
     X, y = clusters(40)
     client.learn("files", X, y)
     expected = client.predict("files", X).labels
@@ -294,7 +295,7 @@ def test_a_model_can_be_had_as_a_file_frozen_and_as_onnx(
 def test_uploads_are_files_from_strangers(
     client: Client, shared: ServerProcess
 ) -> None:
-    client.create("origin", features=4, n_estimators=5, random_state=0)
+    client.create("origin", "RPNB", features=4, n_estimators=5, random_state=0)
     X, y = clusters(20)
     client.learn("origin", X, y)
     good = client.download("origin")
@@ -349,7 +350,7 @@ def _rewritten(good: bytes, change: dict[str, Any]) -> bytes:
 
 
 def test_a_prediction_is_explained(client: Client) -> None:
-    client.create("why", features=NAMES, n_estimators=5, random_state=0)
+    client.create("why", "RPNB", features=NAMES, n_estimators=5, random_state=0)
     X, y = clusters(60)
     with pytest.raises(ServeError, match="learnt nothing"):
         client.explain("why", X[:1])

@@ -100,7 +100,9 @@ def test_every_learner_is_created_taught_saved_uploaded_and_restarted(
 def test_a_mini_batch_is_one_event(start: Start) -> None:
     server = start()
     with Client(server.address) as client:
-        client.create("m", features=4, n_estimators=5, batch_size=16, random_state=0)
+        client.create(
+            "m", "RPNB", features=4, n_estimators=5, batch_size=16, random_state=0
+        )
         fill(client, "m")
         before = client.download("m")
     server.kill()
@@ -138,7 +140,7 @@ def test_a_repeated_key_is_carried_out_once_even_after_a_kill(start: Start) -> N
 def test_a_model_from_a_file_goes_on_learning(start: Start) -> None:
     server = start()
     with Client(server.address) as client:
-        client.create("one", features=["a", "b", "c", "d"], n_estimators=5)
+        client.create("one", "RPNB", features=["a", "b", "c", "d"], n_estimators=5)
         fill(client, "one")
         client.upload("two", client.download("one"))
         assert client.model("two")["features"] == ["a", "b", "c", "d"]
@@ -162,7 +164,7 @@ def test_a_forgotten_row_was_never_there(start: Start) -> None:
     parameters: dict[str, Any] = {"n_estimators": 5, "random_state": 0}
     with Client(server.address) as client:
         for name in ("all", "without"):
-            client.create(name, features=4, **parameters)
+            client.create(name, "RPNB", features=4, **parameters)
         client.predict("all", X, remember=True, ids=ids)
         for part in (slice(0, 20), slice(20, 45), slice(45, 55)):
             client.label("all", ids[part], y[part])

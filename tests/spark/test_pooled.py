@@ -116,9 +116,9 @@ def test_the_command_learns_any_learner_by_mini_batches(
     # The first 2,048 rows have no probabilities; the others have these, in two groups.
     again, P = pool(), np.full((5000, 4), np.finfo(float).eps)
     again.partial_fit(X[:2048], y[:2048])
-    P[2048:4500] = again.predict_proba(X[2048:4500])
+    P[2048:4500] = again.predict_next_proba(X[2048:4500])
     learn_mini_batches(again, X[2048:4500], y[2048:4500])
-    P[4500:] = again.predict_proba(X[4500:])
+    P[4500:] = again.predict_next_proba(X[4500:])
     loss = -np.log(P[np.arange(5000), y]).mean()
     assert result["metrics"]["log_loss"] == pytest.approx(loss)
     expected.feature_names_in_ = np.array(NAMES, dtype=object)

@@ -129,7 +129,7 @@ def running() -> Scenario:
             ("save", "predictions", "report"), OUTPUTS, strict=True
         ):
             words += [f"--{option}", name]
-        return quietly([*words, "--n-estimators", "20"], place)
+        return quietly([*words, "--model", "RPNB", "--n-estimators", "20"], place)
 
     expected, seconds = _rehearsed(prepare, write, OUTPUTS)
 

@@ -65,7 +65,7 @@ def small_run(folder: Path) -> list[str]:
     """Return options of a short run that writes a model and predictions."""
     outputs = ["--save", str(folder / _OUTPUTS[0])]
     outputs += ["--predictions", str(folder / _OUTPUTS[1])]
-    return ["--quiet", "--n-estimators", "2", "--no-probabilities", *outputs]
+    return ["--quiet", "--model", "PA", "--no-probabilities", *outputs]
 
 
 def run_command(words: list[str], folder: Path) -> None:

@@ -115,6 +115,13 @@ void WindowForest::score_rows(const Rows& rows, const Scores& scores) const {
   }
 }
 
+void WindowForest::score_unordered(const Rows& rows, const Scores& scores) const {
+  score_rows(rows, scores);
+  for (Index i = 0; i < rows.size(); ++i) {
+    copy_into(scores(i, 1), View<const double, 1>(scores(i, 0)));
+  }
+}
+
 void WindowForest::learn_rows(const Rows& rows, const Labels& labels, const Scores& scores) {
   const Index n = rows.size();
   Workspace space;

@@ -210,6 +210,7 @@ class PooledModel:
         rows: RowBlock | FloatArray,
         predicted: IntArray,
         log_posteriors: FloatArray,
+        ordered: bool,
     ) -> None: ...
     def fill_rows(
         self,

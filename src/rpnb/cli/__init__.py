@@ -25,7 +25,11 @@ from rpnb._version import __version__
 COMMANDS = {
     "run": (
         "run.command",
-        "learn from a file, predicting each row before learning it",
+        "follow a stream: predict each row of a file, then learn it",
+    ),
+    "fit": (
+        "run.fit",
+        "learn a table, in random order, and save the model",
     ),
     "compare": (
         "run.compare",
@@ -182,7 +186,7 @@ def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser of these arguments, or of all that there may be."""
     parser = argparse.ArgumentParser(
         prog="rpnb",
-        description="Online classification by random projections and naive Bayes.",
+        description="Online classification of data streams.",
     )
     parser.add_argument("--version", action="version", version=f"rpnb {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

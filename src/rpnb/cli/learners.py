@@ -10,19 +10,39 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from rpnb.cli import CommandError
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.registry import ALIASES, POOLED, RPNB, find_learner, learners
-from rpnb.preprocessing import RunningScaler, StreamPipeline, make_stream_pipeline
+from rpnb.estimators.registry import (
+    ALIASES,
+    POOLED,
+    RPNB,
+    find_learner,
+    learners,
+    spelled,
+)
+from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 # The same command gives the same predictions; the classes, by default, do not.
 _SEED = 0
-# Where argparse keeps the parameters of RPNB.
-_DEST = "rpnb_{}"
+# Where argparse keeps parameters that are options.
+_DEST = "parameter_{}"
+#: Parameters with the same meaning in every learner that has them.
+SHARED = ("class_weight", "n_jobs", "random_state")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare an option for each parameter of RPNBClassifier."""
-    group = parser.add_argument_group(
-        "parameters of RPNB", "see docs/algorithm.md; --param sets those of the others"
+    """Declare options for parameters: those of several learners, and RPNB's."""
+    shared = parser.add_argument_group(
+        "parameters of every learner that has them",
+        "`rpnb learners NAME` lists the parameters of a learner; --param sets any",
+    )
+    shared.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="[LEARNER.]NAME=VALUE",
+        help="a parameter of a learner; may be given again",
+    )
+    own = parser.add_argument_group(
+        "parameters of RPNB (with --model RPNB)", "see docs/algorithm.md"
     )
     hints = get_type_hints(RPNBClassifier.__init__)
     help_of = parameter_help(RPNBClassifier)
@@ -31,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         text = help_of.get(name, "").replace("%", "%%")
         choices = _choices(hints[name])
         shown = "{" + ",".join(choices) + "}" if choices else _metavar(hints[name])
-        group.add_argument(
+        (shared if name in SHARED else own).add_argument(
             "--" + name.replace("_", "-"),
             dest=_DEST.format(name),
             type=value_of,
@@ -102,13 +122,20 @@ def value_of(text: str) -> Any:
 
 
 def given_parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of RPNB that were given as options."""
+    """Return the parameters that were given as options."""
     start = _DEST.format("")
     return {
         name.removeprefix(start): value
         for name, value in vars(arguments).items()
         if name.startswith(start)
     }
+
+
+def names_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the learners that were asked for, each once."""
+    given = [arguments.model] if arguments.model else []
+    given += arguments.compare
+    return list(dict.fromkeys(spelled(name) or name for name in given))
 
 
 def make_learners(
@@ -118,21 +145,18 @@ def make_learners(
     *,
     scale: bool = False,
 ) -> dict[str, Any]:
-    """Return new learners by name: RPNB, Pooled, or names that `rpnb.baselines` knows.
+    """Return new learners by name: Pooled, RPNB, or names that `rpnb.baselines` knows.
 
-    `given` are parameters of RPNB, `params` texts [LEARNER.]name=value; without a name,
-    of the only learner. With `scale`, rows are scaled along the stream, for all
-    learners but those that scale rows themselves.
+    `given` are parameters of all learners that have them if they are in `SHARED`, else
+    of RPNB. `params` are texts [LEARNER.]name=value; without a name, of the only
+    learner. With `scale`, rows are scaled online for all learners but those that scale
+    rows themselves.
     """
-    parameters: dict[str, dict[str, Any]] = {name: {} for name in names}
-    if given and RPNB not in parameters:
-        option = "--" + next(iter(given)).replace("_", "-")
-        raise CommandError(f"{option} is a parameter of RPNB, which is not evaluated")
+    parameters = _shared_out(given, names)
     for text in params:
         owner, name, value = _split(text, names)
         parameters[owner][name] = value
     if RPNB in parameters:
-        parameters[RPNB] = dict(given) | parameters[RPNB]
         if parameters[RPNB].get("batch_size", 1) is None:
             raise CommandError(
                 "--batch-size must be a number here: a file has no calls that could "
@@ -154,6 +178,35 @@ def make_learners(
     return made
 
 
+def _shared_out(
+    given: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the parameters that were given as options, by learner."""
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for parameter, value in given.items():
+        option = "--" + parameter.replace("_", "-")
+        if parameter in SHARED:
+            owners = [name for name in names if has_parameter(name, parameter)]
+            if not owners:
+                verb = "has" if len(names) == 1 else "have"
+                raise CommandError(f"{option}: {' and '.join(names)} {verb} none")
+        elif RPNB in names:
+            owners = [RPNB]
+        else:
+            raise CommandError(
+                f"{option} is a parameter of RPNB, which is not evaluated: add --model "
+                f"RPNB, or set a parameter of {names[0]} by --param"
+            )
+        for name in owners:
+            found[name][parameter] = value
+    return found
+
+
+def has_parameter(name: str, parameter: str) -> bool:
+    """Return whether a learner, by name, has a parameter."""
+    return parameter in inspect.signature(class_of(name)).parameters
+
+
 def _split(text: str, names: Sequence[str]) -> tuple[str, str, Any]:
     """Return the learner, the parameter and the value that a --param names."""
     match = re.fullmatch(r"(?:(\w+)\.)?(\w+)=(.*)", text)
@@ -167,6 +220,7 @@ def _split(text: str, names: Sequence[str]) -> tuple[str, str, Any]:
                 f"{names[0]}.{text}"
             )
         owner = names[0]
+    owner = spelled(owner) or owner
     if owner not in names:
         raise CommandError(f"--param {text}: {owner} is not evaluated")
     return owner, match[2], value_of(match[3])
@@ -188,8 +242,6 @@ def _make(name: str, parameters: Mapping[str, Any]) -> Any:
 
 def class_of(name: str) -> Any:
     """Return the class of a learner by its name; an error names similar ones."""
-    if name == StreamPipeline.__name__:
-        return StreamPipeline
     found = find_learner(name)
     if found is None:
         by_key = {each.casefold(): each for each in sorted({*ALIASES, *learners()})}

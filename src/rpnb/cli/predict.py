@@ -1,4 +1,4 @@
-"""`rpnb predict`: the labels of a file's rows, by a model that `rpnb run` has saved."""
+"""`rpnb predict`: the labels of a file's rows, by a saved model."""
 
 import argparse
 import sys
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rpnb.files import LabelledFile
 
 _ABOUT = """\
-Predict the labels of a file's rows by a model that `rpnb run --save` has written. The
-file needs the columns that the model was trained with, found by name in any order;
-others are left out, also that of the labels. Nothing is learnt.
+Predict the labels of a file's rows by a model that `rpnb fit` or `rpnb run --save` has
+written. The file needs the columns that the model was trained with, found by name in
+any order; others are left out, also that of the labels. Nothing is learned.
 """
 
 
@@ -36,7 +36,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="MODEL",
-        help="a model that `rpnb run --save` wrote",
+        help="a model that `rpnb fit` or `rpnb run --save` wrote",
+    )
+    parser.add_argument(
+        "--next",
+        action="store_true",
+        help="the rows come next in the stream that the model has learned: use the "
+        "most recent labels (default: rows are in any order)",
     )
     parser.add_argument(
         "--output",
@@ -79,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = arguments.output
     with Outputs([arguments.file, arguments.load]) as outputs:
         try:
-            source = _open(arguments, state)
+            source = _open(arguments, state, model)
             if not arguments.quiet:
                 for note in source.notes:
                     sys.stderr.write(f"{source.name}: {note}\n")
@@ -90,9 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
                     open_table(path, outputs) as table,
                 ):
                     for chunk in ahead.items():
-                        columns = dict(
-                            _columns(model, chunk.X, arguments.probabilities)
-                        )
+                        columns = dict(_columns(model, chunk.X, arguments))
                         table.write({"row": chunk.rows, **columns})
                         rows += len(chunk.rows)
             finally:
@@ -107,9 +111,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledFile":
+def _open(
+    arguments: argparse.Namespace, state: Mapping[str, Any], model: Any
+) -> "LabelledFile":
     """Return the file, whose columns are read as those of the training."""
-    from rpnb.cli.run.inputs import file_options, resuming
+    from rpnb.cli.run.inputs import file_options, resuming, saved_missing
     from rpnb.files import LabelledFile, ReadOptions
 
     options = file_options(arguments)
@@ -123,7 +129,7 @@ def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledF
                 target=None,
                 labelled=False,
                 categorical=state.get("categorical", "codes"),
-                missing=state.get("missing", "refuse"),
+                missing=saved_missing(arguments.load, state, model),
                 **options,
             ),
             arguments.format,
@@ -131,20 +137,22 @@ def _open(arguments: argparse.Namespace, state: Mapping[str, Any]) -> "LabelledF
         )
 
 
-def _columns(model: Any, X: Any, probabilities: str) -> Iterator[tuple[str, Any]]:
+def _columns(
+    model: Any, X: Any, arguments: argparse.Namespace
+) -> Iterator[tuple[str, Any]]:
     """Yield the columns of the result: predictions, and probabilities if asked for."""
     from rpnb.cli import CommandError
 
+    probabilities = arguments.probabilities
     try:
-        predictions = model.predict(X)
-        yield "prediction", predictions
+        yield "prediction", (model.predict_next if arguments.next else model.predict)(X)
         if probabilities == "none" or not hasattr(model, "predict_proba"):
             if probabilities == "all":
                 raise CommandError(
                     f"--probabilities all: {type(model).__name__} has no probabilities"
                 )
             return
-        P = model.predict_proba(X)
+        P = (model.predict_next_proba if arguments.next else model.predict_proba)(X)
     except ValueError as error:
         raise CommandError(str(error)) from error
     if probabilities == "prediction":

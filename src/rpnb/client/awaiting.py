@@ -82,7 +82,7 @@ class AsyncClient:
     async def create(
         self,
         name: str,
-        learner: str = "RPNB",
+        learner: str = "Pooled",
         *,
         features: Sequence[str] | int,
         classes: Sequence[Label] | None = None,

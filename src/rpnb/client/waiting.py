@@ -93,7 +93,7 @@ class Client:
     def create(
         self,
         name: str,
-        learner: str = "RPNB",
+        learner: str = "Pooled",
         *,
         features: Sequence[str] | int,
         classes: Sequence[Label] | None = None,
@@ -106,8 +106,9 @@ class Client:
         ----------
         name : str
             Letters, digits, _ and -.
-        learner : str, default="RPNB"
-            Any learner of the package, as in `rpnb run --learner`.
+        learner : str, default="Pooled"
+            Name of a learner of the package, as in `rpnb run --model`: "RPNB" is the
+            fastest of those with probabilities.
         features : sequence of str, or int
             Names of the features, or their number.
         classes : sequence, optional
@@ -116,7 +117,7 @@ class Client:
             What becomes of a label that is none of the classes: it becomes a new
             class, or the request is refused with status 422.
         **parameters
-            Of the learner.
+            Parameters of the learner.
 
         Returns
         -------

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import run, run_batches, run_scored
 from rpnb.core.projection.record import Projection
@@ -70,10 +71,12 @@ default="log_sum"
         Rows predicted before any of them is learnt. None makes each call of
         `partial_fit` or `predict_then_learn` one mini-batch. Batches do not reach
         across calls.
-    prior_mean, prior_variance : float, default=0.0, 1.0
-        Mean and variance of each column of each class before the first observation.
+    prior_mean : float, default=0.0
+        Mean of each column of each class before the first observation.
+    prior_variance : float, default=1.0
+        Variance of each column of each class before the first observation.
     prior_weight : float, default=1.0
-        How many observations these count as.
+        How many observations the prior mean and variance count as.
     forgetting : float or None, default=None
         W > 1, for streams that drift: each class remembers about the last W rows that
         it has learnt. Before a row of weight w is learnt, the weight and the scatter of
@@ -81,14 +84,14 @@ default="log_sum"
         weight 1 add up to W in the end; a mini-batch counts as one row of its whole
         weight. Other classes and the prior do not fade. With class_prior="frequency",
         all counts fade by every row seen. None forgets nothing, as in the paper.
-    class_prior : {"uniform", "frequency"}, mapping or array-like, default="uniform"
+    class_prior : "uniform", "frequency", mapping or array-like, default="uniform"
         P(y). "frequency" follows the labels seen, each class counted once more than
         seen. A mapping from label to probability, or an array in the order of the
         sorted classes, fixes it; a class without a probability is then refused.
     {class_weight}
     var_floor : float, default=1e-9
         Smallest variance that is ever used.
-    scale : {"running"} or None, default=None
+    scale : "running" or None, default=None
         Whether features are scaled along the stream, for features on different scales:
         each row by the mean and standard deviation of the rows learnt before it,
         clipped at 3 deviations. Sparse rows are not centred. None takes rows as they
@@ -196,7 +199,7 @@ default="log_sum"
         for "vote" the share of the votes; for the other rules the combined posteriors.
         Rows sum to one.
         """
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
 
     def _learn_scored(
         self,
@@ -219,7 +222,7 @@ default="log_sum"
             run_batches(state, X, y, weight, code, size, labels, None, out, thresholds)
         if state.calibration is not None:
             return ScoredRows(out, thresholds)
-        return ScoredRows(np.exp(log_probabilities(state, out, self.temperature)))
+        return ScoredRows(exp(log_probabilities(state, out, self.temperature)))
 
     # Prediction sets
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.pooled.engine import run, score
 from rpnb.core.pooled.mini_batches import (
@@ -73,6 +74,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     - ``fading_covariance``: linear discriminants that remember about 300 rows;
     - ``window_forest``: 16 trees grown from recent rows, of which the worst is replaced
       again and again; with slow and with fast counts in the leaves;
+    - ``boosted_trees``: up to 100 boosted trees on up to 131,072 rows, of which the
+      oldest is replaced again and again: what goes on learning on long streams;
     - ``transitions``: which class follows which.
 
     There is nothing to tune: features are scaled by what the first 256 rows say, and
@@ -81,9 +84,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     Parameters
     ----------
     members : "all", "mergeable" or sequence of str, default="all"
-        The members. "mergeable" are those whose statistics are sums, so that `merge` is
-        exact for the model as a whole: class_covariance, shared_covariance,
-        binned_bayes and transitions.
+        The members, by the names that `weights_` has. "mergeable" are those whose
+        statistics are sums, so that `merge` is exact for the model as a whole:
+        class_covariance, shared_covariance, binned_bayes and transitions.
     n_projections : int, default=512
         Rectified random projections of a row, a multiple of 16. Time and memory of
         shared_covariance grow with its square.
@@ -112,7 +115,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     n_updates_ : int
         Number of rows learnt, which is all of them.
     weights_ : dict of str to float
-        The pool's weight of each member's scores.
+        The pool's weight of each member's scores. ``window_forest_fast`` are those of
+        the same trees by fast counts.
     member_errors_ : dict of str to float
         The share of rows seen so far whose class each member alone would have predicted
         wrongly before learning them, by name; and "pool" for the model as a whole.
@@ -139,8 +143,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     where rows are picked: as a neighbour, and where trees choose splits. Weights are 0
     or from 1e-12 to 1e12.
 
+    `predict` and `predict_proba` take rows in any order, as scikit-learn's do:
+    ``transitions`` then gives the frequencies of the classes, and ``window_forest`` its
+    slow counts in place of the fast ones. `predict_next`, `predict_one` and
+    `predict_then_learn` predict the next row of a stream, and use the most recent
+    labels.
+
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
-    the number of threads. Memory does not grow with the rows.
+    the number of threads. Memory does not grow with the rows, except for the rows that
+    boosted_trees keeps, up to about 100 MB.
 
     Where labels come late, say so by `delay`: a second set of members then learns each
     row that much later, and the pool learns its weights from their scores, which are
@@ -170,7 +181,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     True
     """
 
-    _state_version = 2
+    _state_version = 1
     _accepts_sparse = True
     # Sums of weights further apart would be rounding errors and nothing else.
     _weight_limits = (1e-12, 1e12)
@@ -239,7 +250,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self._run(state, X, y, weight, labels, log_posteriors)
         # A row before which no class was active has no probabilities.
         log_posteriors[labels < 0] = -np.inf
-        return ScoredRows(np.exp(log_posteriors))
+        return ScoredRows(exp(log_posteriors))
 
     def _run(
         self,
@@ -282,8 +293,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     def _block_probabilities(self, state: PooledModel, X: NDArray[Any]) -> FloatArray:
         out = np.empty((X.shape[0], state.M))
-        self._predict(state, X, out)
-        return np.exp(out)
+        self._predict(state, X, out, ordered=True)
+        return exp(out)
 
     def _learn_blocks(
         self, state: PooledModel, blocks: Sequence[BlockStatistics]
@@ -309,41 +320,54 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     # Predicting
 
     def _predict(
-        self, state: PooledModel, X: NDArray[Any], out: FloatArray
+        self, state: PooledModel, X: NDArray[Any], out: FloatArray, *, ordered: bool
     ) -> IntArray:
-        """Return the class of each row; fill `out`, if it has rows, with log P."""
+        """Return the class of each row; fill `out`, if it has rows, with log P.
+
+        Each row is the next of the stream, or none is if they are not `ordered`.
+        """
         n = X.shape[0]
         labels = np.empty(n, np.int64)
 
         def work(rows: slice) -> None:
             some = out[rows] if out.shape[0] > 0 else out
-            score(state, X[rows], labels[rows], some)
+            score(state, X[rows], labels[rows], some, ordered=ordered)
 
         in_threads(work, n, threads_for(self.n_jobs, n))
         return labels
 
     def _classify(self, state: PooledModel, X: NDArray[Any]) -> IntArray:
-        return self._predict(state, X, _NOTHING)
+        return self._predict(state, X, _NOTHING, ordered=True)
+
+    def _classify_unordered(self, state: PooledModel, X: NDArray[Any]) -> IntArray:
+        return self._predict(state, X, _NOTHING, ordered=False)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
+        return self._log_probabilities(X, ordered=False)
+
+    def _log_probabilities(self, X: Any, *, ordered: bool) -> FloatArray:
         rows = self._rows_to_predict(X)
         out = np.empty((rows.shape[0], self._state.M))
-        self._predict(self._state, rows, out)
+        self._predict(self._state, rows, out, ordered=ordered)
         return out
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M).
 
-        Calibrated by a temperature and a share of noise that were learnt along the
-        stream. Rows sum to one.
+        Calibrated by a temperature and a share of noise that are learned online. Rows
+        sum to one. As in `predict`, nothing depends on which rows were learned last.
         """
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
+
+    def predict_next_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class for each row if it came next (n, M)."""
+        return exp(self._log_probabilities(X, ordered=True))
 
     # One row at a time
 
     def predict_one(self, x: FloatArray) -> Any:
-        """Return the label of one row x (p,): `predict` without its formalities.
+        """Return the label of the next row x (p,) of a stream: a fast `predict_next`.
 
         Parameters
         ----------
@@ -353,7 +377,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self._require_fitted()
         row = check_row(self, x)
         label = np.empty(1, np.int64)
-        score(self._state, row, label, _NOTHING)
+        score(self._state, row, label, _NOTHING, ordered=True)
         return self.classes_[label[0]]
 
     def learn_one(self, x: FloatArray, y: Any, sample_weight: float = 1.0) -> None:
@@ -420,9 +444,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         scale rows alike. Of members whose statistics are sums, the result is that of
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
-        (neighbours of both kinds), the better trees of both (window_forest), what both
-        have left (fading_covariance), weights by curvature (the pool). Models with a
-        `delay` cannot be merged.
+        (neighbours of both kinds), the better trees of both (window_forest), the trees
+        of the model with more rows and the rows of both (boosted_trees), what both have
+        left (fading_covariance), weights by curvature (the pool). Models with a `delay`
+        cannot be merged.
 
         Parameters
         ----------

@@ -55,9 +55,10 @@ def member_names(members: str | Sequence[str]) -> tuple[str, ...]:
             for name, module in MEMBERS.items()
         }
     else:
-        given = list(members)
-        for name in given:
-            check_choice("members", name, tuple(MEMBERS))
+        owner = {
+            output: name for name, each in MEMBERS.items() for output in each.OUTPUTS
+        } | {name: name for name in MEMBERS}
+        given = {owner[check_choice("members", name, tuple(owner))] for name in members}
         wanted = {name: name in given for name in MEMBERS}
     names = tuple(name for name, chosen in wanted.items() if chosen)
     if not names:

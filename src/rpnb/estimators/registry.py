@@ -1,6 +1,6 @@
 """The learners of this package by name: one list for baselines, studies and commands.
 
-Besides `RPNBClassifier` and `PooledClassifier`, a learner is any class that a module of
+Besides `PooledClassifier` and `RPNBClassifier`, a learner is any class that a module of
 `rpnb.estimators.learners` exports in its `__all__`; there is nothing to register. Its
 description is the first sentence of its docstring.
 """
@@ -23,14 +23,16 @@ Family = Literal[
 RPNB = "RPNB"
 #: The name of `PooledClassifier` among the learners.
 POOLED = "Pooled"
+#: The learner that commands, client and service take if none is named.
+DEFAULT = POOLED
 #: Other names of learners.
 ALIASES: Mapping[str, str] = {
     "SCW": "SCW1",
-    "RPNBClassifier": RPNB,
     "PooledClassifier": POOLED,
+    "RPNBClassifier": RPNB,
 }
 #: The learners that `rpnb compare` compares if none are named.
-COMPARED = (RPNB, POOLED, "AROW", "SCW", "PA", "GaussianNB")
+COMPARED = (POOLED, RPNB, "AROW", "SCW", "PA", "GaussianNB")
 
 # The order of these modules, and of the classes in them, is that of the names.
 _MODULES: tuple[tuple[str, Family], ...] = (
@@ -46,9 +48,10 @@ _MODULES: tuple[tuple[str, Family], ...] = (
 
 # "Take it …"
 _WHEN: Mapping[str, str] = {
-    RPNB: "for a stream of numbers and classes of any shape: few updates, merges, late "
-    "classes; scale the columns",
-    POOLED: "where the fewest errors matter more than speed; scales rows itself",
+    POOLED: "first: the lowest error on most data; scales features itself, takes "
+    "missing values, nothing to tune (the default)",
+    RPNB: "where speed, exact merging or reasons for each prediction matter more than "
+    "the error; the paper's; scale the features",
     "Perceptron": "as the simplest linear learner, for sparse rows too",
     "ROMMA": "for two or more classes that a plane separates, with few updates",
     "AggressiveROMMA": "as ROMMA, where a margin is worth more updates",
@@ -58,19 +61,19 @@ _WHEN: Mapping[str, str] = {
     "PA1": "as PA, where some labels are wrong: steps are bounded by C",
     "PA2": "as PA, where some labels are wrong: steps are damped by C",
     "CW": "for sparse signals in clean labels; one wrong label costs much",
-    "SCW1": "as a linear learner with confidence that bears wrong labels",
+    "SCW1": "as a linear learner with confidence weights, robust to label noise",
     "SCW2": "as SCW1, with another penalty for wrong labels",
     "SOP": "for two classes, where columns are strongly correlated",
     "IELLIP": "for two classes, where columns are strongly correlated",
-    "NHERD": "for two classes and a linear learner that bears noise",
-    "AROW": "as the first linear learner to try: quick, and bears wrong labels",
+    "NHERD": "for two classes and a linear learner that is robust to noise",
+    "AROW": "as the first linear learner to try: fast and robust to label noise",
     "NAROW": "for two classes, as AROW with bounded mistakes",
     "OnlineBagging": "for rules such as a > 3 and b = red; slower",
     "OnlineBoosting": "for rules where labels are clean; slower",
     "OnlineBayes": "for few columns with strong correlations",
     "GaussianNB": "where columns are independent within a class: small and fast",
-    "MajorityClass": "as a reference: what beats it has learnt something",
-    "NoChange": "as a reference: where labels come in runs it is hard to beat",
+    "MajorityClass": "as a reference: what beats it has learned something",
+    "NoChange": "as a reference: hard to beat where labels are autocorrelated",
 }
 
 
@@ -101,19 +104,19 @@ class RegisteredLearner:
 
 @cache
 def learners() -> Mapping[str, RegisteredLearner]:
-    """Return all learners by name, RPNB first, then Pooled.
+    """Return all learners by name, Pooled first, then RPNB.
 
     >>> learners()["AROW"].family
     'second order'
     >>> [name for name, learner in learners().items() if learner.seeded]
-    ['RPNB', 'Pooled', 'OnlineBagging', 'OnlineBoosting']
+    ['Pooled', 'RPNB', 'OnlineBagging', 'OnlineBoosting']
     """
     from rpnb.estimators.classifier import RPNBClassifier
     from rpnb.estimators.pooled import PooledClassifier
 
     found = {
-        RPNB: RegisteredLearner(RPNB, RPNBClassifier, "rpnb"),
         POOLED: RegisteredLearner(POOLED, PooledClassifier, "pooled"),
+        RPNB: RegisteredLearner(RPNB, RPNBClassifier, "rpnb"),
     }
     for module_name, family in _MODULES:
         module = import_module(f"rpnb.estimators.{module_name}")
@@ -123,6 +126,35 @@ def learners() -> Mapping[str, RegisteredLearner]:
     return MappingProxyType(found)
 
 
+@cache
+def _spellings() -> Mapping[str, str]:
+    """Return the spelling of each name and alias, by the name in lower case.
+
+    Names that differ in case alone would be ambiguous, and are left out.
+    """
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*learners(), *ALIASES)):
+        found.setdefault(name.casefold(), []).append(name)
+    return {key: names[0] for key, names in found.items() if len(names) == 1}
+
+
+def spelled(name: str) -> str | None:
+    """Return a learner's name as it is spelled here, None if there is no such learner.
+
+    Case does not matter. A class has the short name of its learner; other aliases stay.
+
+    >>> [spelled(name) for name in ("pooled", "RPNBClassifier", "scw", "forest")]
+    ['Pooled', 'RPNB', 'SCW', None]
+    """
+    if name not in learners() and name not in ALIASES:
+        found = _spellings().get(name.casefold())
+        if found is None:
+            return None
+        name = found
+    return ALIASES[name] if name.endswith("Classifier") else name
+
+
 def find_learner(name: str) -> RegisteredLearner | None:
-    """Return a learner by its name or another name of it, None if there is none."""
-    return learners().get(ALIASES.get(name, name))
+    """Return a learner by its name or alias in any case, None if there is none."""
+    found = spelled(name)
+    return None if found is None else learners()[ALIASES.get(found, found)]

@@ -127,7 +127,9 @@ class ChunkBlocks:
 
 
 def table_of(X: Any, y: Any) -> Block:
-    """Return a table with its labels as one block."""
+    """Return a table with its labels, or the column that holds them, as one block."""
+    if isinstance(y, str):
+        y, X = _label_column(X, y)
     labels = as_labels(y)
     table = _as_table(X)
     if table.shape[0] != len(labels):
@@ -136,6 +138,18 @@ def table_of(X: Any, y: Any) -> Block:
             "as many"
         )
     return Block(0, table, labels)
+
+
+def _label_column(X: Any, name: str) -> tuple[Any, Any]:
+    """Return a column of a frame, and the frame without it."""
+    if not hasattr(X, "columns"):
+        raise TypeError(
+            f"y={name!r} names a column, for which X must be a frame, got "
+            f"{type(X).__name__}"
+        )
+    if name not in X.columns:
+        raise ValueError(f"X has no column {name!r}, only {list(X.columns)}")
+    return X[name].to_numpy(), X[[each for each in X.columns if each != name]]
 
 
 def blocks_of(stream: Any) -> Iterator[Block]:

@@ -259,9 +259,14 @@ class Evaluation:
         labels: Sequence[Any] = self.labels.labels
         return sorted(range(len(labels)), key=lambda number: labels[number])
 
+    def class_counts(self) -> IntArray:
+        """Return how many rows each label had so far, by its number."""
+        counts: IntArray = self.class_history.places()[1][-1]
+        return counts
+
     def frequent_labels(self) -> list[int]:
         """Return the numbers of the true labels so far, the most frequent first."""
-        totals = self.class_history.places()[1][-1]
+        totals = self.class_counts()
         frequent = np.argsort(-totals, kind="stable")
         return [int(number) for number in frequent if totals[number] > 0]
 

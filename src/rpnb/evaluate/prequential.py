@@ -70,17 +70,17 @@ def prequential(
 
     Parameters
     ----------
-    models : learner, or mapping from name to learner
+    models : learner, list of learners, or mapping from name to learner
         Learners of rpnb, scikit-learn estimators with `partial_fit`, its pipelines of
-        steps that all have it, River classifiers.
-        They are not changed: copies are evaluated, and returned in
+        steps that all have it, River classifiers. Without names they have those of
+        their classes. They are not changed: copies are evaluated, and returned in
         `result.models`. A learner that has seen data resumes from there.
     stream : array-like of shape (n, p), or iterable
         The rows: with `y` a table (array, sparse matrix, pandas or polars frame);
         without, an iterable of chunks `(X, y)`, or of rows `(x, y)` with x a dict, as
         River has them, or a vector.
-    y : array-like of shape (n,), optional
-        The labels of a table.
+    y : array-like of shape (n,) or column name, optional
+        The labels of a table, or the column of a frame that holds them.
     classes : array-like, optional
         Classes that are known from the start. Learners of rpnb and River do not need
         them. Estimators of scikit-learn need all classes: those of a table are

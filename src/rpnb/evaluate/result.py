@@ -355,8 +355,18 @@ class RunFacts:
     loaded: str | None
     window: int
     written: tuple[str, ...]
+    saved: str | None = None
+    """the model file among these"""
+    table: bool = False
+    """whether the rows are a table, without an order"""
     metrics: tuple[Metric, ...] = ()
     """metrics that are shown besides the usual ones"""
+    sensitive: tuple[str, ...] = ()
+    """learners that features on different scales harm"""
+    weightable: tuple[str, ...] = ()
+    """learners that take class weights"""
+    weighted: bool = False
+    """whether class weights were given"""
     scaled: tuple[str, ...] = ()
     """learners whose rows are scaled along the stream"""
     advice: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.chunking import rechunk, shuffled
 from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
+from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.delimited import Delimited
@@ -122,7 +123,11 @@ class LabelledFile:
         if path != STANDARD_INPUT and Path(path).is_dir():
             raise FileError(f"{path}: a folder, not a file")
         if state is not None and "columns" in state:
-            options = replace(options, columns=state["columns"])
+            notations = {
+                column: Notation.from_json(each)
+                for column, each in state["notations"].items()
+            }
+            options = replace(options, columns=state["columns"], notations=notations)
         self._reader = _READERS[self.format](path, options)
         self.encoder: ColumnEncoder | SparseEncoder
         with closed_on_error(self._reader):

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import IntArray
+from rpnb.files.encoding.number_text import Notation
 
 Label: TypeAlias = Hashable
 #: What a column of features holds.
@@ -63,7 +64,8 @@ class ReadOptions:
     categorical
         "codes" for integers in first-seen order, as in the paper; or "one-hot".
     missing
-        "refuse", or "mean": the mean of the column in the rows before.
+        "refuse"; "mean" for the mean of the column in the rows before; or "keep" for
+        NaN, for learners that take it. Missing categories are one more category.
     header
         Whether a delimited file begins with the names of its columns. Without, the
         names are "1", "2", ….
@@ -73,6 +75,8 @@ class ReadOptions:
         Of text; None to recognise it.
     decimal, thousands
         Signs in numbers that are written as text; no thousands by default.
+    notations
+        How numbers are written in columns of text that have their own way.
     columns
         The columns of features and their kinds, if they are known from an earlier
         file; None to find out.
@@ -97,6 +101,7 @@ class ReadOptions:
     encoding: str | None = None
     decimal: str = "."
     thousands: str | None = None
+    notations: Mapping[str, Notation] = field(default_factory=dict)
     columns: Mapping[str, Kind] | None = None
     features: int | None = None
     zero_based: bool | None = None

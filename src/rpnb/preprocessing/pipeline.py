@@ -155,6 +155,11 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         """Return the probability of each class for each row, as the learner does."""
         return self._bound_learner().predict_proba(self._scaled(X))
 
+    @available_if(_learner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_next_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of each row if it came next, as the learner does."""
+        return self._bound_learner().predict_next_proba(self._scaled(X))
+
     @available_if(_learner_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba` (n, M)."""
@@ -285,6 +290,9 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     def _classify(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
         return state.learner._classify(state.inner, _apply(state, X))
 
+    def _classify_unordered(self, state: PipelineState, X: NDArray[Any]) -> IntArray:
+        return state.learner._classify_unordered(state.inner, _apply(state, X))
+
     def _row_counts(self, state: PipelineState) -> tuple[int, int]:
         return state.learner._row_counts(state.inner)
 
@@ -372,7 +380,6 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        # A learner whose state gets another version is migrated with the pipeline's.
         version = self.learner._state_version
         inner = self.learner._state_schema(
             _of_learner(state), _of_learner(shapes), M, p

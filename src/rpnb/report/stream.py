@@ -96,9 +96,19 @@ def stream_page(
     return frame(f"rpnb: {facts.source}", lead, contents, there.values())
 
 
+def _ranked(evaluation: Evaluation) -> list[Participant]:
+    """Return learners and references, that with the fewest mistakes first."""
+    return sorted(evaluation.participants, key=lambda each: each.confusion.mistakes)
+
+
+def _winner(evaluation: Evaluation) -> str:
+    """Return the name of the learner with the fewest mistakes."""
+    return next(each.name for each in _ranked(evaluation) if not each.reference)
+
+
 def _verdict(evaluation: Evaluation) -> str:
     """Return who made the fewest mistakes, in a sentence."""
-    ranked = sorted(evaluation.participants, key=lambda each: each.confusion.mistakes)
+    ranked = _ranked(evaluation)
     learners = [each for each in ranked if not each.reference]
     references = [each for each in ranked if each.reference]
     best = learners[0]
@@ -125,8 +135,8 @@ def _verdict(evaluation: Evaluation) -> str:
 
 
 def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
-    lines = []
-    for participant in evaluation.participants:
+    lines, winner = [], _winner(evaluation)
+    for participant in _ranked(evaluation):
         confusion = participant.confusion
         figures = confusion.measure(facts.metrics)["cumulative"]
         cells = (
@@ -137,6 +147,8 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
             f"{participant.model.n_updates_:,}",
             f"{participant.seconds:.2f}",
         )
+        if participant.name == winner:
+            cells = tuple(tag("td", tag("b", text)) for text in cells)
         lines.append(row(participant.name, cells))
     head = (
         *("Learner", "Error", f"Last {facts.window:,} rows"),
@@ -144,9 +156,10 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
         *("Updates", "Seconds"),
     )
     caption = (
-        "Error: share of wrong predictions. Macro F1: mean over the classes. Updates: "
-        "rows that changed the model. The references predict the class most frequent "
-        "so far, and the class of the previous row."
+        "The lowest error first, and the best learner in bold. Error: share of wrong "
+        "predictions. Macro F1: mean over the classes. Updates: rows that changed the "
+        "model. The references predict the class most frequent so far, and the class "
+        "of the previous row."
     )
     body = tag("tbody", *lines)
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
@@ -177,6 +190,7 @@ def _curves(evaluation: Evaluation) -> Html:
         wide, narrow = (
             curve_panel(
                 *(title, curves, measure, names),
+                first=_winner(evaluation),
                 alarms=alarms,
                 right=_NAMES,
                 width=width,

@@ -175,11 +175,11 @@ class ServedModel:
         classes = learner.classes_
         none: list[float | None] = [None] * n
         if not confident or not hasattr(learner, "predict_proba"):
-            return PredictedLabels(learner.predict(X).tolist(), none, None, [])
+            return PredictedLabels(learner.predict_next(X).tolist(), none, None, [])
         with np.errstate(invalid="ignore"):
-            P = learner.predict_proba(X)
+            P = learner.predict_next_proba(X)
         if not np.isfinite(P).all():  # before the first row
-            return PredictedLabels(learner.predict(X).tolist(), none, None, [])
+            return PredictedLabels(learner.predict_next(X).tolist(), none, None, [])
         places = self._places(X, P)
         confidence = P[np.arange(n), places].tolist()
         table = P.tolist() if whole else None
@@ -196,7 +196,7 @@ class ServedModel:
             largest = P[np.arange(P.shape[0]), places]
             if ((largest[:, None] - _NEARLY <= P).sum(axis=1) == 1).all():
                 return places
-        return np.searchsorted(learner.classes_, learner.predict(X))
+        return np.searchsorted(learner.classes_, learner.predict_next(X))
 
     def explain(self, X: FloatArray) -> dict[str, Any]:
         """Return what each feature adds to the predicted class's score."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.estimators.registry import find_learner, learners
+from rpnb.estimators.registry import DEFAULT, find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.serve.costs import state_numbers
 from rpnb.serve.http.tables import Label, check_labels, check_names
@@ -83,7 +83,7 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
     )
     if not request.keys() <= set(fields):
         raise invalid(f"the body must have no other fields than {', '.join(fields)}")
-    learner = find_learner(_text(request.get("learner", "RPNB")))
+    learner = find_learner(_text(request.get("learner", DEFAULT)))
     if learner is None:
         raise invalid(f"learner must be one of {', '.join(learners())}")
     names = request.get("features")

@@ -29,7 +29,7 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["run", str(path), "--target", "kind", "--update", "all", "--quiet"]
-    words += ["--n-estimators", "7", "--drift", "adwin"]
+    words += ["--model", "RPNB", "--n-estimators", "7", "--drift", "adwin"]
     assert main([*words, "--json"]) == 0
     learner = json.loads(capsys.readouterr().out)["learners"][0]
     (alarm,) = learner["drifts"]

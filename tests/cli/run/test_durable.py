@@ -43,7 +43,7 @@ def test_files_are_flushed_after_their_last_byte_and_so_are_their_names(
     monkeypatch.setattr(os, "replace", note_rename)
     outputs = {"--save": "m.rpnb", "--predictions": "p.csv", "--report": "r.html"}
     words = [word for key, name in outputs.items() for word in (key, folder / name)]
-    words += ["--target", "y", "--n-estimators", "3", "--quiet"]
+    words += ["--target", "y", "--model", "PA", "--quiet"]
     assert main(["run", str(data), *map(str, words)]) == 0
     expected: list[tuple[str, Any]] = []
     for name in ("p.csv", "m.rpnb", "r.html"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rpnb import RPNBClassifier
+from rpnb.baselines import PA
 from rpnb.estimators.saving.files import read_attached
 
 TIMEOUT = 120.0
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
 def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import rpnb.cli as c; raise SystemExit(c.main())"]
-    words = ["run", "-", "--format", "csv", "--target", "y", "--n-estimators", "3"]
+    words = ["run", "-", "--format", "csv", "--target", "y", "--model", "PA"]
     words += ["--chunk-rows", "500", "--predictions", "p.csv", "--save", "m.rpnb"]
     words += ["--report", "r.html", "--json", "--quiet"]
     with subprocess.Popen(  # noqa: S603 - the words are our own
@@ -62,7 +62,7 @@ def test_ctrl_c_stops_between_chunks_and_writes_what_was_asked(tmp_path: Path) -
     assert f"Stopped after {n} rows." in err.decode()
     with (tmp_path / "p.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == n + 1
-    assert RPNBClassifier.load(tmp_path / "m.rpnb").n_seen_ == n
+    assert PA.load(tmp_path / "m.rpnb").n_seen_ == n
     state = read_attached(tmp_path / "m.rpnb", "encoder")
     assert state["categories"]["word"] == [f"w{i}" for i in range(n // 500)]
     assert "The run was stopped" in (tmp_path / "r.html").read_text()

@@ -1,16 +1,17 @@
 """Learners of the command line: made by name, with a fixed seed."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rpnb import baselines
+from rpnb import PooledClassifier, baselines
 from rpnb.cli import main
-from rpnb.cli.learners import make_learners
-from rpnb.estimators.registry import RPNB
+from rpnb.cli.learners import make_learners, names_of
+from rpnb.estimators.registry import COMPARED, RPNB
 
 SEEDED = ("RPNB", "OnlineBagging", "OnlineBoosting")
 
@@ -48,7 +49,55 @@ def test_a_seed_can_be_given() -> None:
     seeds = [
         learner.get_params(deep=False)["random_state"] for learner in made.values()
     ]
-    assert seeds == [4, 5, 0]
+    assert seeds == [4, 5, 4]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    code = main([*map(str, words), "--json", "--quiet"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_the_accurate_learner_is_the_default_and_comes_first(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run(capsys, "run", path, "--target", "kind")
+    assert found["learners"][0]["name"] == "Pooled"
+    assert COMPARED[:2] == ("Pooled", "RPNB")
+    assert main(["learners"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[4].startswith("Pooled ")
+    assert main(["run", "--help"]) == 0
+    assert "(default: Pooled" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_case_of_a_name_does_not_matter(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--target", "kind", "--compare", "arow", "gaussiannb", "AROW", "scw"]
+    found = run(capsys, "run", path, *words, "--param", "Arow.C=0.5")
+    names = [each["name"] for each in found["learners"][:3]]
+    assert names == ["AROW", "GaussianNB", "SCW"]
+    assert found["learners"][0]["parameters"]["C"] == 0.5
+    (learner,) = make_learners(names_of_one("rpnbclassifier"), {}, []).values()
+    assert type(learner).__name__ == "RPNBClassifier"
+
+
+def names_of_one(name: str) -> list[str]:
+    return names_of(Namespace(model=name, compare=[]))
+
+
+def test_class_weights_go_to_every_learner_that_has_them(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", path, "--target", "kind", "--learners", "Pooled", "GaussianNB"]
+    words += ["PA", "--class-weight", "balanced", "--param", "Pooled.n_projections=16"]
+    found = run(capsys, *words)
+    given = [each["parameters"].get("class_weight") for each in found["learners"]]
+    assert given == ["balanced", "balanced", None, None, None]
+    (said,) = found["advice"]
+    assert said == "--class-weight: of Pooled, GaussianNB; PA has no class weights."
 
 
 @pytest.mark.parametrize(
@@ -77,3 +126,34 @@ def test_the_same_command_gives_the_same_predictions(
         assert seeds == [0] * len(learners)
         found.append(out.read_text())
     assert found[0] == found[1]
+
+
+def test_missing_values_go_to_learners_that_take_them(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = path.read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    for i in range(0, 300, 7):
+        cells[i][1] = ""
+    holes = tmp_path / "holes.csv"
+    holes.write_text("\n".join([head, *map(",".join, cells)]) + "\n")
+    y = np.array([row[-1] for row in cells])
+    X = np.array([[float(cell or "nan") for cell in row[:-1]] for row in cells])
+    model = PooledClassifier(n_projections=16, random_state=0)
+    predicted = model.predict_then_learn(X, y)
+    words = ["--target", "kind", "--param", "n_projections=16"]
+    saved = tmp_path / "m.rpnb"
+    found = run(capsys, "run", holes, *words, "--save", saved)
+    assert found["learners"][0]["mistakes"] == int(np.sum(predicted != y))
+    again = run(capsys, "run", holes, "--target", "kind", "--load", saved)
+    assert again["rows"] == 300
+    assert main(["predict", str(holes), "--load", str(saved), "--quiet"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 301
+    assert main(["run", str(holes), "--target", "kind", "--model", "PA"]) == 2
+    said = capsys.readouterr().err
+    assert "row 1, column v: the value is missing or NaN; --missing mean" in said
+    assert "--model Pooled takes it as it is" in said
+    cells[3][1] = "inf"
+    holes.write_text("\n".join([head, *map(",".join, cells)]) + "\n")
+    assert main(["run", str(holes), "--target", "kind"]) == 2
+    assert "row 4, column v: infinity" in capsys.readouterr().err

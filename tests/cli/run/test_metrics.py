@@ -13,7 +13,7 @@ from rpnb.cli.run.command import METRICS
 from rpnb.evaluate import metrics, prequential
 from rpnb.evaluate.metrics import Metric
 
-FEW = ["--n-estimators", "7", "--quiet"]
+FEW = ["--model", "RPNB", "--n-estimators", "7", "--quiet"]
 ASKED: list[Metric] = ["auc", "log_loss", "kappa"]
 
 

@@ -50,6 +50,7 @@ def test_wine_is_learnt_once_it_is_scaled(
     found: dict[str, list[float]] = {"raw": [], "scaled": []}
     for order in range(8):
         words = ["run", wine, "--target", "kind", "--shuffle", order]
+        words += ["--model", "RPNB"]
         raw, scaled = run(capsys, *words), run(capsys, *words, "--scale")
         found["raw"].append(errors(raw)["RPNB"])
         found["scaled"].append(errors(scaled)["RPNB"])

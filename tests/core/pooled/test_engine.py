@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.core.pooled.engine import run, score
-from rpnb.core.pooled.member import overwrite, same_state
+from rpnb.core.pooled.engine import prepare_rows, run, score
+from rpnb.core.pooled.member import copy_state, overwrite, same_state, score_rows
 from rpnb.core.pooled.model import (
     MEMBERS,
     PooledModel,
@@ -19,6 +19,7 @@ from rpnb.core.pooled.model import (
     new_model,
     size_of_model,
 )
+from rpnb.core.pooled.pool import pool_rows
 
 NAMES = [
     name for name in MEMBERS if name not in ("window_forest", "selected_neighbours")
@@ -78,7 +79,7 @@ def test_predicting_gives_what_learning_would_have_predicted() -> None:
     learn(model, X[:40], y[:40])
     before = copy_model(model)
     labels, logs = np.empty(20, np.int64), np.empty((20, 3))
-    score(model, X[40:], labels, logs)
+    score(model, X[40:], labels, logs, ordered=True)
     assert_same(model, before)
     again, other = np.empty(20, np.int64), np.empty((20, 3))
     run(model, X[40:], np.full(20, -1), np.ones(20), again, other)
@@ -123,23 +124,56 @@ def test_shards_of_one_model_merge() -> None:
     assert merged.scale.seen[0] == 330
     assert merge_models([a, b], None).pool.seen[0] == 300 + 290
     labels = np.empty(330, np.int64)
-    score(merged, X, labels, NOTHING)
+    score(merged, X, labels, NOTHING, ordered=True)
     assert np.mean(labels != y) < 0.5
 
 
 def test_members_that_start_late_start_at_once_if_alone() -> None:
     assert model_of(names=["transitions"]).pool.weights[0] == 1.0
     model = model_of()
-    assert list(model.pool.weights) == [0.2] * 5 + [0.0]
+    assert list(model.pool.weights) == [0.2] * 5 + [0.0] * 2
     assert model.outputs == NAMES
 
 
 def test_size_and_overwriting() -> None:
     X, y = stream(30)
-    one, two = model_of(), model_of()
+    fixed = [name for name in NAMES if name != "boosted_trees"]
+    one, two = model_of(names=fixed), model_of(names=fixed)
     size = size_of_model(one)
     learn(one, X, y)
     assert size_of_model(one) == size > 10_000
     for mine, its in zip(two.states, one.states, strict=True):
         overwrite(mine, its)
         assert same_state(mine, its)
+
+
+def test_rows_in_no_order_are_scored_without_the_most_recent_labels() -> None:
+    """What members say of them, put in by hand: frequencies, and slow counts."""
+    X, y = stream(400)
+    y = np.sort(y)  # long runs, so that the most recent labels matter
+    model = model_of(names=list(MEMBERS))
+    learn(model, X, y)
+    rows = prepare_rows(model, X)
+    parts = []
+    for name, state in zip(model.names, model.states, strict=True):
+        outputs = len(MEMBERS[name].OUTPUTS)
+        scores = np.zeros((400, outputs, 3))
+        score_rows(state, rows, scores)
+        if name == "transitions":
+            counts = np.bincount(y) + 0.5
+            scores[...] = np.log(counts / counts.sum())
+        elif name == "window_forest":
+            scores[:, 1] = scores[:, 0]
+        parts.append(scores)
+    expected, logs = np.empty(400, np.int64), np.empty((400, 3))
+    nobody = np.full(400, -1)
+    scores = np.concatenate(parts, axis=1)
+    late = np.zeros((0, *scores.shape[1:]))
+    pool = copy_state(model.pool)
+    pool_rows(pool, scores, nobody, np.ones(400), expected, logs, late)
+    found, its = np.empty(400, np.int64), np.empty((400, 3))
+    score(model, X, found, its, ordered=False)
+    assert_array_equal(found, expected)
+    assert_allclose(its, logs, rtol=1e-12)
+    score(model, X, found, NOTHING, ordered=True)
+    assert (found != expected).any()

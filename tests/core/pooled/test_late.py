@@ -82,8 +82,8 @@ def test_members_learn_at_once_and_predictions_are_theirs() -> None:
     )
     ours, its = np.empty((40, 3)), np.empty((40, 3))
     labels = np.empty(40, np.int64)
-    score(late, X, labels, ours)
-    score(fresh, X, labels, its)
+    score(late, X, labels, ours, ordered=True)
+    score(fresh, X, labels, its, ordered=True)
     assert_array_equal(ours, its)
 
 

@@ -195,7 +195,7 @@ def test_observing_predicts_and_changes_nothing_and_threads_neither() -> None:
     X, y = X[FIRST:], y[FIRST:]
     model = begun()
     expected = np.empty(40, np.int64)
-    score(model, X, expected, NOTHING)
+    score(model, X, expected, NOTHING, ordered=True)
     one, two = block(model, X, y), block(model, X, y, jobs=2)
     assert same(model, begun())
     assert_array_equal(one.labels, expected)

@@ -1,16 +1,23 @@
-"""What to say of learners that have learnt nothing, and of the columns of a file."""
+"""What to say of learners that have learned nothing, of classes, and of columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from rpnb.evaluate.evaluation import Evaluation
+import numpy as np
+
+from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.result import RunFacts
 
 # Names of columns that are shown, at most.
 _SHOWN, _LONGEST = 8, 60
 # Fewer rows than this for each class are few.
 _FEW = 30
-# Where fewer rows than this have another label than the one before, they are sorted.
-_SORTED = 0.05
+# Where a label differs from the one before so much less often than in a random order,
+# labels come in runs.
+_RUNS = 0.25
+# A class with this share of the rows leaves the others few.
+_MOST = 0.8
+# Metrics that tell how well the rare classes are predicted.
+_FOR_RARE = ("balanced_accuracy", "auc")
 
 
 def column_lines(facts: RunFacts) -> list[str]:
@@ -34,52 +41,128 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown)
 
 
-def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
-    """Return a sentence for learners that do not beat the references, if there are any.
+def warning(evaluation: Evaluation, facts: RunFacts) -> str | None:
+    """Return what makes a saved model useless, to be said before anything else."""
+    if facts.saved is None or facts.order != "file" or not _is_sorted(evaluation):
+        return None
+    return (
+        f"Do not use {facts.saved} for other rows: the rows of {facts.source} are "
+        "sorted by label, so the model learned one class after the other, and the "
+        "error below is that of guessing the last label again. Learn the table by "
+        "`rpnb fit`, which shuffles it."
+    )
 
-    It says what to try: other rows, other columns, or another learner. Of a single
-    label nothing can be learnt.
+
+def advice(evaluation: Evaluation, facts: RunFacts) -> list[str]:
+    """Return sentences on rare classes, and on learners that beat no reference.
+
+    They say what to try: other rows, other columns, another learner, other metrics. Of
+    a single label nothing can be learned.
     """
     references = [each for each in evaluation.participants if each.reference]
     learners = [each for each in evaluation.participants if not each.reference]
     if len(evaluation.labels) == 1:
         (only,) = evaluation.labels.labels
-        return [f"All rows have the label {only!r}: nothing can be learnt."]
+        return [f"All rows have the label {only!r}: nothing can be learned."]
     if not references:
         return []
-    best = min(references, key=lambda each: each.confusion.error)
-    behind = [each for each in learners if each.confusion.error >= best.confusion.error]
-    if not behind:
+    # Weights of classes are worth some errors.
+    measure = _balanced_error if facts.weighted else _error
+    best = min(references, key=measure)
+    behind = [each for each in learners if measure(each) >= measure(best)]
+    said = []
+    if behind:
+        names = " and ".join(each.name for each in behind)
+        verb = "does" if len(behind) == 1 else "do"
+        figure = f"balanced error {measure(best):.4f}" if facts.weighted else ""
+        ideas = _ideas(evaluation, facts, behind, all_behind=behind == learners)
+        said.append(
+            f"{names} {verb} not beat “{best.name}” "
+            f"({figure or format(measure(best), '.4f')}): try {'; '.join(ideas)}."
+        )
+    return said + _on_rare_classes(evaluation, facts)
+
+
+def _error(each: Participant) -> float:
+    """Return the share of wrong predictions."""
+    return each.confusion.error
+
+
+def _balanced_error(each: Participant) -> float:
+    """Return the mean over the classes of their shares of wrong predictions."""
+    figures = each.confusion.measure(["balanced_accuracy"])["cumulative"]
+    return 1.0 - figures["balanced_accuracy"]
+
+
+def _on_rare_classes(evaluation: Evaluation, facts: RunFacts) -> list[str]:
+    """Return what to look at, and to try, where one class has most rows."""
+    counts = evaluation.class_counts()
+    share = float(counts.max() / counts.sum())
+    asked = [name for name in _FOR_RARE if name in facts.metrics]
+    if share < _MOST or (facts.weighted and asked):
         return []
-    names = " and ".join(each.name for each in behind)
-    verb = "does" if len(behind) == 1 else "do"
-    errors = {each.name: each.confusion.error for each in references}
+    label = evaluation.labels.labels[int(counts.argmax())]
+    hints = []
+    if not asked:
+        hints.append(f"--metrics {' '.join(_FOR_RARE)} measures them")
+    if not facts.weighted and facts.weightable:
+        hints.append("--class-weight balanced gives all classes the same weight")
+    if not hints:
+        return []
     return [
-        f"{names} {verb} not beat “{best.name}” ({best.confusion.error:.4f}): try "
-        + "; ".join(_ideas(evaluation, facts, errors, all_behind=behind == learners))
-        + "."
+        f"{share:.1%} of the rows have the label {label!r}: the error says little of "
+        f"the others; {', and '.join(hints)}."
     ]
 
 
 def _ideas(
     evaluation: Evaluation,
     facts: RunFacts,
-    errors: Mapping[str, float],
+    behind: Sequence[Participant],
     *,
     all_behind: bool,
 ) -> list[str]:
     """Return what may help, the most likely first."""
     ideas = []
-    if facts.order == "file" and errors.get("same as last", 1.0) < _SORTED:
+    if facts.order == "file" and _is_sorted(evaluation):
         ideas.append(
             "--shuffle 1, since the rows are sorted by label and each label comes as a "
             "surprise"
         )
-    if not facts.scaled:
+    elif facts.order == "file" and _change_ratio(evaluation) < _RUNS:
+        ideas.append(
+            "--shuffle 1 if the order of the rows has no meaning, since labels come in "
+            "runs"
+        )
+    if {each.name for each in behind} & set(facts.sensitive):
         ideas.append("--scale, if columns differ in size")
     if evaluation.rows < _FEW * len(evaluation.labels):
         ideas.append("more rows")
     if all_behind:
         ideas.append("other learners (rpnb compare)")
-    ideas.append("columns that say more of the label")
+    ideas.append("more informative columns")
     return ideas
+
+
+def _changes(evaluation: Evaluation) -> int | None:
+    """Return how often a label differs from the one before, None if not counted."""
+    for each in evaluation.participants:
+        if each.reference and each.name == "same as last":
+            return max(each.confusion.mistakes - 1, 0)  # the first row has none before
+    return None
+
+
+def _is_sorted(evaluation: Evaluation) -> bool:
+    """Return whether each class is one run of rows, or nearly so."""
+    changes, classes = _changes(evaluation), len(evaluation.frequent_labels())
+    if changes is None or classes < 2:
+        return False
+    return changes <= 2 * (classes - 1) and _change_ratio(evaluation) < _RUNS
+
+
+def _change_ratio(evaluation: Evaluation) -> float:
+    """Return how often labels change, as a share of that in a random order."""
+    changes, counts = _changes(evaluation), evaluation.class_counts()
+    shares = counts / max(counts.sum(), 1)
+    expected = float(counts.sum() * (1.0 - np.sum(shares**2)))
+    return 1.0 if changes is None or expected == 0.0 else changes / expected

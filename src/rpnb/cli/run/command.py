@@ -13,6 +13,7 @@ METRICS = (
     *("log_loss", "brier", "calibration_error", "coverage", "auc"),
 )
 _ABOUT = """\
+For rows that arrive one after the other (a table in any order: `rpnb fit`).
 Read a file once, row by row: predict each label with what was known before the row,
 then learn the row. The error of these predictions is that of a model in use.
 """
@@ -20,7 +21,7 @@ _EXAMPLES = """\
 examples:
   rpnb run rows.csv --target label
   rpnb run sales.csv --target -1 --delimiter tab --decimal , --drop note
-  rpnb run rows.parquet --target label --compare RPNB AROW --report rows.html
+  rpnb run rows.parquet --target label --compare Pooled RPNB AROW --report rows.html
   rpnb run monday.csv --target label --save model.rpnb
   rpnb run tuesday.csv --target label --load model.rpnb
 """
@@ -35,7 +36,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="the learner; `rpnb learners` lists them (default: RPNB)",
+        help="the learner; `rpnb learners` lists them (default: Pooled, the most "
+        "accurate; RPNB, the paper's and much faster, on Spark)",
     )
     parser.add_argument(
         "--compare",
@@ -49,8 +51,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run, usual=False)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what `rpnb run` and `rpnb compare` have in common."""
+def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> None:
+    """Declare what `rpnb run`, `rpnb compare` and `rpnb fit` have in common.
+
+    Rows are a `stream`, in the order of the file, or a table without an order.
+    """
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -61,15 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("reading")
     _add_columns(reading)
     add_file_options(reading)
-    _add_order(parser.add_argument_group("order and limits"))
-    _add_results(parser.add_argument_group("results"))
-    parser.add_argument(
-        "--param",
-        action="append",
-        default=[],
-        metavar="[LEARNER.]NAME=VALUE",
-        help="a parameter of a learner; may be given again",
-    )
+    _add_order(parser.add_argument_group("order and limits"), stream)
+    _add_results(parser.add_argument_group("results"), stream)
     add_options(parser)
 
 
@@ -129,30 +127,33 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--missing",
         choices=("refuse", "mean"),
-        default="refuse",
         help="refuse missing values, or put in the mean of the column in the rows "
-        "before; missing categories are one more category (default: refuse)",
+        "before; missing categories are one more category (default: leave them to "
+        "learners that take them, such as Pooled, and refuse them for others)",
     )
 
 
-def _add_order(group: "argparse._ArgumentGroup") -> None:
+def _add_order(group: "argparse._ArgumentGroup", stream: bool) -> None:
     group.add_argument(
         "--scale",
         action="store_true",
-        help="scale each row by the mean and deviation of the rows before it, for all "
-        "learners but Pooled, which does so itself",
+        help="scale each row by the mean and deviation of the rows before it; Pooled "
+        "does so itself",
     )
-    group.add_argument(
-        "--drift",
-        choices=("adwin", "ddm", "eddm", "page_hinkley"),
-        help="reset a learner when this detector of River finds that its errors rise "
-        "(pip install 'rpnb[river]')",
-    )
+    if stream:
+        group.add_argument(
+            "--drift",
+            choices=("adwin", "ddm", "eddm", "page_hinkley"),
+            help="reset a learner when this detector of River finds that its errors "
+            "rise (pip install 'rpnb[river]')",
+        )
     group.add_argument(
         "--shuffle",
         type=natural,
         metavar="SEED",
-        help="take the rows in a random order; all columns are held in memory for it",
+        default=None if stream else 0,
+        help="take the rows in a random order; all columns are held in memory for it"
+        + ("" if stream else " (default: 0)"),
     )
     group.add_argument(
         "--classes",
@@ -236,7 +237,7 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:
     )
 
 
-def _add_results(group: "argparse._ArgumentGroup") -> None:
+def _add_results(group: "argparse._ArgumentGroup", stream: bool) -> None:
     group.add_argument(
         "--metrics",
         nargs="+",
@@ -266,14 +267,16 @@ def _add_results(group: "argparse._ArgumentGroup") -> None:
         "--save",
         type=Path,
         metavar="MODEL",
+        required=not stream,
         help="write the model, with its labels and categories, at the end",
     )
-    group.add_argument(
-        "--load",
-        type=Path,
-        metavar="MODEL",
-        help="resume a model that --save wrote",
-    )
+    if stream:
+        group.add_argument(
+            "--load",
+            type=Path,
+            metavar="MODEL",
+            help="resume a model that --save wrote",
+        )
     group.add_argument(
         "--window",
         type=positive,

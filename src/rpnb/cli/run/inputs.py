@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rpnb.cli import CommandError
-from rpnb.cli.learners import class_of, given_parameters, make_learners
-from rpnb.estimators.registry import ALIASES, RPNB
+from rpnb.cli.learners import given_parameters, make_learners, names_of
+from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
 from rpnb.preprocessing import StreamPipeline
 
@@ -21,11 +21,10 @@ def learners_of(
 ) -> tuple[Mapping[str, Any] | None, dict[str, Any]]:
     """Return what a loaded encoder had seen, if any, and the learners by name."""
     given = given_parameters(arguments)
-    names = [arguments.model] if arguments.model else []
-    names += [name for name in arguments.compare if name not in names]
+    names = names_of(arguments)
     if arguments.load is None:
         made = make_learners(
-            names or [RPNB], given, arguments.param, scale=arguments.scale
+            names or [DEFAULT], given, arguments.param, scale=arguments.scale
         )
         return None, _with_detectors(made, arguments)
     if names or given or arguments.param or arguments.scale or arguments.drift:
@@ -73,37 +72,38 @@ def _with_detectors(
 
 def load_model(path: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Return the encoder's state and the learner, by name, of a saved model."""
-    from rpnb.estimators.saving.files import (
-        ModelFileError,
-        read_attached,
-        read_metadata,
-    )
+    from rpnb.estimators.saving.files import ModelFileError, read_attached
+    from rpnb.loading import load
 
     try:
-        name = str(read_metadata(path).get("estimator"))
         state = read_attached(path, ENCODER)
-        model = class_of(name).load(path)
+        model = load(path)
     except (ModelFileError, OSError) as error:
         raise CommandError(f"{path} cannot be loaded: {error}") from error
     if not isinstance(state, dict):
         raise CommandError(
             f"{path} does not say how labels and categories were read: it was not "
-            "written by rpnb run --save"
+            "written by rpnb fit or rpnb run --save"
         )
     if state.get("features", model.n_features_in_) != model.n_features_in_:
         raise CommandError(
             f"{path} is damaged: it is of rows with {state['features']!r} features, "
             f"and its model of rows with {model.n_features_in_}"
         )
-    if isinstance(model, StreamPipeline):
-        name = type(model.learner).__name__
+    learner = model.learner if isinstance(model, StreamPipeline) else model
+    name = type(learner).__name__
     return state, {ALIASES.get(name, name): model}
 
 
 def open_rows(
-    arguments: argparse.Namespace, state: Mapping[str, Any] | None
+    arguments: argparse.Namespace,
+    state: Mapping[str, Any] | None,
+    models: Mapping[str, Any],
 ) -> LabelledFile | LabelledArrays:
-    """Return the rows: of a file, or of a dataset if there is no such file."""
+    """Return the rows: of a file, or of a dataset if there is no such file.
+
+    Missing values are left to the learners if all of them take any.
+    """
     path = arguments.file
     if path != "-" and not Path(path).exists() and arguments.target is None:
         return _dataset(arguments, path)
@@ -118,7 +118,7 @@ def open_rows(
         drop=tuple(arguments.drop),
         as_category=tuple(arguments.as_category),
         categorical=arguments.categorical,
-        missing=arguments.missing,
+        missing=_missing(arguments, state, models),
         max_classes=arguments.max_classes,
         max_categories=arguments.max_categories,
         **file_options(arguments),
@@ -127,6 +127,33 @@ def open_rows(
         return LabelledFile(path, options, arguments.format)
     with resuming(arguments.load):
         return LabelledFile(path, options, arguments.format, state)
+
+
+def _missing(
+    arguments: argparse.Namespace,
+    state: Mapping[str, Any] | None,
+    models: Mapping[str, Any],
+) -> str:
+    """Return what becomes of missing values: as asked, as before, or as learners do."""
+    if arguments.missing is not None:
+        return str(arguments.missing)
+    if state is not None:
+        return saved_missing(arguments.load, state, *models.values())
+    return "keep" if all(map(_takes_missing, models.values())) else "refuse"
+
+
+def saved_missing(path: Path, state: Mapping[str, Any], model: Any) -> str:
+    """Return what became of missing values when a model was saved."""
+    found = state.get("missing", "refuse")
+    usual = ["refuse", "mean", *(["keep"] if _takes_missing(model) else [])]
+    if found not in usual:
+        raise CommandError(f"{path} is damaged: its missing values are {found!r}")
+    return str(found)
+
+
+def _takes_missing(model: Any) -> bool:
+    """Return whether a learner takes NaN."""
+    return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
 def file_options(arguments: argparse.Namespace) -> dict[str, Any]:

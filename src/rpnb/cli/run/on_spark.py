@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from rpnb.cli import CommandError, _parser
-from rpnb.cli.learners import given_parameters, make_learners
+from rpnb.cli.learners import given_parameters, make_learners, names_of
 from rpnb.cli.run.outputs import Outputs, PredictionsFile
 from rpnb.cli.run.probabilities import (
     needed_probabilities,
@@ -150,8 +150,7 @@ def _model(arguments: argparse.Namespace) -> tuple[Any, int | None]:
             raise CommandError(f"{option} cannot be used with --engine spark")
     if arguments.target is None:
         raise CommandError("--engine spark needs --target, the column of the labels")
-    names = [arguments.model] if arguments.model else []
-    names += [name for name in arguments.compare if name not in names]
+    names = names_of(arguments)
     if len(names) > 1:
         raise CommandError("--engine spark evaluates one learner at a time")
     names = names or [RPNB]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rpnb.cli import INTERRUPTED, CommandError
+from rpnb.cli.learners import given_parameters, has_parameter
 from rpnb.cli.progress import Display
 from rpnb.cli.run.inputs import ENCODER, learners_of, open_rows
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
@@ -91,7 +92,7 @@ def stream(arguments: argparse.Namespace) -> int:
     warnings.simplefilter("ignore", SpreadWarning)
     with Interrupt() as interrupt, Outputs([arguments.file]) as outputs:
         try:
-            source = open_rows(arguments, state)
+            source = open_rows(arguments, state, models)
             run = _Run(arguments, models, source, outputs)
             run.announce()
             run.evaluate(interrupt)
@@ -208,9 +209,7 @@ class _Run:
         if self._arguments.report:
             from rpnb.report.sections.reasons import LastRows
 
-            encoder = self._source.encoder
-            names = None if encoder is None else encoder.feature_names()
-            self._last_rows = LastRows(names)
+            self._last_rows = LastRows(self._names())
         return native_evaluation(
             self._models,
             {name: learner() for name, learner in REFERENCES.items()},
@@ -224,10 +223,15 @@ class _Run:
         sensitive = [
             name for name, model in self._models.items() if _suffers_from_spread(model)
         ]
-        problem = describe_spread(first.X) if sensitive else None
+        problem = describe_spread(first.X, self._names()) if sensitive else None
         if problem is None:
             return None
         return f"{', '.join(sensitive)}: {problem}. Try --scale."
+
+    def _names(self) -> list[str] | None:
+        """Return the names of the features, None where they have none."""
+        encoder = self._source.encoder
+        return None if encoder is None else encoder.feature_names()
 
     def _classes(self, first: LabelledChunk) -> Any:
         """Return the classes that are known from the first row on, None for none."""
@@ -312,11 +316,38 @@ class _Run:
             window=arguments.window,
             metrics=tuple(dict.fromkeys(arguments.metrics)),
             written=tuple(str(path) for path in written if path is not None),
+            saved=None if arguments.save is None else str(arguments.save),
+            table=arguments.command == "fit",
+            sensitive=tuple(
+                name
+                for name, model in self._models.items()
+                if _suffers_from_spread(model)
+            ),
+            weightable=tuple(
+                name
+                for name in self._models
+                if not arguments.load and has_parameter(name, "class_weight")
+            ),
+            weighted="class_weight" in given_parameters(arguments),
             scaled=tuple(
                 name for name, model in self._models.items() if _scales(model)
             ),
-            advice=() if self._spread is None else (self._spread,),
+            advice=tuple(filter(None, (self._spread, self._unweighted()))),
             **self._columns(),
+        )
+
+    def _unweighted(self) -> str | None:
+        """Return which learners have no use for --class-weight, if some do."""
+        if "class_weight" not in given_parameters(self._arguments):
+            return None
+        have = {name: has_parameter(name, "class_weight") for name in self._models}
+        without = [name for name, has in have.items() if not has]
+        if not without:
+            return None
+        verb = "has" if len(without) == 1 else "have"
+        return (
+            f"--class-weight: of {', '.join(name for name in have if have[name])}; "
+            f"{', '.join(without)} {verb} no class weights."
         )
 
     def _columns(self) -> dict[str, Any]:

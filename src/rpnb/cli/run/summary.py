@@ -8,7 +8,7 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.cli.progress import duration
-from rpnb.cli.run.advice import advice, column_lines
+from rpnb.cli.run.advice import advice, column_lines, warning
 from rpnb.cli.run.stream_progress import memory
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
@@ -55,11 +55,15 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
             )
         )
     classes = len(evaluation.frequent_labels())
+    learners = [each for each in evaluation.participants if not each.reference]
     megabytes = memory(peak=True)
     notes = [
         f"{duration(facts.seconds)}, {evaluation.rows / max(facts.seconds, 1e-9):,.0f} "
         "rows/s in all" + ("" if megabytes is None else f", at most {megabytes:.0f} MB")
     ]
+    if len(learners) > 1:
+        best = min(learners, key=lambda each: each.confusion.mistakes)
+        notes.append(f"Lowest error: {best.name}.")
     if facts.scaled:
         notes.append(
             f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
@@ -70,11 +74,10 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         if hasattr(each.model, "drifts_")
     ]
     notes += facts.advice
-    learners = {each.name: _inner(each.model) for each in evaluation.participants}
     notes += [
-        f"{name}: {_DENSITIES[learner.density]}"
-        for name, learner in learners.items()
-        if hasattr(learner, "density")
+        f"{each.name}: {_DENSITIES[_inner(each.model).density]}"
+        for each in evaluation.participants
+        if hasattr(_inner(each.model), "density")
     ]
     notes += [f"Note: {note}." for note in facts.notes]
     notes += advice(evaluation, facts)
@@ -83,6 +86,12 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
             f"Resumed {facts.loaded}; errors are of this file's rows, updates of all, "
             "and the references started anew."
         )
+    if facts.table:
+        notes.append(
+            "Each row was predicted before it was learned, in random order: expect "
+            "about the error of the last rows, or less, for new rows."
+        )
+        notes.append(f"Use it: rpnb predict NEW_FILE --load {facts.saved}")
     if facts.interrupted:
         notes.append("Stopped by Ctrl-C: the figures are of the rows so far.")
     notes += [f"written: {path}" for path in facts.written]
@@ -105,7 +114,8 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
         tuple(lines),
         tuple(notes),
     )
-    return to_text(table)
+    said = warning(evaluation, facts)
+    return to_text(table) if said is None else f"{said}\n\n{to_text(table)}"
 
 
 def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
@@ -132,6 +142,7 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "seconds": round(facts.seconds, 3),
                 "peak_megabytes": None if megabytes is None else round(megabytes, 1),
                 "interrupted": facts.interrupted,
+                "warning": warning(evaluation, facts),
                 "loaded": facts.loaded,
                 "written": list(facts.written),
                 "scaled": list(facts.scaled),

@@ -37,12 +37,21 @@ def run(
 
 
 def score(
-    model: PooledModel, X: RowTable, labels: IntArray, log_posteriors: FloatArray
+    model: PooledModel,
+    X: RowTable,
+    labels: IntArray,
+    log_posteriors: FloatArray,
+    *,
+    ordered: bool,
 ) -> None:
-    """Predict rows; the arguments are those of `run`. Changes nothing."""
+    """Predict rows; the arguments are those of `run`. Changes nothing.
+
+    Each of them is the next row of the stream; or none is, if they are not `ordered`:
+    then nothing depends on which rows were learned last.
+    """
     for part in row_blocks(X.shape[0]):
         out = log_posteriors[part] if log_posteriors.shape[0] > 0 else log_posteriors
-        model.score(_as_rows(X[part]), labels[part], out)
+        model.score(_as_rows(X[part]), labels[part], out, ordered)
 
 
 def prepare_rows(model: PooledModel, X: RowTable) -> MemberRows:

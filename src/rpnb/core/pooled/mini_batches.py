@@ -80,7 +80,7 @@ def observe_block(
     """
     rows = prepare_rows(model, X)
     if not has_scale(model):
-        score(model, rows.raw, labels, _NOTHING)
+        score(model, rows.raw, labels, _NOTHING, ordered=True)
         return {ROWS: rows.raw}
 
     def work(k: int) -> tuple[FloatArray, dict[str, NDArray[Any]]]:

@@ -50,7 +50,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     model : classifier of this package
         The learner. It is not changed: a copy learns, made on the first call or by
         `fit`. Its `batch_size` must be 1, if it has one.
-    detector : {"adwin", "ddm", "eddm", "page_hinkley"} or detector, default="adwin"
+    detector : "adwin", "ddm", "eddm", "page_hinkley" or detector, default="adwin"
         A detector of River (`pip install 'rpnb[river]'`) with its default parameters,
         or one with parameters of your choice, which is not changed either. Of ADWIN's
         alarms only those count that find more errors than before, not fewer.
@@ -160,11 +160,19 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row, as the learner does."""
         rows = self._rows_to_predict(X)
+        learner: Any = self._estimator()
+        found: FloatArray = learner.predict_proba(rows)
+        return found
+
+    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_next_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of each row if it came next, as the learner does."""
+        rows = self._rows_to_predict(X)
         return self._probabilities(self._state, rows)
 
     def _probabilities(self, state: DriftState, X: NDArray[Any]) -> FloatArray:
         learner: Any = self._estimator()
-        found: FloatArray = learner.predict_proba(X)
+        found: FloatArray = learner.predict_next_proba(X)
         return found
 
     @available_if(_model_has("predict_log_proba"))  # type: ignore[untyped-decorator]
@@ -288,6 +296,9 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
 
     def _classify(self, state: DriftState, X: NDArray[Any]) -> IntArray:
         return state.learner._classify(state.inner, X)
+
+    def _classify_unordered(self, state: DriftState, X: NDArray[Any]) -> IntArray:
+        return state.learner._classify_unordered(state.inner, X)
 
     def _row_counts(self, state: DriftState) -> tuple[int, int]:
         updates = state.learner._row_counts(state.inner)[1]

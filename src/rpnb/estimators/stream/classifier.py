@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.checks.labels import (
@@ -37,6 +38,7 @@ from rpnb.estimators.stream.labelled_rows import (
 )
 from rpnb.estimators.stream.learner import ScoredRows, State
 from rpnb.estimators.stream.new_classes import initial_classes, learn_adding_classes
+from rpnb.estimators.stream.prediction_sets import has_probabilities
 from rpnb.estimators.stream.scored_parts import ScoredPart, join_scored
 from rpnb.labels import LabelIndex
 
@@ -293,7 +295,7 @@ class StreamClassifier(
         state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
         self._commit(X, joined, state, first=first)
         if first and self._sensitive_to_scale:
-            warn_of_spread(labelled.rows)
+            warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
         if add_at_first_row:
             found = learn_adding_classes(self, labelled, whole=whole, scored=scored)
             if first and declared is None:
@@ -394,9 +396,32 @@ class StreamClassifier(
     # Predicting
 
     def predict(self, X: Any) -> LabelArray:
-        """Return the label of each row of X (n, p); changes nothing."""
+        """Return the label of each row of X (n, p); changes nothing.
+
+        Rows may be in any order: no prediction depends on which rows were learned last.
+        `predict_next` predicts the next row of a stream.
+        """
+        rows = self._rows_to_predict(X)
+        return decode(self._classify_unordered(self._state, rows), self.classes_)
+
+    def predict_next(self, X: Any) -> LabelArray:
+        """Return the label of each row of X (n, p) if it came next in the stream.
+
+        Learners that use the most recent labels, such as `PooledClassifier`, use them
+        here and in `predict_then_learn`, and not in `predict`. Changes nothing.
+        """
         rows = self._rows_to_predict(X)
         return decode(self._classify(self._state, rows), self.classes_)
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_next_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class for each row if it came next (n, M).
+
+        As `predict_next` is to `predict`, this is to `predict_proba`.
+        """
+        model: Any = self
+        found: FloatArray = model.predict_proba(X)
+        return found
 
     def _rows_to_predict(self, X: Any) -> NDArray[Any]:
         """Check that the model is fitted and X fits it; return X as an array."""

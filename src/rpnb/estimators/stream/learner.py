@@ -148,7 +148,11 @@ class StreamLearner(ABC, Generic[State]):
 
     @abstractmethod
     def _classify(self, state: State, X: NDArray[Any]) -> IntArray:
-        """Return the number of each row's predicted class."""
+        """Return the number of the class of each row, if it were the next."""
+
+    def _classify_unordered(self, state: State, X: NDArray[Any]) -> IntArray:
+        """Do what `_classify` does for rows that are not the next of the stream."""
+        return self._classify(state, X)
 
     @abstractmethod
     def _row_counts(self, state: State) -> tuple[int, int]:

@@ -21,7 +21,8 @@ from rpnb.estimators.trust.sets import (
 ENTRY = "prediction_sets"
 
 
-def _has_probabilities(model: Any) -> bool:
+def has_probabilities(model: Any) -> bool:
+    """Return whether a learner gives probabilities."""
     return hasattr(model, "predict_proba")
 
 
@@ -31,7 +32,7 @@ class PredictsSets:
     _set_thresholds: FloatArray | None = None
     """of all coverages; None as long as none was learnt"""
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_set(self, X: Any, coverage: float = 0.9) -> BoolArray:
         """Return a set of classes for each row that holds the true one so often.
 
@@ -73,7 +74,7 @@ class PredictsSets:
         P = np.maximum(model.predict_proba(X), LEAST_PROBABILITY)
         return past_sets(P, self._thresholds()[None, :], coverage)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_set_then_learn(
         self, X: Any, y: Any, coverage: float = 0.9, classes: ArrayLike | None = None
     ) -> tuple[LabelArray, BoolArray]:

@@ -260,10 +260,25 @@ def no_predictions(driver: Driver, block: Block) -> Predictions:
 
 def predict_labels(driver: Driver, block: Block) -> Predictions:
     """Predict rows by the methods `predict` and `predict_proba` of a fitted model."""
-    labels = np.asarray(driver.model.predict(block.X))
-    if driver.probabilities == "none":
-        return Predictions(driver.labels.of(labels), None)
-    return predictions_with(driver, block, labels, driver.model.predict_proba(block.X))
+    # A class that scikit-learn's naive Bayes has not seen yet has variance 0: a warning
+    # for every row until then.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        model = driver.model
+        labels = np.asarray(next_label_method(model)(block.X))
+        if driver.probabilities == "none":
+            return Predictions(driver.labels.of(labels), None)
+        P = next_probability_method(model)(block.X)
+    return predictions_with(driver, block, labels, P)
+
+
+def next_label_method(model: Any) -> Any:
+    """Return the method of an estimator that predicts the next row of a stream."""
+    return getattr(model, "predict_next", model.predict)
+
+
+def next_probability_method(model: Any) -> Any:
+    """Return the method that gives the probabilities of the next row of a stream."""
+    return getattr(model, "predict_next_proba", None) or model.predict_proba
 
 
 def predictions_with(

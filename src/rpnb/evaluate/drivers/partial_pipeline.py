@@ -5,6 +5,7 @@ from typing import Any, final
 from sklearn.pipeline import Pipeline
 
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.evaluate.drivers.driver import next_label_method, next_probability_method
 
 
 def missing_partial_fit(pipeline: Any) -> str | None:
@@ -59,10 +60,10 @@ class PartialPipeline:
 
     def predict(self, X: Any) -> Any:
         """Return the label of each row."""
-        return self.pipeline.steps[-1][1].predict(self._transformed(X))
+        return next_label_method(self.pipeline.steps[-1][1])(self._transformed(X))
 
     def _predict_proba(self, X: Any) -> Any:
-        return self.pipeline.steps[-1][1].predict_proba(self._transformed(X))
+        return next_probability_method(self.pipeline.steps[-1][1])(self._transformed(X))
 
     def _transformed(self, X: Any) -> Any:
         for _, step in self.pipeline.steps[:-1]:

@@ -31,7 +31,18 @@ REFERENCES: Mapping[str, type[StreamClassifier[Any]]] = {
 
 
 def named(models: Any) -> dict[str, Any]:
-    """Return learners by name; a single learner gets the name of its class."""
+    """Return learners by name; those without a name get that of their class.
+
+    Of several learners of one class, the second is numbered 2, and so on.
+    """
+    if isinstance(models, list | tuple):
+        found: dict[str, Any] = {}
+        for model in models:
+            name, number = type(model).__name__, 2
+            while name in found:
+                name, number = f"{type(model).__name__} {number}", number + 1
+            found[name] = model
+        models = found
     if not isinstance(models, Mapping):
         return {type(models).__name__: models}
     if not models:

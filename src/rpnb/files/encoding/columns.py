@@ -132,12 +132,13 @@ class ColumnEncoder:
             values = values.dictionary_decode()
         if is_text(values.type):
             values = values.cast(pa.string())
-            fits = self._notation.fits(values).fill_null(True)
+            notation = self._options.notations.get(column, self._notation)
+            fits = notation.fits(values).fill_null(True)
             if fits.true_count != len(fits):
                 at = int(np.argmin(as_array(fits)))
                 cell = values[at].as_py()
                 raise FileError(refused_number(self.name, int(rows[at]), column, cell))
-            return self._notation.parse(values)
+            return notation.parse(values)
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
         return values.cast(self._double, safe=False)
@@ -227,17 +228,25 @@ class ColumnEncoder:
         row = rows[int(np.argmax(missing))]
         raise FileError(
             f"{self.name}, row {row}, column {column}: the value is missing; "
-            "--missing mean makes that a category"
+            "--missing mean makes that a category, and so does --model Pooled"
         )
 
-    def _refuse(self, X: FloatArray, rows: IntArray) -> NoReturn:
-        """Raise an error that names the first value that is no finite number."""
-        i, j = np.argwhere(~(np.abs(X) <= _LARGEST))[0].tolist()
+    def _refuse(self, X: FloatArray, rows: IntArray) -> None:
+        """Raise an error that names the first value that is no finite number.
+
+        None if all of them are missing values that are kept.
+        """
+        bad = ~(np.abs(X) <= _LARGEST)
+        if self._options.missing == "keep":
+            bad &= ~np.isnan(X)
+            if not bad.any():
+                return
+        i, j = np.argwhere(bad)[0].tolist()
         value, column = float(X[i, j]), self.feature_names()[j]
         what = f"{value!r} is too large: beyond ±{_LARGEST:.0e} squares overflow"
         if np.isnan(value):
             what = "the value is missing or NaN; --missing mean fills in the mean of "
-            what += "the rows before"
+            what += "the rows before, and --model Pooled takes it as it is"
         elif np.isinf(value):
             what = "infinity; a feature must be a finite number"
         raise FileError(f"{self.name}, row {rows[i]}, column {column}: {what}")
@@ -266,6 +275,9 @@ class ColumnEncoder:
             "categories": {name: list(index.labels[:k]) for (name, index), k in pairs},
             "counts": position.counts.tolist(),
             "sums": position.sums.tolist(),
+            "notations": {
+                name: each.to_json() for name, each in self._options.notations.items()
+            },
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:

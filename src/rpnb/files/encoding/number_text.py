@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +25,68 @@ SIGNS = {
     "underscore": "_",
 }
 _NAMES = {" ": "space", "'": "apostrophe"}
+# Characters of a unit, at most.
+_LONGEST_UNIT = 12
+_WITH_UNIT = re.compile(
+    rf"\s*([+-]?[\d.,'_ ]*\d[.,]?(?:[eE][+-]?\d+)?)\s*([^\W\d_%]|[°µ])"
+    rf"([^\d\s]{{0,{_LONGEST_UNIT - 1}}})\s*"
+)
+#: Units that differ where numbers do not, so that a column must have one of them.
+UNITS = frozenset(
+    [
+        "kg",
+        "g",
+        "mg",
+        "lb",
+        "lbs",
+        "oz",
+        "t",
+        "km",
+        "m",
+        "cm",
+        "mm",
+        "mi",
+        "ft",
+        "in",
+        "yd",
+        "h",
+        "hr",
+        "hrs",
+        "min",
+        "s",
+        "sec",
+        "ms",
+        "°c",
+        "°f",
+        "l",
+        "ml",
+        "kb",
+        "mb",
+        "gb",
+        "tb",
+        "w",
+        "kw",
+        "kwh",
+        "v",
+        "hz",
+        "khz",
+        "mhz",
+        "ghz",
+        "px",
+        "km/h",
+        "mph",
+    ]
+)
+
+
+def split_unit(text: str) -> tuple[str, str] | None:
+    """Return a number, as it is written, and its unit; None for anything else.
+
+    >>> split_unit("70.1 kg"), split_unit("-3°C"), split_unit("kg"), split_unit("5")
+    (('70.1', 'kg'), ('-3', '°C'), None, None)
+    """
+    found = _WITH_UNIT.fullmatch(text)
+    return None if found is None else (found[1].strip(), found[2] + found[3])
 
 
 def is_plain_number(text: str) -> bool:
@@ -47,10 +109,31 @@ class Notation:
     ----------
     decimal, thousands
         The signs; no thousands by default.
+    unit
+        What may follow each number, such as kg.
     """
 
     decimal: str = "."
     thousands: str | None = None
+    unit: str | None = None
+
+    def to_json(self) -> list[str | None]:
+        """Return the signs and the unit, for a model file."""
+        return [self.decimal, self.thousands, self.unit]
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "Notation":
+        """Return what `to_json` wrote; ValueError if it did not."""
+        decimal, thousands, unit = saved
+        signs = SIGNS.values()
+        if (
+            decimal not in signs
+            or (thousands is not None and thousands not in signs)
+            or not (unit is None or isinstance(unit, str))
+            or len(unit or "") > _LONGEST_UNIT
+        ):
+            raise ValueError(f"{saved!r} is no notation of numbers")
+        return cls(decimal, thousands, unit)
 
     @cached_property
     def pattern(self) -> str:
@@ -61,7 +144,10 @@ class Notation:
             sign = _BLANKS if self.thousands == " " else re.escape(self.thousands)
             whole = rf"(?:\d{{1,3}}(?:{sign}\d{{2,3}})*{sign}\d{{3}}|\d+)"
         digits = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
-        end = rf"{_BLANKS}?(?:{_CURRENCY}|%)?"
+        after = [_CURRENCY, "%"]
+        if self.unit is not None:
+            after.append(re.escape(self.unit))
+        end = rf"{_BLANKS}*(?:{'|'.join(after)})?"
         bare = rf"(?:{_CURRENCY}{_BLANKS}?)?{digits}{end}"
         signed = rf"[+-]{_BLANKS}?{bare}|{_CURRENCY}{_BLANKS}?[+-]{digits}{end}"
         special = r"[+-]?(?i:inf|infinity|nan)"
@@ -93,6 +179,10 @@ class Notation:
         import pyarrow as pa
         from pyarrow import compute
 
+        if self.unit is not None:
+            values = compute.replace_substring_regex(
+                values, rf"{re.escape(self.unit)}\s*$", ""
+            )
         taken = rf"\s|{_BLANKS}|{_CURRENCY}|[%+]"
         if self.thousands is not None:
             taken += f"|{re.escape(self.thousands)}"

@@ -59,6 +59,7 @@ def plan_columns(
         return _as_before(name, names, options, dropped)
     notation = Notation(options.decimal, options.thousands)
     kinds: dict[str, Kind] = {}
+    notations: dict[str, Notation] = {}
     notes: list[str] = []
     for field in schema:
         if field.name in dropped:
@@ -69,8 +70,11 @@ def plan_columns(
         if field.name in options.as_category or field.name in (declared or ()):
             kind = "category"
         elif is_text(field.type) and field.name in first:
-            kind, note = examine_text(name, field.name, first[field.name], notation)
-            notes += [note] if note else []
+            found = examine_text(name, field.name, first[field.name], notation)
+            kind = found.kind
+            notes += [found.note] if found.note else []
+            if found.notation is not None:
+                notations[field.name] = found.notation
         elif field.name in first and _counts_rows(first[field.name]):
             notes.append(
                 f"column {field.name} counts the rows; if it is no feature: "
@@ -81,7 +85,26 @@ def plan_columns(
         raise FileError(
             f"{name}: no column is left beside the target {options.target!r}"
         )
-    return ColumnPlan(options=options, kinds=kinds, dropped=dropped, notes=tuple(notes))
+    if options.target in first and _has_blank_ends(first[options.target]):
+        notes.append(
+            f"blanks at the ends of labels in column {options.target} are left out"
+        )
+    return ColumnPlan(
+        options=replace(options, notations=notations),
+        kinds=kinds,
+        dropped=dropped,
+        notes=tuple(notes),
+    )
+
+
+def _has_blank_ends(labels: "pa.ChunkedArray") -> bool:
+    """Return whether some labels begin or end with blanks."""
+    if not is_text(labels.type):
+        return False
+    return any(
+        value is not None and value != value.strip()
+        for value in labels.unique().to_pylist()
+    )
 
 
 def _repeated(names: Sequence[str]) -> str | None:

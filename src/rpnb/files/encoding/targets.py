@@ -56,8 +56,13 @@ class Targets:
         if listed and not isinstance(listed[0], str):
             decoded = as_array(values.dictionary_decode())
             return self._encode_values(decoded, rows)
-        self._check_kind("text", rows)
         codes = as_array(values.indices)
+        listed = [text.strip() for text in listed]
+        if "" in listed:
+            empty = np.array([text == "" for text in listed])[codes]
+            if empty.any():
+                return self._encode_some(values, rows, empty)
+        self._check_kind("text", rows)
         numbers = self._check_count(self.labels.of_codes(codes, listed), rows)
         return self.labels.array()[numbers], numbers
 

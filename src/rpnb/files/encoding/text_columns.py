@@ -1,13 +1,16 @@
 """A column of text: numbers, dates, categories, or free text, by its first rows."""
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from rpnb.files.encoding.number_text import (
+    UNITS,
     Notation,
     is_number_in_some_notation,
     is_plain_number,
     options_for,
+    split_unit,
 )
 from rpnb.files.records import FileError, Kind
 
@@ -21,9 +24,19 @@ _ENOUGH, _SHARE = 50, 0.5
 _DATE = re.compile(r"\s*\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d.*)?\s*", re.ASCII)
 
 
+class ExaminedText(NamedTuple):
+    """What a column of text holds."""
+
+    kind: Kind
+    note: str | None = None
+    """what a user should know of it"""
+    notation: Notation | None = None
+    """how its numbers are written, where that is not as was said"""
+
+
 def examine_text(
     name: str, column: str, values: "pa.ChunkedArray", notation: Notation
-) -> tuple[Kind, str | None]:
+) -> ExaminedText:
     """Return what a column of text holds, and a note if that needs one.
 
     Parameters
@@ -50,10 +63,14 @@ def examine_text(
     }
     total = sum(counts.values())
     if total == 0:
-        return "number", None
+        return ExaminedText("number")
     readable = {v for v in counts if is_plain_number(v) or notation.matches(v)}
     if len(readable) == len(counts):
-        return "number", _number_note(column, counts, notation)
+        return ExaminedText("number", _number_note(column, counts, notation))
+    unit = _unit(name, column, counts, readable, notation)
+    if unit is not None:
+        note = f"column {column} is read as numbers in {unit}"
+        return ExaminedText("number", note, replace(notation, unit=unit))
     numbers = {v for v in counts if v in readable or is_number_in_some_notation(v)}
     if 2 * sum(counts[v] for v in numbers) > total:
         wrong = next(
@@ -73,7 +90,37 @@ def examine_text(
             f"{total:,}: free text, not a category; leave it out: --drop {column}; or "
             f"take it as categories nevertheless: --as-category {column}"
         )
-    return "category", None
+    return ExaminedText("category")
+
+
+def _unit(
+    name: str,
+    column: str,
+    counts: dict[str, int],
+    readable: set[str],
+    notation: Notation,
+) -> str | None:
+    """Return the unit of a column of numbers, None if it is none.
+
+    Raises
+    ------
+    FileError
+        Where there are several units that are known to be such.
+    """
+    parts = {v: split_unit(v) for v in counts if v not in readable}
+    units = {part[1] for part in parts.values() if part is not None}
+    if not units or None in parts.values():
+        return None
+    numbers = [part[0] for part in parts.values() if part is not None]
+    if len(units) == 1 and all(map(notation.matches, numbers)):
+        return units.pop()
+    if len(units) > 1 and all(unit.lower() in UNITS for unit in units):
+        shown = ", ".join(sorted(units)[:4])
+        raise FileError(
+            f"{name}, column {column}: numbers with different units ({shown}); give "
+            f"them one unit, or leave the column out: --drop {column}"
+        )
+    return None
 
 
 def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str | None:

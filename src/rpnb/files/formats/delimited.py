@@ -102,7 +102,8 @@ class BlockReader:
         for column in self._wanted:
             kind = plan.kinds.get(column)
             self._types[column] = read_as(found.field(column), kind)
-            if kind == "number" and self._notation.thousands is not None:
+            own = plan.options.notations.get(column, self._notation)
+            if kind == "number" and (own.thousands or own != self._notation):
                 self._types[column] = pa.string()  # turned into numbers later
 
     def declare(self, types: Mapping[str, Any], wanted: Sequence[str]) -> None:

@@ -58,6 +58,7 @@ def curve_panel(
     measure: Measure,
     methods: Sequence[str],
     *,
+    first: str | None = None,
     styles: Mapping[str, Style] | None = None,
     alarms: Mapping[str, Sequence[int]] | None = None,
     right: float = _RIGHT,
@@ -66,13 +67,14 @@ def curve_panel(
     """Draw one panel: one line per method, with a band of ± one standard deviation.
 
     `methods` are all of the report, which decide the style of each unless `styles` has
-    it. `alarms` are the rows at which a drift detector gave an alarm, by method;
-    `right` is the space for the methods' names.
+    it. `first` is the method that is emphasised, if any. `alarms` are the rows at which
+    a drift detector gave an alarm, by method; `right` is the space for the methods'
+    names.
 
     The scale is that of the methods: a reference that makes many more mistakes does not
     squeeze them, but runs along the upper edge, its value beside its name.
     """
-    looks = styles or {c.method: style(c.method, methods) for c in curves}
+    looks = styles or {c.method: style(c.method, methods, first) for c in curves}
     scaled = [c for c in curves if c.method not in REFERENCES] or list(curves)
     highest = max((_highest(c, measure) for c in scaled), default=1.0)
     top = ceiling(highest, 4)
@@ -83,13 +85,13 @@ def curve_panel(
     y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
     marks: list[Mark] = list(stream_axes(x, y, _UNITS[measure], grid=True))
     marks.extend(_alarm_lines(alarms or {}, x, y, looks))
-    drawn = [c for c in curves if not _is_first(c)]
-    drawn += [c for c in curves if _is_first(c)]  # on top of the others
+    drawn = [c for c in curves if c.method != first]
+    drawn += [c for c in curves if c.method == first]  # on top of the others
     marks.extend(_band(c, x, y, looks[c.method]) for c in drawn if c.runs > 1)
     for index, each in enumerate(drawn):
         marks.extend(_trace(each, x, y, looks[each.method], index))
     marks.extend(_alarm_dots(alarms or {}, x, y, looks))
-    marks.extend(_names(curves, x, y, looks))
+    marks.extend(_names(curves, x, y, looks, first))
     return Drawing(width, _HEIGHT, title, tuple(marks))
 
 
@@ -128,11 +130,6 @@ def _highest(each: Curve, measure: Measure) -> float:
     return float(values.max())
 
 
-def _is_first(each: Curve) -> bool:
-    """Say whether this is the method that the chart is about."""
-    return each.method in ("RPNB", "pool")
-
-
 def _band(each: Curve, x: Scale, y: Scale, look: Style) -> Area:
     low = np.maximum(each.mean - each.deviation, y.low)
     high = np.minimum(each.mean + each.deviation, y.high)
@@ -155,7 +152,11 @@ def _trace(each: Curve, x: Scale, y: Scale, look: Style, index: int) -> Iterator
 
 
 def _names(
-    curves: Sequence[Curve], x: Scale, y: Scale, looks: Mapping[str, Style]
+    curves: Sequence[Curve],
+    x: Scale,
+    y: Scale,
+    looks: Mapping[str, Style],
+    first: str | None,
 ) -> Iterator[Mark]:
     """Yield the methods' names at the ends of their lines, moved apart."""
     ends = [y(min(float(c.mean[-1]), y.high)) for c in curves]
@@ -167,7 +168,7 @@ def _names(
         value = f"{each.mean[-1]:.4g}"
         tip = f"{label(each.method)}: {value} at the end of the stream"
         yield Dot(start + 17.0, place, look.shape, look.role, 3.4, tip=tip)
-        bold = _is_first(each)
+        bold = each.method == first
         name = label(each.method)
         if float(each.mean[-1]) > y.high:
             name += f" {each.mean[-1]:.2g}"

@@ -7,7 +7,7 @@ import numpy as np
 from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.report.charts.curves import Curve, Measure, curve_panel
 from rpnb.report.charts.drawing import Drawing
-from rpnb.report.charts.palette import STYLES, Style
+from rpnb.report.charts.palette import STYLES, Style, emphasised
 
 # Space for the longest name of a member.
 _NAMES = 162.0
@@ -18,6 +18,7 @@ _MEMBER_STYLES = (
     *STYLES,
     Style("ink", "diamond", (6.0, 2.0, 1.5, 2.0), 1.3),
     Style("muted", "triangle", (3.0, 2.0), 1.3),
+    Style("ink", "nabla", (2.0, 3.0), 1.3),
 )
 
 
@@ -28,6 +29,7 @@ def member_panels(history: MemberHistory) -> tuple[Drawing, Drawing]:
     """
     names = ["pool", *history.weights]
     styles = dict(zip(names, cycle(_MEMBER_STYLES), strict=False))
+    styles["pool"] = emphasised(styles["pool"])
     step = -(-history.rows.shape[0] // _PARTS)
     # The ends of parts, of which the last is the end of the stream.
     at = np.arange(history.rows.shape[0] - 1, -1, -step)[::-1]
@@ -45,7 +47,12 @@ def member_panels(history: MemberHistory) -> tuple[Drawing, Drawing]:
                 mistakes = np.cumsum(history.errors[name] * lengths)[at]
                 values = np.diff(mistakes, prepend=0.0) / np.diff(rows[at], prepend=0.0)
             curves.append(Curve(name, rows[at], values, np.zeros(len(at)), 1))
-        return curve_panel(title, curves, measure, names, styles=styles, right=_NAMES)
+        return curve_panel(
+            *(title, curves, measure, names),
+            first="pool",
+            styles=styles,
+            right=_NAMES,
+        )
 
     return (
         panel("Weight of each member in the pool, one line per member", "weight"),

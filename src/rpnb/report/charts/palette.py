@@ -7,7 +7,7 @@ a bar its hatching.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from rpnb.report.charts.drawing import Shape
@@ -49,9 +49,9 @@ class Style:
     width: float
 
 
-#: Distinct styles; the first is RPNB's.
+#: Distinct styles.
 STYLES = (
-    Style("s0", "circle", (), 2.4),
+    Style("s0", "circle", (5.0, 1.5), 1.5),
     Style("s1", "square", (7.0, 3.0), 1.5),
     Style("s2", "triangle", (1.5, 2.5), 1.5),
     Style("s3", "diamond", (8.0, 3.0, 1.5, 3.0), 1.5),
@@ -79,13 +79,16 @@ _LABELS = {
 }
 
 
-def style(method: str, methods: Iterable[str]) -> Style:
+def style(method: str, methods: Iterable[str], first: str | None = None) -> Style:
     """Return the style of a method; the paper's six have the same in every chart.
 
-    If there are more methods than styles, colours come again with other markers.
+    If there are more methods than styles, colours come again with other markers. The
+    line of the method that a chart emphasises, `first`, is thick and solid.
     """
     if method in REFERENCES:
         return REFERENCES[method]
+    if method == first:
+        return emphasised(style(method, methods))
     others = [
         name for name in methods if name not in RESERVED and name not in REFERENCES
     ]
@@ -94,9 +97,14 @@ def style(method: str, methods: Iterable[str]) -> Style:
     if index < n:
         return STYLES[index]
     again, place = divmod(index - n, n - 1)
-    first = STYLES[1 + place]
+    base = STYLES[1 + place]
     other = STYLES[1 + (place + again + 1) % (n - 1)]
-    return Style(first.role, other.shape, other.dash, first.width)
+    return Style(base.role, other.shape, other.dash, base.width)
+
+
+def emphasised(look: Style) -> Style:
+    """Return a style with a thick and solid line."""
+    return replace(look, dash=(), width=2.4)
 
 
 def label(method: str) -> str:

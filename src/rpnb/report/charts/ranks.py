@@ -48,7 +48,8 @@ def critical_difference_diagram(
         left = index < half
         row = index if left else len(ordered) - 1 - index
         y = top + 27.0 * row
-        marks.extend(_elbow(scale(rank), axis, y, name, rank, left, methods))
+        best = rank == ordered[0][1]
+        marks.extend(_elbow(scale(rank), axis, y, name, rank, left, best, methods))
     return Drawing(_WIDTH, top + 27.0 * half - 18.0, title, tuple(marks))
 
 
@@ -97,6 +98,7 @@ def _elbow(
     name: str,
     rank: float,
     left: bool,
+    best: bool,
     methods: Sequence[str],
 ) -> Iterator[Mark]:
     look = style(name, methods)
@@ -106,4 +108,4 @@ def _elbow(
     yield Dot(x, axis, look.shape, look.role, 4.2, tip=f"{label(name)}: {rank:.2f}")
     inner = edge + 30.0 if left else edge - 30.0
     yield Label(edge, y - 4.5, f"{rank:.2f}", "muted", anchor, 12.0)
-    yield Label(inner, y - 4.5, label(name), "ink", anchor, 12.0, bold=name == "RPNB")
+    yield Label(inner, y - 4.5, label(name), "ink", anchor, 12.0, bold=best)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rpnb.estimators.registry import learners
+from rpnb.estimators.registry import DEFAULT, learners
 
 DESCRIPTION = """Predict now, learn when the label comes.
 
@@ -126,7 +126,7 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
         _CREATE,
         {
             "name": "leaves",
-            "learner": "RPNB",
+            "learner": "RPNB",  # gives the reasons of the examples below
             "parameters": {"random_state": 0},
             "features": ["width", "height"],
             "classes": ["oak", "elm"],
@@ -333,7 +333,11 @@ def request_of(method: str, path: str) -> Schema:
     elif (method, path) in _OPERATIONS and _OPERATIONS[method, path][0] is not None:
         schema, example, *_ = _OPERATIONS[method, path]
         if (method, path) == ("POST", "/v1/models") and schema is not None:
-            names = {**schema["properties"]["learner"], "enum": list(learners())}
+            names = {
+                **schema["properties"]["learner"],
+                "enum": list(learners()),
+                "default": DEFAULT,
+            }
             properties = {**schema["properties"], "learner": names}
             schema = {**schema, "properties": properties}
         content = {"application/json": {"schema": schema, "example": example}}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
+from rpnb.estimators.registry import RPNB
 from rpnb.report.charts.bars import MeanBar, Outcomes, mean_bars, outcome_bars
 from rpnb.report.charts.curves import curve_panel
 from rpnb.report.charts.deviations import Deviation, deviation_chart
@@ -29,10 +30,12 @@ def draw(analysis: StudyAnalysis) -> dict[str, Drawing]:
         found[f"ranks_{measure}"] = _ranks(analysis, measure)
     for dataset, curves in analysis.curves.items():
         title = f"Error along the stream on {dataset}, one line per method"
-        panel = curve_panel(title, curves.error, "error", analysis.methods)
+        panel = curve_panel(title, curves.error, "error", analysis.methods, first=RPNB)
         found[name("error", dataset)] = panel
         title = f"Number of updates along the stream on {dataset}, one line per method"
-        panel = curve_panel(title, curves.updates, "updates", analysis.methods)
+        panel = curve_panel(
+            title, curves.updates, "updates", analysis.methods, first=RPNB
+        )
         found[name("updates", dataset)] = panel
     return {key: drawing for key, drawing in found.items() if drawing is not None}
 

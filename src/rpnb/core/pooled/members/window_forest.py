@@ -33,7 +33,7 @@ from rpnb.core.pooled.members.forest.state import (
 
 __all__ = ["begin", "grow_classes", "learn_rows", "merge", "score_rows"]
 
-OUTPUTS: Final = ("forest_slow", "forest_fast")
+OUTPUTS: Final = ("window_forest", "window_forest_fast")
 MERGEABLE: Final = False
 USES_SCALE: Final = False
 

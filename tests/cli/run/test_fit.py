@@ -1,0 +1,158 @@
+"""`rpnb fit` learns a table in random order; `run --save` warns of a sorted one."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_wine
+
+from rpnb import PooledClassifier, load
+from rpnb.cli import main
+
+
+def write(path: Path, X: Any, y: Any, names: Any = None) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(names or (f"x{j}" for j in range(X.shape[1]))), "label"])
+        writer.writerows(
+            [*row, label] for row, label in zip(X.tolist(), y, strict=True)
+        )
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Path:
+    """A table sorted by label, and rows held out of it."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    first, rest = order[:1078], order[1078:]
+    first = first[np.argsort(y[first], kind="stable")]
+    write(tmp_path / "sorted.csv", X[first], y[first])
+    write(tmp_path / "new.csv", X[rest], y[rest])
+    return tmp_path
+
+
+def accuracy(folder: Path, model: str, *words: str) -> float:
+    out = folder / "labels.csv"
+    command = ["predict", str(folder / "new.csv"), "--load", str(folder / model)]
+    assert main([*command, "--output", str(out), "--quiet", *words]) == 0
+    with out.open(newline="") as file, (folder / "new.csv").open(newline="") as rows:
+        pairs = zip(csv.DictReader(file), csv.DictReader(rows), strict=True)
+        right = [each["prediction"] == row["label"] for each, row in pairs]
+    return float(np.mean(right))
+
+
+def test_a_sorted_table_is_learned_and_used(
+    digits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(digits / "sorted.csv"), "--target", "label", "--quiet"]
+    assert main(["fit", *words, "--save", str(digits / "m.rpnb")]) == 0
+    said = capsys.readouterr().out
+    assert "shuffled with seed 0" in said
+    assert "Each row was predicted before it was learned" in said
+    assert f"Use it: rpnb predict NEW_FILE --load {digits / 'm.rpnb'}" in said
+    assert accuracy(digits, "m.rpnb") > 0.97
+    assert isinstance(load(digits / "m.rpnb"), PooledClassifier)
+    words += ["--save", str(digits / "m2.rpnb"), "--shuffle", "5", "--json"]
+    assert main(["fit", *words, "--model", "gaussiannb"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["order"] == "seed 5"
+    assert found["learners"][0]["name"] == "GaussianNB"
+    assert found["warning"] is None
+
+
+def test_a_sorted_stream_is_warned_of_first_where_it_is_saved(
+    digits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", str(digits / "sorted.csv"), "--target", "label", "--quiet"]
+    saving = [*words, "--save", str(digits / "m.rpnb")]
+    assert main(saving) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"Do not use {digits / 'm.rpnb'} for other rows: ")
+    assert "sorted by label" in said.splitlines()[0]
+    assert "rpnb fit" in said.splitlines()[0]
+    assert main(words) == 0
+    assert "Do not use" not in capsys.readouterr().out
+    assert main([*saving, "--shuffle", "1"]) == 0
+    assert "Do not use" not in capsys.readouterr().out
+    assert main([*saving, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warning"].startswith("Do not use ")
+
+
+def test_rows_to_predict_are_not_the_next_of_the_stream_unless_said(
+    digits: Path,
+) -> None:
+    words = ["run", str(digits / "sorted.csv"), "--target", "label", "--quiet"]
+    assert main([*words, "--save", str(digits / "m.rpnb")]) == 0
+    assert accuracy(digits, "m.rpnb") > 0.9
+    assert accuracy(digits, "m.rpnb", "--next", "--probabilities", "none") < 0.2
+
+
+def test_a_table_must_be_saved_and_is_not_resumed(
+    digits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["fit", str(digits / "sorted.csv"), "--target", "label"]
+    assert main(words) == 2
+    assert "required: --save" in capsys.readouterr().err
+    assert main([*words, "--save", "m", "--load", "m"]) == 2
+    assert "no option --load" in capsys.readouterr().err
+
+
+def rare(tmp_path: Path, n: int = 1000) -> str:
+    """Write rows in random order, of which few have the second label."""
+    rng = np.random.default_rng(3)
+    y = rng.random(n) < 0.03
+    X = rng.normal(size=(n, 2))
+    write(tmp_path / "rare.csv", X, np.where(y, "yes", "no"))
+    return str(tmp_path / "rare.csv")
+
+
+def test_a_rare_class_in_random_order_is_not_called_sorted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", rare(tmp_path), "--target", "label", "--quiet"]
+    assert main([*words, "--save", str(tmp_path / "m.rpnb")]) == 0
+    said = capsys.readouterr().out
+    assert "does not beat" in said
+    assert "sorted" not in said
+    assert "--shuffle" not in said
+    assert "--scale" not in said  # Pooled scales rows itself
+    assert "of the rows have the label 'no': the error says little of" in said
+    assert "--metrics balanced_accuracy auc" in said
+    assert "--class-weight balanced" in said
+    assert main([*words, "--model", "PA"]) == 0
+    said = capsys.readouterr().out
+    assert "--scale, if columns differ in size" in said
+    assert "--class-weight" not in said  # PA has none
+    assert main([*words, "--class-weight", "balanced", "--metrics", "auc"]) == 0
+    said = capsys.readouterr().out
+    assert "the error says little" not in said
+    assert "not beat “majority class”" not in said
+
+
+def test_labels_in_runs_are_not_called_sorted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    y = np.repeat(rng.integers(0, 3, 40), 25)
+    write(tmp_path / "runs.csv", rng.normal(size=(1000, 2)), np.array(list("abc"))[y])
+    words = ["run", str(tmp_path / "runs.csv"), "--target", "label", "--model", "PA"]
+    assert main([*words, "--save", str(tmp_path / "m.rpnb"), "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "sorted" not in said
+    assert "labels come in runs" in said
+
+
+def test_columns_that_differ_in_spread_go_by_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = load_wine()
+    names = [name.replace("/", " ") for name in data.feature_names]
+    write(tmp_path / "wine.csv", data.data, data.target, names)
+    words = ["run", str(tmp_path / "wine.csv"), "--target", "label", "--model", "PA"]
+    assert main([*words, "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "of column proline, " in said
+    assert "of column nonflavanoid_phenols" in said
