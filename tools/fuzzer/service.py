@@ -471,6 +471,8 @@ _MAKERS = {
 
 def run(case: Case, _folder: Path) -> None:
     """Attack, then look whether the service is as it was."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # that is for other targets
     service = running()
     with _heard(service):
         _RUNNERS[case["kind"]](service, case)

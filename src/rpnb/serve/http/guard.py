@@ -44,6 +44,8 @@ _HEADERS = [
 ]
 # Bytes of an answer that are handed over at once; then those before must be on the way.
 _AT_ONCE = 2**17
+# The status of a request whose client has gone, in logs and figures.
+_NOBODY = 499
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -135,32 +137,25 @@ class Guard:
         scope["route"], scope["path_params"] = route, parameters
         check_origin(scope["method"], headers, host, access)
         self._check_access(access, headers)
-        body = b""
+        body = bytearray()
         if access.takes:
             check_content_type(headers, access)
             body = await self._bodies.read(headers, receive, scope["memory"])
             answer.unread = False
         elif answer.unread:
             raise ApiError(413, "body", "this address takes no body")
-        sent = False
-
-        async def receive_again() -> MutableMapping[str, Any]:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        request = Request(scope, receive_again)
+        # Read from there: `Request.body` would copy it.
+        scope["body"] = body
+        request = Request(scope, receive)
         if access.live:
             response = await route.endpoint(request)
-            await response(scope, receive_again, answer.send)
+            await response(scope, receive, answer.send)
             return
         with self._places[access.scope == OPEN]:
             try:
                 async with asyncio.timeout(self._limits.request_seconds):
                     response = await route.endpoint(request)
-                    await response(scope, receive_again, answer.send)
+                    await response(scope, receive, answer.send)
             except TimeoutError:
                 raise unavailable(
                     f"no answer within {self._limits.request_seconds:g} seconds; with "
@@ -220,6 +215,10 @@ class _Answer:
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Send a message of ASGI: headers are added, long bodies go part by part."""
+        connection = self._scope.get("connection")
+        if connection is not None and connection.gone():
+            self.status = self.status or _NOBODY
+            return
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *_HEADERS]
@@ -241,9 +240,9 @@ class _Answer:
 
     def _abort(self) -> None:
         """End a connection whose client does not read its answer."""
-        abort = self._scope.get("abort")
-        if abort is not None:
-            abort()
+        connection = self._scope.get("connection")
+        if connection is not None:
+            connection.cut()
 
     async def refuse(self, error: ApiError) -> None:
         """Send an error as JSON, unless the answer has begun."""
