@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, final
 from urllib.parse import quote
@@ -44,6 +45,8 @@ _HEADERS = [
 ]
 # Bytes of an answer that are handed over at once; then those before must be on the way.
 _AT_ONCE = 2**17
+# Requests that begin to be answered in a turn of the event loop.
+_PER_TURN = 64
 # The status of a request whose client has gone, in logs and figures.
 _NOBODY = 499
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -82,6 +85,7 @@ class Guard:
         """Requests of any kind."""
         self.memory = MemoryBudget(limits.max_memory)
         self._bodies = Bodies(limits)
+        self._turns = _Turns()
         self._places = {
             False: _Places("max_in_flight", limits.max_in_flight),
             True: _Places("max_open", limits.max_open),
@@ -152,6 +156,8 @@ class Guard:
             await response(scope, receive, answer.send)
             return
         with self._places[access.scope == OPEN]:
+            if access.scope != OPEN:
+                await self._turns.take()
             try:
                 async with asyncio.timeout(self._limits.request_seconds):
                     response = await route.endpoint(request)
@@ -200,6 +206,40 @@ class _Places:
 
     def __exit__(self, *_error: object) -> None:
         self._taken -= 1
+
+
+@final
+class _Turns:
+    """Some requests per turn of the event loop, so that a flood delays nobody else.
+
+    Those that are open, such as the health, need no turn.
+    """
+
+    def __init__(self) -> None:
+        self._left = _PER_TURN
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Wait until it is a request's turn."""
+        if self._left == _PER_TURN:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        if self._left > 0 and not self._waiting:
+            self._left -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _next_turn(self) -> None:
+        self._left = _PER_TURN
+        while self._waiting and self._left > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():  # the client may have gone
+                self._left -= 1
+                turn.set_result(None)
+        if self._left < _PER_TURN:
+            # After those have been answered, and what has arrived meanwhile.
+            asyncio.get_running_loop().call_later(0, self._next_turn)
 
 
 @final
