@@ -152,6 +152,10 @@ wheels: $(STAMP) ## wheels, repaired, and used in fresh environments without a c
 fuzz: $(STAMP) ## random and hostile input for everything; failing cases are kept
 	cd tools && $(abspath $(BIN))/python -m fuzzer --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz-serve
+fuzz-serve: $(SERVE)/.installed ## attacks on a service that runs, and damaged logs
+	cd tools && $(abspath $(SERVE))/bin/python -m fuzzer --targets service damaged_logs --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
+
 # make faults KILLS=1000
 .PHONY: faults
 faults: $(STAMP) ## kills while files are written, and full disks

@@ -46,6 +46,7 @@ from rpnb.estimators.saving.pooled_schema import (
     pooled_schema,
 )
 from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, ScoredRows, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
@@ -404,9 +405,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         )
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
-        weight = self._row_weights(target, weight)
         label = np.empty(1, np.int64)
-        run(self._state, row, target, weight, label, _NOTHING)
+        with lock_of(self):
+            weight = self._row_weights(target, weight)
+            run(self._state, row, target, weight, label, _NOTHING)
 
     # Looking
 

@@ -7,6 +7,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
@@ -209,6 +210,7 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
 
     def _bound_learner(self) -> Any:
         """Return the learner as an estimator that shares the state."""
+        self._require_fitted()
         state = self._state
         learner: StreamClassifier[Any] = clone(state.learner)
         learner.n_features_in_ = self.n_features_in_
@@ -327,7 +329,7 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
             if not isinstance(part, StreamPipeline):
                 raise TypeError(f"{name} must be a StreamPipeline, got {part!r}")
             if not part.__sklearn_is_fitted__():
-                raise ValueError(f"{name} has not seen any data yet")
+                raise NotFittedError(f"{name} has not seen any data yet")
         scales = [part._state.scale for part in parts.values()]
         check_alike(scales)
         learners = [part.learner_ for part in parts.values()]

@@ -23,6 +23,7 @@ from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
 from rpnb.estimators.docstrings import with_shared_text
 from rpnb.estimators.notebook import NotebookView
+from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import (
     balanced_weights,
     check_class_weight,
@@ -289,6 +290,25 @@ class StreamClassifier(
         joined, numbers = number_labels(labelled.labels, known, index, declared)
         if joined is not known:
             check_class_weight(self._class_weight, joined, whole=whole)
+        with lock_of(self):
+            return self._learn_checked(
+                *(X, labelled, declared, joined, numbers),
+                *(first, predict, scored, whole),
+            )
+
+    def _learn_checked(
+        self,
+        X: Any,
+        labelled: LabelledRows,
+        declared: LabelArray | None,
+        joined: LabelArray,
+        numbers: IntArray,
+        first: bool,
+        predict: bool,
+        scored: list[ScoredPart] | None,
+        whole: bool,
+    ) -> IntArray:
+        known = _NO_CLASSES if first else self.classes_
         add_at_first_row = self._requires_seen_classes and joined is not known
         if add_at_first_row:
             joined = initial_classes(labelled.labels, known, declared)
