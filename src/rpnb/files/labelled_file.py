@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -95,6 +96,34 @@ def format_of(path: str, named: str | None = None) -> str:
     )
 
 
+def _near(path: Path) -> str:
+    """Return a hint at a file with a similar name, if there is one."""
+    try:
+        there = sorted(each.name for each in path.parent.iterdir() if each.is_file())
+    except OSError:
+        return ""
+    close = get_close_matches(path.name, there, n=1, cutoff=0.75)
+    return f"; did you mean {path.parent / close[0]}?" if close else ""
+
+
+def _readable_in(folder: Path, most: int = 5) -> str:
+    """Return a hint at files of a folder that can be read, if there are any."""
+    endings = tuple(ending for each in FORMATS.values() for ending in each)
+    endings += tuple(a + b for a in endings for b in COMPRESSED)
+    try:
+        there = sorted(
+            str(each)
+            for each in folder.iterdir()
+            if each.is_file() and each.name.lower().endswith(endings)
+        )
+    except OSError:
+        return ""
+    if not there:
+        return "; no file in it has a known format"
+    more = ", …" if len(there) > most else ""
+    return f"; name one of its files: {', '.join(there[:most])}{more}"
+
+
 class LabelledFile:
     """Rows of a file with their labels, in chunks, once.
 
@@ -117,11 +146,11 @@ class LabelledFile:
         kind: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        self.format = format_of(path, kind)
         if path != STANDARD_INPUT and not Path(path).exists():
-            raise FileError(f"{path}: there is no such file")
+            raise FileError(f"{path}: there is no such file{_near(Path(path))}")
         if path != STANDARD_INPUT and Path(path).is_dir():
-            raise FileError(f"{path}: a folder, not a file")
+            raise FileError(f"{path}: a folder, not a file{_readable_in(Path(path))}")
+        self.format = format_of(path, kind)
         if state is not None and "columns" in state:
             notations = {
                 column: Notation.from_json(each)

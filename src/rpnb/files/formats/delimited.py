@@ -4,6 +4,7 @@ A block that pyarrow refuses gets a slow second look that finds row and column.
 """
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: What stands for a missing value where it is not in quotation marks.
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>")
 # A line that no file has, for it is no text.
 _END = "\x00"
 
@@ -41,8 +42,11 @@ class Delimited(TextFile):
             head, declared = skip_to_header(self._first)
             delimiter = options.delimiter or declared or self._sniff(head, options)
             names, self._first = read_header(self.name, head, delimiter, options.header)
+            self.notes += _repeated_names(names) if options.header else []
             notation = Notation(options.decimal, options.thousands)
-            self._reading = BlockReader(self.name, names, delimiter, '"', notation)
+            self._reading = BlockReader(
+                self.name, names, delimiter, '"', notation, options.na
+            )
             sample = next(whole_lines(BytesIO(), self._first, quote=b'"'), b"")
             if not sample.strip():
                 raise FileError(f"{self.name}: there are no rows")
@@ -66,6 +70,19 @@ class Delimited(TextFile):
         yield from self._read(self._reading.read, quote=b'"')
 
 
+def _repeated_names(names: Sequence[str]) -> list[str]:
+    """Return a note on names of the header that had to be numbered."""
+    again = [
+        name
+        for name in names
+        if (found := re.fullmatch(r"(.+)\.\d+", name)) and found[1] in names
+    ]
+    if not again:
+        return []
+    shown = ", ".join(again[:5]) + (", …" if len(again) > 5 else "")
+    return [f"names that occur twice are numbered: {shown}"]
+
+
 class BlockReader:
     """How blocks of delimited text become batches: `names` are those of the columns."""
 
@@ -76,10 +93,11 @@ class BlockReader:
         delimiter: str,
         quote: str,
         notation: Notation,
+        na: Sequence[str] = (),
     ) -> None:
         self._name, self._names = name, list(names)
         self._delimiter, self._quote = delimiter, quote
-        self._notation = notation
+        self._notation, self._missing = notation, (*MISSING, *na)
         self._types: dict[str, Any] = {}
         self._wanted: list[str] = []
 
@@ -140,7 +158,7 @@ class BlockReader:
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=self._types or None,
                     include_columns=self._wanted or None,
-                    null_values=MISSING,
+                    null_values=self._missing,
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                     decimal_point=self._notation.decimal,
@@ -204,6 +222,6 @@ class BlockReader:
         for j, name in numbers:
             cell = cells[j].strip()
             plain = cell.replace(self._notation.decimal, ".")
-            if cell not in MISSING and not is_plain_number(plain):
+            if cell not in self._missing and not is_plain_number(plain):
                 return refused_number(self._name, row, name, cell)
         return None

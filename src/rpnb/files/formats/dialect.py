@@ -109,6 +109,24 @@ def _first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
         return
 
 
+def _numbered(names: list[str]) -> list[str]:
+    """Return names of which those that occur again have a number.
+
+    >>> _numbered(["a", "b", "a", "a.2", "a"])
+    ['a', 'b', 'a.3', 'a.2', 'a.4']
+    """
+    taken, found = set(names), []
+    for j, name in enumerate(names):
+        number = 2
+        if name != "" and name in names[:j]:
+            while f"{name}.{number}" in taken:
+                number += 1
+            name = f"{name}.{number}"
+            taken.add(name)
+        found.append(name)
+    return found
+
+
 def read_header(
     name: str, head: bytes, delimiter: str, header: bool
 ) -> tuple[list[str], bytes]:
@@ -142,6 +160,7 @@ def read_header(
             f"{name}: the first line holds numbers, not names of columns; if the file "
             "has no header, say --no-header and name columns by number"
         )
+    names = _numbered(names)
     there = set(names)
     for j, each in enumerate(names):
         if each == "":
