@@ -1,5 +1,6 @@
 """A file of labelled rows as chunks of arrays, whatever its format; or arrays."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -18,11 +19,17 @@ from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.delimited import Delimited
+from rpnb.files.formats.excel import Excel
 from rpnb.files.formats.feather import Feather
 from rpnb.files.formats.json_lines import JsonLines
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.parquet import Parquet
-from rpnb.files.formats.sources import COMPRESSED, STANDARD_INPUT
+from rpnb.files.formats.sources import (
+    COMPRESSED,
+    STANDARD_INPUT,
+    name_in_zip,
+    standard_input_begins,
+)
 from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
 from rpnb.files.records import ColumnPlan, FileError, LabelledChunk, ReadOptions
 from rpnb.labels import LabelIndex
@@ -62,9 +69,10 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
     "feather": (".feather", ".arrow", ".ipc"),
-    "jsonl": (".jsonl", ".ndjson"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
     "arff": (".arff",),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
+    "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
 }
 # SVMlight's batches are sparse; those of all others are columns.
 _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
@@ -74,6 +82,7 @@ _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
     "jsonl": JsonLines,
     "arff": Arff,
     "svmlight": SvmLight,
+    "excel": Excel,
 }
 
 
@@ -82,8 +91,13 @@ def format_of(path: str, named: str | None = None) -> str:
     if named is not None:
         return named
     if path == STANDARD_INPUT:
-        raise FileError("standard input: which format? name it with --format")
+        return _format_of_bytes(standard_input_begins())
     name = Path(path).name.lower()
+    if name.endswith(".zip"):
+        inner = format_of(name_in_zip(path))
+        if inner in ("parquet", "feather", "excel"):
+            raise FileError(f"{path}: {inner} in a zip file; unpack it")
+        return inner
     ending = next((each for each in COMPRESSED if name.endswith(each)), "")
     name = name.removesuffix(ending)
     for kind, endings in FORMATS.items():
@@ -94,6 +108,27 @@ def format_of(path: str, named: str | None = None) -> str:
         f"{path}: the format is not known by the name of the file ({known}, perhaps "
         f"with {', '.join(COMPRESSED)}); --format names one of {', '.join(FORMATS)}"
     )
+
+
+def _format_of_bytes(head: bytes) -> str:
+    """Return the format of a file that begins so: CSV if it is no other.
+
+    >>> [_format_of_bytes(head) for head in (b'{"a": 1}', b"a,b", b"+1 3:1 7:0.5")]
+    ['jsonl', 'csv', 'svmlight']
+    """
+    begins = {b"PAR1": "parquet", b"ARROW1": "feather"}
+    for begin, kind in begins.items():
+        if head.startswith(begin):
+            return kind
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text[:1] in (b"{", b"["):
+        return "jsonl"
+    if re.search(rb"^\s*@relation\b", text, re.MULTILINE | re.IGNORECASE):
+        return "arff"
+    lines = [each for each in text.split(b"\n")[:3] if not each.startswith(b"#")]
+    if lines and re.fullmatch(rb"\S+(\s+\d+:\S+)+\s*(#.*)?", lines[0]):
+        return "svmlight"
+    return "csv"
 
 
 def _near(path: Path) -> str:

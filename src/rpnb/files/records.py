@@ -94,6 +94,10 @@ class ReadOptions:
         Signs in numbers that are written as text; no thousands by default.
     decimal_of, thousands_of
         The same by column, where a column has its own.
+    skip_rows
+        Lines of a delimited file before its header, or before its rows.
+    comment
+        How lines of a delimited file begin that are left out; None for no such lines.
     na
         Texts that stand for a missing value, besides the usual ones.
     notations
@@ -124,6 +128,8 @@ class ReadOptions:
     thousands: str | None = None
     decimal_of: Mapping[str, str] = field(default_factory=dict)
     thousands_of: Mapping[str, str] = field(default_factory=dict)
+    skip_rows: int = 0
+    comment: str | None = None
     na: tuple[str, ...] = ()
     notations: Mapping[str, Notation] = field(default_factory=dict)
     columns: Mapping[str, Kind] | None = None

@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> No
         "file",
         metavar="FILE",
         help=f"a file ({', '.join(FORMATS)}; text may be compressed: gz, bz2, xz, "
-        "zst); - for the standard input; or one of the datasets that `rpnb datasets` "
-        "lists",
+        "zst, zip); - for the standard input; or one of the datasets that `rpnb "
+        "datasets` lists",
     )
     reading = parser.add_argument_group("reading")
     _add_columns(reading)
@@ -208,6 +208,18 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:
         type=encoding,
         metavar="NAME",
         help="of text, such as utf-8, utf-16 or cp1252 (default: recognised)",
+    )
+    group.add_argument(
+        "--skip-rows",
+        type=natural,
+        default=0,
+        metavar="N",
+        help="lines of a CSV file before its header (default: 0)",
+    )
+    group.add_argument(
+        "--comment",
+        metavar="TEXT",
+        help="leave out lines of a CSV file that begin so, such as #",
     )
     group.add_argument(
         "--na",

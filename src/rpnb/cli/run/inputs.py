@@ -183,6 +183,8 @@ def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "decimal_of": decimal_of,
         "thousands_of": thousands_of,
         "na": tuple(arguments.na),
+        "skip_rows": arguments.skip_rows,
+        "comment": arguments.comment or None,
         "header": not arguments.no_header,
         "delimiter": arguments.delimiter,
         "encoding": arguments.encoding,

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from rpnb.files.encoding.number_text import is_plain_number
 from rpnb.files.encoding.planning import UNNAMED, find_column
@@ -46,6 +46,24 @@ def cells_of(text: str, delimiter: str, quote: str = '"') -> Iterator[list[str]]
         csv.field_size_limit(LONGEST)
     lines = io.StringIO(text, newline="")
     return iter(csv.reader(lines, delimiter=delimiter, quotechar=quote))
+
+
+def comment_pattern(start: str | None) -> Callable[[bytes], bytes]:
+    """Return a function that leaves out lines which begin with `start`."""
+    if start is None:
+        return lambda block: block
+    sign = re.escape(start.encode())
+    pattern = re.compile(rb"^[ \t]*" + sign + rb"[^\n]*(?:\n|\Z)", re.MULTILINE)
+    return lambda block: pattern.sub(b"", block)
+
+
+def skip_lines(name: str, head: bytes, count: int) -> bytes:
+    """Return bytes without their first lines."""
+    for _ in range(count):
+        _, end, head = head.partition(b"\n")
+        if not end:
+            raise FileError(f"{name}: fewer lines than --skip-rows {count}")
+    return head
 
 
 def skip_to_header(head: bytes) -> tuple[bytes, str | None]:
@@ -115,15 +133,15 @@ def _numbered(names: list[str]) -> list[str]:
     >>> _numbered(["a", "b", "a", "a.2", "a"])
     ['a', 'b', 'a.3', 'a.2', 'a.4']
     """
-    taken, found = set(names), []
-    for j, name in enumerate(names):
-        number = 2
-        if name != "" and name in names[:j]:
-            while f"{name}.{number}" in taken:
-                number += 1
-            name = f"{name}.{number}"
-            taken.add(name)
-        found.append(name)
+    taken, found, last = set(names), [], dict.fromkeys(names, 0)
+    for name in names:
+        last[name] += 1
+        if name != "" and last[name] > 1:
+            while f"{name}.{last[name]}" in taken:
+                last[name] += 1
+            found.append(f"{name}.{last[name]}")
+        else:
+            found.append(name)
     return found
 
 
