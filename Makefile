@@ -23,11 +23,16 @@ $(VENV)/.tools: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --editable . $(EDITABLE) --constraint constraints.txt
 	touch $@
 
-# make install LEVELS=v4 compiles for one level of instructions, in a third of the time.
+# The core is compiled for the best instructions of this processor; LEVELS="v2;v3" and
+# LEVELS=all are for others. Wheels have all of them.
+BEST = $(shell cd src/rpnb/_core && $(abspath $(BIN))/python -c 'from _processor import *; print(supported_levels()[-1])')
+BUILD := build/make
 SOURCES := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 $(STAMP): $(VENV)/.tools $(SOURCES)
-	$(BIN)/cmake -S . -B build/make -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja $(if $(LEVELS),"-DRPNB_LEVELS=$(LEVELS)") --log-level=WARNING
-	$(BIN)/cmake --build build/make
+	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD=OFF --log-level=WARNING
+	$(BIN)/cmake --build $(BUILD) --target _processor
+	$(BIN)/cmake $(BUILD) "-DRPNB_LEVELS=$(or $(LEVELS),$(BEST))" --log-level=WARNING
+	$(BIN)/cmake --build $(BUILD)
 	touch $@
 
 .PHONY: install
@@ -108,39 +113,34 @@ test-serve: $(SERVE)/.installed ## the service, with a real server and a real br
 	$(SERVE)/bin/python -m pytest tests/serve --numprocesses=2 --dist=loadfile
 
 # The core compiled in another way, in an environment that sees the packages of this one.
-# $(1) folder, $(2) options of the compiler, $(3) settings of CMake
+# $(1) folder, $(2) options of the compiler, $(3) more settings
 define instrumented
 	rm -rf $(1)
 	$(BIN)/python -m venv --without-pip $(1)
 	$(BIN)/python tools/link_environment.py $(1)
-	$(BIN)/python -m pip --python $(1)/bin/python install --quiet --no-deps --no-build-isolation . --config-settings=build-dir=build/$(notdir $(1)) --config-settings=cmake.build-type=$(3) --config-settings="cmake.define.RPNB_INSTRUMENT=$(2)" --config-settings=cmake.define.RPNB_LEVELS=v3 --config-settings=install.strip=false $(4)
+	$(BIN)/python -m pip --python $(1)/bin/python install --quiet --no-deps --no-build-isolation . --config-settings=build-dir=build/$(notdir $(1)) --config-settings="cmake.define.RPNB_INSTRUMENT=$(2);-O1;-g" --config-settings=cmake.define.RPNB_LEVELS=v3 --config-settings=install.strip=false $(3)
 	touch $@
 endef
 
-CHECKED := --config-settings=cmake.define.RPNB_CHECKED=ON
-
-$(VENV)/address/.installed: $(STAMP)
-	$(call instrumented,$(VENV)/address,-fsanitize=address;-fsanitize=undefined;-fno-sanitize-recover=all;-O1;-g,Release,$(CHECKED))
+# Every index checked, in C++ too; counts of executed lines on top.
+$(VENV)/checked/.installed: $(STAMP)
+	$(call instrumented,$(VENV)/checked,-fsanitize=address;-fsanitize=undefined;-fno-sanitize-recover=all;--coverage,--config-settings=cmake.define.RPNB_CHECKED=ON)
 
 $(VENV)/thread/.installed: $(STAMP)
-	$(call instrumented,$(VENV)/thread,-fsanitize=thread;-O1;-g,Release,)
-
-$(VENV)/coverage/.installed: $(STAMP)
-	$(call instrumented,$(VENV)/coverage,--coverage;-O0;-fno-inline,Debug,$(CHECKED))
+	$(call instrumented,$(VENV)/thread,-fsanitize=thread,)
 
 # Python itself is not instrumented: it leaks on purpose, and the runtime is preloaded.
 LIBRARY = $(shell $(CXX) -print-file-name=$(1))
+ADDRESS = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 $(abspath $(VENV))/checked/bin/python
+THREAD = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" TSAN_OPTIONS=halt_on_error=1 $(VENV)/thread/bin/python
 .PHONY: test-sanitizers
-test-sanitizers: $(VENV)/address/.installed $(VENV)/thread/.installed ## the core under sanitizers of memory, undefined behaviour and threads
-	RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 $(VENV)/address/bin/python -m pytest -q -p no:cacheprovider tests/core
-	RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" TSAN_OPTIONS="report_bugs=1 halt_on_error=1" $(VENV)/thread/bin/python -m pytest -q -p no:cacheprovider tests/core -k threads
-
-.PHONY: cover
-cover: $(VENV)/coverage/.installed ## all lines of the compiled core, and all branches of the core's Python
-	find build/coverage -name '*.gcda' -delete
-	RPNB_LEVEL=v3 $(VENV)/coverage/bin/python -m coverage run --source=rpnb.core -m pytest -q -p no:cacheprovider tests/core
+test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## the core under sanitizers of memory, undefined behaviour and threads, all lines executed
+	find build/checked -name '*.gcda' -delete
+	$(ADDRESS) -m coverage run --source=rpnb.core -m pytest -q -p no:cacheprovider tests/core
 	$(BIN)/coverage report --fail-under=100
-	$(BIN)/gcovr --root . --filter cpp/ --exclude-throw-branches --fail-under-line 100 build/coverage
+	$(BIN)/gcovr --root . --filter cpp/ --merge-lines --exclude-throw-branches --exclude-noncode-lines --exclude-function-lines --fail-under-line 100 build/checked
+	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30
+	$(THREAD) -m pytest -q -p no:cacheprovider tests/core -k threads
 
 .PHONY: wheels
 wheels: $(STAMP) ## wheels, repaired, and used in fresh environments of every Python here

@@ -57,8 +57,9 @@ def serve_bare(folder: Path) -> None:
     from rpnb.serve import server
     from rpnb.serve.app import make_app
     from rpnb.serve.commands import Command, Group
-    from rpnb.serve.http.formats import TABLES, RequestColumns, read_table
+    from rpnb.serve.http.formats import TABLES, read_table
     from rpnb.serve.http.routes import OPEN, needs
+    from rpnb.serve.http.tables import RequestColumns
     from rpnb.serve.limits import Limits
     from rpnb.serve.log import pack_row
 

@@ -6,6 +6,7 @@ RPNB_LEVEL; each runs in its own process and prints a digest of every case.
 
     python benchmarks/same_bits.py --other PATH/TO/python     # another version
     python benchmarks/same_bits.py --levels                   # all levels of this one
+    python benchmarks/same_bits.py --levels --few             # one learner of each kind
 
 Exits with 1 if a case differs.
 """
@@ -41,6 +42,15 @@ STREAMS: dict[str, tuple[int, int, int, float, float]] = {
     "sparse, two classes": (800, 300, 2, 0.0, 0.03),
     "hashed": (300, 5000, 3, 0.0, 0.01),
 }
+#: One learner of each kind, on streams that take all ways through it.
+FEW = "|".join(
+    (
+        r'^Pooled {"random_state": 7} (letter-like|gaps|wide)$',
+        r'^RPNB {"random_state": 7} (narrow|letter-like|wide|sparse)$',
+        "^(AROW|PA|GaussianNB|OnlineBayes) {} letter-like$",
+        r'^Online(Bagging|Boosting) {"random_state": 7} narrow$',
+    )
+)
 #: Parameters beside the defaults.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "RPNB": [
@@ -197,12 +207,13 @@ def main() -> int:
     parser.add_argument("--other", help="interpreter of the other version")
     parser.add_argument("--levels", action="store_true", help="compare all levels")
     parser.add_argument("--cases", default="", help="regular expression of cases")
+    parser.add_argument("--few", action="store_true", help="one learner of each kind")
     parser.add_argument("--report", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.report:
         report(arguments.cases)
         return 0
-    chosen = arguments.cases
+    chosen = FEW if arguments.few else arguments.cases
     ours = outcomes(sys.executable, chosen=chosen)
     unequal = 0
     if arguments.other:

@@ -1,63 +1,57 @@
 #include "math.h"
 
-#include <bit>
-#include <cstdint>
-
 namespace rpnb {
 
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
-// log 2 in two parts; the first has 32 bits, so its multiples by integers are exact.
-constexpr double kLogTwoHigh = 6.93147180369123816490e-01;
-constexpr double kLogTwoLow = 1.90821492927058770002e-10;
-constexpr double kLeastExponent = -700.0;
-// 1/13!, 1/12!, …, 1/0!
-constexpr std::array kInverseFactorials{1.0 / 6227020800.0,
-                                        1.0 / 479001600.0,
-                                        1.0 / 39916800.0,
-                                        1.0 / 3628800.0,
-                                        1.0 / 362880.0,
-                                        1.0 / 40320.0,
-                                        1.0 / 5040.0,
-                                        1.0 / 720.0,
-                                        1.0 / 120.0,
-                                        1.0 / 24.0,
-                                        1.0 / 6.0,
-                                        0.5,
-                                        1.0,
-                                        1.0};
+constexpr double kHalfLogTwoPi = 0.9189385332046727;
+constexpr double kRootPi = 1.772453850905516;
+// Where the series is used, and how many of its terms; levels of the continued fraction.
+constexpr double kFar = 2.0;
+constexpr int kTerms = 40;
+constexpr int kLevels = 60;
 
-constexpr double kLogTwo = 0.6931471805599453;
-constexpr double kRootHalf = 0.7071067811865476;
-// The series of artanh(s)/s in s², from the highest power down.
-constexpr std::array kArtanh{1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
+// B₂ᵢ/(2i(2i − 1)) for i = 7, 6, …, 1, with Bernoulli's numbers.
+constexpr std::array kStirling{1.0 / 156,  -691.0 / 360360, 1.0 / 1188, -1.0 / 1680,
+                               1.0 / 1260, -1.0 / 360,      1.0 / 12};
 
 }  // namespace
 
-void fill_exponentials(Vector<double> values) {
-  double* const v = values.data();
-  for (Index i = 0; i < values.size(); ++i) {
-    const double x = v[i] > kLeastExponent ? v[i] : kLeastExponent;
-    const double k = std::floor(x * kLog2E + 0.5);
-    const double r = (x - k * kLogTwoHigh) - k * kLogTwoLow;
-    const auto power = static_cast<std::uint64_t>(static_cast<std::int64_t>(k) + 1023) << 52;
-    v[i] = horner(kInverseFactorials, r) * std::bit_cast<double>(power);
+// Stirling's series from 10 on; below, Γ(x) = Γ(x + n)/(x (x + 1) … (x + n − 1)).
+double lgamma(double x) {
+  double product = 1.0;
+  double shifted = x;
+  for (; shifted < 10.0; shifted += 1.0) product *= shifted;
+  const double inverse = 1.0 / shifted;
+  const double rest = inverse * horner(kStirling, inverse * inverse);
+  return ((shifted - 0.5) * log(shifted) - shifted + kHalfLogTwoPi + rest) - log(product);
+}
+
+// Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.6 and 7.1.14.
+double erfc(double x) {
+  const double distance = std::abs(x);
+  const double square = x * x;
+  if (distance < kFar) {
+    // erf x = 2x/√π · exp(−x²) · (1 + 2x²/3 · (1 + 2x²/5 · (…)))
+    double series = 1.0;
+    for (int n = kTerms; n > 0; --n) series = 1.0 + series * (2.0 * square) / (2.0 * n + 1.0);
+    return 1.0 - 2.0 * x / kRootPi * exp(-square) * series;
   }
+  // √π · exp(x²) · erfc x = 1/(x + ½/(x + 1/(x + 3/2/(x + …))))
+  double fraction = distance;
+  for (int n = kLevels; n > 0; --n) fraction = distance + 0.5 * n / fraction;
+  const double tail = exp(-square) / (kRootPi * fraction);
+  return x > 0.0 ? tail : 2.0 - tail;
+}
+
+void fill_exponentials(Vector<double> values, double least) {
+  double* const v = values.data();
+  for (Index i = 0; i < values.size(); ++i) v[i] = exp(v[i] < least ? least : v[i]);
 }
 
 void fill_logs(Vector<double> values) {
   double* const v = values.data();
-  for (Index i = 0; i < values.size(); ++i) {
-    const auto bits = std::bit_cast<std::int64_t>(v[i]);
-    const auto power = static_cast<std::int32_t>((bits >> 52) - 1022);
-    const auto m = std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFF) | 0x3FE0000000000000);
-    const bool small = m < kRootHalf;
-    const double e = power - static_cast<int>(small);
-    const double near = small ? m * 2.0 : m;
-    const double s = (near - 1.0) / (near + 1.0);
-    v[i] = e * kLogTwo + 2.0 * s * horner(kArtanh, s * s);
-  }
+  for (Index i = 0; i < values.size(); ++i) v[i] = log(v[i]);
 }
 
 }  // namespace rpnb

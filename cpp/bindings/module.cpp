@@ -17,6 +17,7 @@ NB_MODULE(RPNB_MODULE, module) {
   room("covariances", rpnb::bind_covariances);
   room("densities", rpnb::bind_densities);
   room("forest", rpnb::bind_forest);
+  room("boosted", rpnb::bind_boosted);
   room("projection", rpnb::bind_projection);
   room("bayes", rpnb::bind_bayes);
   room("passes", rpnb::bind_passes);

@@ -24,6 +24,11 @@ void bind_numbers(nb::module_& module) {
   });
   module.def("fill_logs", &fill_logs);
   module.def("fill_exponentials", &fill_exponentials);
+  module.def("log1p", &log1p);
+  module.def("power", &pow);
+  module.def("hypot", &hypot);
+  module.def("lgamma", &lgamma);
+  module.def("erfc", &erfc);
 }
 
 }  // namespace rpnb

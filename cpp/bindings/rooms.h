@@ -13,6 +13,7 @@ void bind_algebra(nb::module_& module);      // products and factors of matrices
 void bind_covariances(nb::module_& module);  // shared and fading covariance
 void bind_densities(nb::module_& module);    // class covariance, neighbours
 void bind_forest(nb::module_& module);       // the window forest
+void bind_boosted(nb::module_& module);      // boosted trees
 void bind_projection(nb::module_& module);   // random projections
 void bind_bayes(nb::module_& module);        // moments, densities and scores of RPNB
 void bind_passes(nb::module_& module);       // rows through RPNB

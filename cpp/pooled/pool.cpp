@@ -87,7 +87,7 @@ double normalise(const Pool& pool, Vector<const double> logs, double power, doub
   const bool* const active = pool.active.data();
   double* const out = posterior.data();
   for (Index c = 0; c < M; ++c) out[c] = active[c] ? power * logs[c] - highest : 0.0;
-  fill_exponentials(posterior.slice(0, M));
+  fill_exponentials(posterior.slice(0, M), kLeastExponent);
   double total = 0.0;
   for (Index c = 0; c < M; ++c) {
     out[c] = active[c] ? out[c] : 0.0;

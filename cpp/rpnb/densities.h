@@ -40,6 +40,9 @@ struct Gaussians {
 
   [[nodiscard]] Index classes() const { return mean.size(0); }
   [[nodiscard]] Index columns() const { return mean.size(1); }
+  [[nodiscard]] std::int64_t version_of(Index m) const {
+    return version.size() > 0 ? version[m] : 0;
+  }
 };
 
 // Derive class m's density: its moments combined with the prior by Theorem 1.

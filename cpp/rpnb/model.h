@@ -43,10 +43,9 @@ struct OneRowMemory {
   Array<double, 1> z;      // (F,) its projection
   Index label = -1;        // its prediction
   std::int64_t seen = -1;  // how many rows the model had seen then
-  // Densities in single precision, and of which versions they are:
+  // Densities in single precision, and how many rows were predicted without them:
   SingleDensities singles;
-  Array<std::int64_t, 1> versions;  // (M,)
-  Index waited = 0;                 // rows that were predicted without them
+  Index waited = 0;
 
   void forget() {
     const std::lock_guard<std::mutex> guard(lock);

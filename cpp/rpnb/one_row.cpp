@@ -18,37 +18,25 @@ namespace {
 // only after as many rows.
 bool update_singles(const Model& model, OneRowMemory& memory) {
   const Gaussians& gaussians = *model.gaussians;
-  const Index M = gaussians.classes();
-  if (gaussians.version.size() != M) return false;
-  if (memory.versions.size() != M) {
-    memory.versions = Array<std::int64_t, 1>({M});
-    memory.waited = 0;
-  }
-  Index outdated = 0;
-  for (Index m = 0; m < M; ++m) {
-    outdated += static_cast<Index>(memory.versions[m] != gaussians.version[m]);
-  }
+  SingleDensities& singles = memory.singles;
+  const Index outdated = count_outdated(singles, gaussians);
   if (outdated > 2 && memory.waited < outdated) {
     ++memory.waited;
     return false;
   }
   memory.waited = 0;
-  const bool first = memory.singles.origin.size() == 0;
-  if (first) {
-    memory.singles = SingleDensities::empty(M, model.F());
-    // The origin: the mean of the classes.
-    const Vector<double> origin = memory.singles.origin;
+  if (singles.origin.size() != model.F()) {
+    const Index M = model.M();
+    singles = SingleDensities::empty(M, model.F());
+    // The origin is the mean of the classes.
     for (Index m = 0; m < M; ++m) {
       const auto mean = gaussians.mean[m];
-      for (Index f = 0; f < origin.size(); ++f) origin[f] += mean[f] / static_cast<double>(M);
+      for (Index f = 0; f < mean.size(); ++f) {
+        singles.origin[f] += mean[f] / static_cast<double>(M);
+      }
     }
   }
-  for (Index m = 0; m < M; ++m) {
-    if (first || memory.versions[m] != gaussians.version[m]) {
-      refresh(memory.singles, m, gaussians);
-      memory.versions[m] = gaussians.version[m];
-    }
-  }
+  refresh_outdated(singles, gaussians);
   return true;
 }
 

@@ -165,6 +165,7 @@ class Screening {
   void refresh_density(Index m) {
     if (!outdated_[m]) return;
     refresh(*model_.gaussians, m, *model_.moments, model_.prior);
+    densities_.version[m] = model_.gaussians->version_of(m);
     outdated_[m] = false;
   }
 
@@ -197,6 +198,7 @@ class Screening {
 
 void run_screened(Model& model, SingleDensities& densities, Vector<const double> x0,
                   const Block& block, const CentredBlock& centred, Index step) {
+  refresh_outdated(densities, *model.gaussians);
   Screening(model, densities, x0, block, centred, step).run();
 }
 

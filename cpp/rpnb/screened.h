@@ -20,7 +20,7 @@ struct CentredBlock {
 // Do what `run_exact` does, for the rule kLogSum, with rows scored `step` at a time, a
 // multiple of four.
 //
-// The densities are those of the model's classes, and are kept up to date. `centred` must be
+// The densities are brought up to date with the model's, and kept so. `centred` must be
 // there where rows come projected, or are too wide to be projected here; otherwise it is
 // empty, and rows are centred by x0 (p,), whose projection is the densities' origin.
 //

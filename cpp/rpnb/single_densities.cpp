@@ -127,6 +127,33 @@ void refresh(SingleDensities& densities, Index m, const Gaussians& gaussians) {
   densities.mean_norm[m] = std::sqrt(mean_square);
   densities.precision_norm[m] = std::sqrt(precision_sum);
   densities.constant[m] = gaussians.constant[m] - 0.5 * mean_square;
+  if (densities.version.size() == 0) {
+    densities.version = Array<std::int64_t, 1>({gaussians.classes()});
+    densities.version.fill(-1);
+  }
+  densities.version[m] = gaussians.version_of(m);
+}
+
+namespace {
+
+bool is_outdated(const SingleDensities& densities, Index m, const Gaussians& gaussians) {
+  return densities.version.size() == 0 || densities.version[m] != gaussians.version_of(m);
+}
+
+}  // namespace
+
+Index count_outdated(const SingleDensities& densities, const Gaussians& gaussians) {
+  Index count = 0;
+  for (Index m = 0; m < gaussians.classes(); ++m) {
+    count += static_cast<Index>(is_outdated(densities, m, gaussians));
+  }
+  return count;
+}
+
+void refresh_outdated(SingleDensities& densities, const Gaussians& gaussians) {
+  for (Index m = 0; m < gaussians.classes(); ++m) {
+    if (is_outdated(densities, m, gaussians)) refresh(densities, m, gaussians);
+  }
 }
 
 bool learn_into_singles(SingleDensities& densities, Gaussians& gaussians, Index m, Moments& moments,

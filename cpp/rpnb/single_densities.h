@@ -34,6 +34,8 @@ struct SingleDensities {
   Array<double, 1> mean_norm;       // √(Σ (μ − z₀)²/σ²)
   Array<double, 1> precision_norm;  // √(Σ 1/σ²)
   Array<double, 1> origin;          // z₀
+  // Of which `Gaussians::version` each class is. Not part of the record; empty at first.
+  Array<std::int64_t, 1> version;
 
   static constexpr auto fields() {
     return std::tuple{field("square", &SingleDensities::square, "M F"),
@@ -50,6 +52,10 @@ struct SingleDensities {
 
 // Compute class m's single-precision density from its double-precision density.
 void refresh(SingleDensities& densities, Index m, const Gaussians& gaussians);
+
+// How many classes' densities are not those of `gaussians`, and compute these.
+Index count_outdated(const SingleDensities& densities, const Gaussians& gaussians);
+void refresh_outdated(SingleDensities& densities, const Gaussians& gaussians);
 
 // Add z (F,) to class m's moments and update its single-precision density.
 //

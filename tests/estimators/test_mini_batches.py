@@ -272,7 +272,8 @@ def test_what_does_not_add_up_is_refused() -> None:
         check_batch_size(rpnb(batch_size=7), 8)
     with pytest.raises(
         TypeError,
-        match=r"with neighbours, selected_neighbours, fading_covariance, window_forest "
+        match=r"with neighbours, selected_neighbours, fading_covariance, "
+        r"window_forest, boosted_trees "
         r"learns row by row: .* Set members='mergeable'",
     ):
         check_batch_size(PooledClassifier(), 100)

@@ -39,8 +39,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheel = os.environ.get("RPNB_WHEEL")
     if not wheel:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        # The objects of `make` are those of a wheel.
+        command += ["--no-build-isolation", "--config-settings=build-dir=build/make"]
         subprocess.run(  # noqa: S603 - our own words
-            [*command, "--wheel-dir", str(folder), str(ROOT)], check=True
+            [*command, "--wheel-dir", str(folder), str(ROOT)], check=True, cwd=ROOT
         )
         (built,) = folder.glob("*.whl")
         wheel = str(built)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from oracles.elementary import logarithms
 from rpnb.core.kernels.arrays import FloatArray, SingleArray, UIntArray, WordArray
 from rpnb.core.projection.matrices import MatrixDistribution
 
@@ -22,9 +23,6 @@ CENTRE: Final = (5.9109374720e1, 1.5929113202e2, 5.0434271938e1, 3.3871327179e0)
 CENTRE_BELOW: Final = (6.7187563600e1, 7.8757757664e1, 1.7895169469e1, 1.0)
 SHOULDER: Final = (1.7023821103e-1, 1.3067284816e0, 2.7568153900e0, 1.4234372777e0)
 SHOULDER_BELOW: Final = (1.2021132975e-1, 7.3700164250e-1, 1.0)
-ARTANH: Final = tuple(1.0 / k for k in range(15, 0, -2))
-LOG_TWO: Final = 0.6931471805599453
-ROOT_HALF: Final = 0.7071067811865476
 
 
 def draw_matrix(
@@ -73,15 +71,6 @@ def normal_numbers(words: WordArray) -> FloatArray:
     size = _horner(SHOULDER, r) / _horner(SHOULDER_BELOW, r)
     out[outside] = np.where(words[outside] >= 0, size, -size)
     return out
-
-
-def logarithms(values: FloatArray) -> FloatArray:
-    """Return the logarithms of positive, normal values, by a series."""
-    m, e = np.frexp(values)
-    small = m < ROOT_HALF
-    m = np.where(small, m * 2.0, m)
-    s = (m - 1.0) / (m + 1.0)
-    return (e - small) * LOG_TWO + 2.0 * s * _horner(ARTANH, s * s)
 
 
 def _horner(coefficients: tuple[float, ...], x: FloatArray) -> FloatArray:

@@ -7,8 +7,9 @@ used, and nothing is kept that can be computed again.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import erfc, exp, inf, log, log2, nan, pi, sqrt
+from math import exp, inf, log, log2, nan, pi, sqrt
 
+from rpnb._core.numbers import erfc  # sums of its shares are compared with a bound
 from rpnb.core.trees.records import (
     DENSITY_LOG,
     LEAF_ADAPTIVE,

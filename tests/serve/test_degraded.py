@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 from rpnb.serve.log import pack_labels, pack_rows
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters

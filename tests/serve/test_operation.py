@@ -112,6 +112,7 @@ def test_the_help_has_the_limits_that_hold_without_options() -> None:
         ("waiting", limits.max_waiting),
         ("age", limits.max_age / 86_400.0),
         ("in-flight", limits.max_in_flight),
+        ("memory", limits.max_memory / 2**20),
     ):
         assert f"--max-{name}" in usage
         found = re.search(rf"--max-{name} \S+ .*?\(default: (\d+)\)", text)
@@ -178,9 +179,9 @@ def test_the_client_sends_many_rows_in_batches(client: Client) -> None:
     client.batch_size = 30
     predicted = client.observe("batches", X, y)
     assert len(predicted) == 100
-    client.create("whole", "GaussianNB", features=4)
+    client.create("unsplit", "GaussianNB", features=4)
     client.batch_size = 5000
-    assert client.observe("whole", X, y) == predicted
+    assert client.observe("unsplit", X, y) == predicted
     X[77, 2] = float("inf")
     client.batch_size = 30
     with pytest.raises(ServeError) as caught:

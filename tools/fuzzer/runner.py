@@ -24,7 +24,7 @@ TARGETS = ("fuzzer.model_files", "fuzzer.calls", "fuzzer.data_files", "fuzzer.co
 CASES = Path(__file__).parents[2] / "tests" / "fuzz" / "cases"
 #: Seconds that a case may take.
 LONGEST = 5.0
-# Processor time of compiling.
+# Processor time of warming up.
 _PATIENCE = 300.0
 # How many times as long as it may compute may something take by the clock?
 _WAITING = 6
@@ -131,7 +131,7 @@ class Worker:
 def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
     """Run a case in a process of its own; return what is wrong, None if nothing is.
 
-    `longest` are the seconds that it may take. The first run compiles what it needs;
+    `longest` are the seconds that it may take. The first run makes what it needs;
     only the second may not take long.
     """
     worker = Worker()
@@ -253,7 +253,7 @@ def fuzz(
 def _run(worker: Worker, target: str, seed: int) -> tuple[str | None, Case | None]:
     """Run a case; return what is wrong, and the case.
 
-    One that takes long is run again alone: it may have been compiling.
+    One that takes long is run again alone: it may have been warming up.
     """
     answer = worker.ask(6 * LONGEST, do="run", target=target, seed=seed)
     if answer["finding"] is not None:
@@ -276,7 +276,7 @@ def _made(target: str, seed: int) -> Case:
 def _confirm(target: str, seed: int, error: str) -> tuple[str | None, Case]:
     """Return what is wrong with a case that ended a worker, and the case.
 
-    A case that only took long to compile is none; a death always counts.
+    A case that only took long to warm up is none; a death always counts.
     """
     case = _made(target, seed)
     again = run_alone(target, case)

@@ -27,7 +27,7 @@ class Target(NamedTuple):
     """run(case, folder) raises whatever should not be raised; it may write to a folder
     of its own"""
     warm_up: Callable[[], None] = lambda: None
-    """compiles, or loads, what cases would otherwise compile"""
+    """makes what many cases use"""
 
 
 def report(what: str) -> NoReturn:

@@ -188,7 +188,7 @@ TreeWeights tree_weights(const WindowForest& state) {
     const double top = *std::max_element(logs.begin(), logs.end());
     for (Index j = 0; j < kTrees; ++j) weights[kind * kTrees + j] = logs[j] - top;
   }
-  fill_exponentials(Vector<double>(weights.data(), {2 * kTrees}));
+  fill_exponentials(Vector<double>(weights.data(), {2 * kTrees}), kLeastExponent);
   double slow = 0.0;
   double fast = 0.0;
   for (Index j = 0; j < kTrees; ++j) {

@@ -96,6 +96,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="bytes of a request (default: 67108864)",
     )
     parser.add_argument(
+        "--max-memory",
+        type=positive,
+        metavar="MB",
+        help="memory that all requests at a time may take, in MB; what does not fit is "
+        "answered 503 (default: 1024)",
+    )
+    parser.add_argument(
         "--max-in-flight",
         type=positive,
         metavar="N",
@@ -154,6 +161,8 @@ def _options(arguments: argparse.Namespace) -> Any:
         if (value := getattr(arguments, name)) is not None
     }
     limits = replace(Limits(), **changed)
+    if arguments.max_memory is not None:
+        limits = replace(limits, max_memory=int(arguments.max_memory * 2**20))
     if arguments.max_age is not None:
         limits = replace(limits, max_age=arguments.max_age * _DAY)
     keep = None if arguments.keep_log is None else arguments.keep_log * _DAY

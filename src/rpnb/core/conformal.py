@@ -3,7 +3,6 @@
 Formulas and their sources are above the kernels, in ``cpp/calibration/conformal.h``.
 """
 
-from math import log
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from rpnb._core.streams import (
     track_thresholds,
 )
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import log
 
 __all__ = [
     "COVERAGES",
@@ -49,7 +49,7 @@ def thresholds_of(thresholds: FloatArray, coverage: float) -> FloatArray:
         return np.ascontiguousarray(thresholds[:, right])
     # Tracked thresholds may cross for a while.
     ordered = np.maximum.accumulate(thresholds, axis=1)
-    odds = np.log(COVERAGES / (1.0 - COVERAGES))
+    odds = log(COVERAGES / (1.0 - COVERAGES))
     share = (log(coverage / (1.0 - coverage)) - odds[right - 1]) / (
         odds[right] - odds[right - 1]
     )

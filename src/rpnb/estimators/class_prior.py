@@ -8,6 +8,7 @@ import numpy as np
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import set_bias_from_counts
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import log
 from rpnb.estimators.checks.labels import LabelArray, as_labels
 from rpnb.estimators.checks.parameters import check_choice
 
@@ -55,7 +56,7 @@ def set_class_prior(model: Model, given: Any, classes: LabelArray) -> None:
     """Set a model's log P(y), which each of its K members adds to a class's score."""
     fixed = fixed_prior(given, classes)
     if fixed is not None:
-        model.classes.bias[:] = model.projection.K * np.log(fixed)
+        model.classes.bias[:] = model.projection.K * log(fixed)
     elif model.count_factor > 0.0:
         set_bias_from_counts(model.classes, model.count_factor)
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rpnb.core.bayes.model import Model
 from rpnb.core.bayes.state import LEARN_NOTHING
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.passes.calibrated import empty_thresholds
 from rpnb.core.passes.engine import run, run_batches, run_scored
 from rpnb.core.projection.record import Projection
@@ -198,7 +199,7 @@ default="log_sum"
         for "vote" the share of the votes; for the other rules the combined posteriors.
         Rows sum to one.
         """
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
 
     def _learn_scored(
         self,
@@ -221,7 +222,7 @@ default="log_sum"
             run_batches(state, X, y, weight, code, size, labels, None, out, thresholds)
         if state.calibration is not None:
             return ScoredRows(out, thresholds)
-        return ScoredRows(np.exp(log_probabilities(state, out, self.temperature)))
+        return ScoredRows(exp(log_probabilities(state, out, self.temperature)))
 
     # Prediction sets
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.passes.blocks import weights_of
 from rpnb.core.passes.engine import BATCH_BLOCK
@@ -371,6 +372,6 @@ def score_rows(model: Any, X: Any) -> RowScores:
         return RowScores(labels, model._scores(X), model.predict_proba(X))
     if isinstance(model, RPNBClassifier):
         scores = model._scores(model._rows_to_predict(X))
-        return RowScores(labels, scores, np.exp(model._log_probabilities(scores)))
+        return RowScores(labels, scores, exp(model._log_probabilities(scores)))
     logarithms: FloatArray = model.predict_log_proba(X)
-    return RowScores(labels, logarithms, np.exp(logarithms))
+    return RowScores(labels, logarithms, exp(logarithms))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.threads import in_threads
 from rpnb.core.pooled.engine import run, score
 from rpnb.core.pooled.mini_batches import (
@@ -73,6 +74,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     - ``fading_covariance``: linear discriminants that remember about 300 rows;
     - ``window_forest``: 16 trees grown from recent rows, of which the worst is replaced
       again and again; with slow and with fast counts in the leaves;
+    - ``boosted_trees``: up to 100 boosted trees on up to 131,072 rows, of which the
+      oldest is replaced again and again: what goes on learning on long streams;
     - ``transitions``: which class follows which.
 
     There is nothing to tune: features are scaled by what the first 256 rows say, and
@@ -147,7 +150,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     labels.
 
     Labels and state do not depend, to the bit, on how rows are cut into calls, nor on
-    the number of threads. Memory does not grow with the rows.
+    the number of threads. Memory does not grow with the rows, except for the rows that
+    boosted_trees keeps, up to about 100 MB.
 
     Where labels come late, say so by `delay`: a second set of members then learns each
     row that much later, and the pool learns its weights from their scores, which are
@@ -177,7 +181,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     True
     """
 
-    _state_version = 2
+    _state_version = 1
     _accepts_sparse = True
     # Sums of weights further apart would be rounding errors and nothing else.
     _weight_limits = (1e-12, 1e12)
@@ -246,7 +250,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         self._run(state, X, y, weight, labels, log_posteriors)
         # A row before which no class was active has no probabilities.
         log_posteriors[labels < 0] = -np.inf
-        return ScoredRows(np.exp(log_posteriors))
+        return ScoredRows(exp(log_posteriors))
 
     def _run(
         self,
@@ -290,7 +294,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     def _block_probabilities(self, state: PooledModel, X: NDArray[Any]) -> FloatArray:
         out = np.empty((X.shape[0], state.M))
         self._predict(state, X, out, ordered=True)
-        return np.exp(out)
+        return exp(out)
 
     def _learn_blocks(
         self, state: PooledModel, blocks: Sequence[BlockStatistics]
@@ -354,11 +358,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         Calibrated by a temperature and a share of noise that are learned online. Rows
         sum to one. As in `predict`, nothing depends on which rows were learned last.
         """
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
 
     def predict_next_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row if it came next (n, M)."""
-        return np.exp(self._log_probabilities(X, ordered=True))
+        return exp(self._log_probabilities(X, ordered=True))
 
     # One row at a time
 
@@ -440,9 +444,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         scale rows alike. Of members whose statistics are sums, the result is that of
         one model that learnt all rows, whatever the order; with members="mergeable"
         that is all but the weights of the pool. Of the others: the latest rows of both
-        (neighbours of both kinds), the better trees of both (window_forest), what both
-        have left (fading_covariance), weights by curvature (the pool). Models with a
-        `delay` cannot be merged.
+        (neighbours of both kinds), the better trees of both (window_forest), the trees
+        of the model with more rows and the rows of both (boosted_trees), what both have
+        left (fading_covariance), weights by curvature (the pool). Models with a `delay`
+        cannot be merged.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import exp, log
 
 
 def log_posteriors(scores: FloatArray) -> FloatArray:
@@ -14,7 +15,7 @@ def log_posteriors(scores: FloatArray) -> FloatArray:
     highest = scores.max(axis=1, keepdims=True)
     scores[highest[:, 0] == -np.inf] = 0.0
     scores -= np.where(highest == -np.inf, 0.0, highest)
-    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    scores -= log(exp(scores).sum(axis=1, keepdims=True))
     return scores
 
 

@@ -13,6 +13,7 @@ from rpnb.core.bayes.model import Model, arrange_classes, copy_model
 from rpnb.core.bayes.moments import Moments
 from rpnb.core.bayes.state import LEARN_ALL
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.kernels.running_scale import new_scale
 from rpnb.core.kernels.threads import in_threads
@@ -85,7 +86,7 @@ class RPNBLearner(StreamClassifier[Model]):
     random_state: Any = None
 
     _accepts_sparse = True
-    _state_version = 2
+    _state_version = 1
     _changeable_parameters = ("update", "batch_size", "temperature", "n_jobs")
 
     @property
@@ -310,7 +311,7 @@ class RPNBLearner(StreamClassifier[Model]):
         found = batch_probabilities(state, X)
         if state.calibration is not None:
             return found
-        return np.exp(log_probabilities(state, found, self.temperature))
+        return exp(log_probabilities(state, found, self.temperature))
 
     def _learn_blocks(self, state: Model, blocks: Sequence[BlockStatistics]) -> Model:
         parts = [

@@ -380,7 +380,6 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        # A learner whose state gets another version is migrated with the pipeline's.
         version = self.learner._state_version
         inner = self.learner._state_schema(
             _of_learner(state), _of_learner(shapes), M, p

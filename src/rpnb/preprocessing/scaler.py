@@ -25,9 +25,9 @@ from rpnb.estimators.saving.estimator import (
     check_parameters,
     read_estimator,
     report_damage,
+    require_version,
     write_estimator,
 )
-from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
 from rpnb.estimators.scaling import (
     CLIP,
@@ -285,7 +285,7 @@ class RunningScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         """
         saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
-            saved = migrate(saved, cls._state_version)
+            require_version(saved, cls._state_version)
             scaler = cls.from_json(saved.parameters)
             scaler.n_features_in_ = saved.n_features
             if saved.feature_names is not None:

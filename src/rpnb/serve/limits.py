@@ -23,16 +23,33 @@ class Limits:
         Models at a time.
     max_state
         Numbers that a model's state may hold, about.
+    max_steps
+        Steps of arithmetic that learning a request may take, about; 10⁹ are a second.
+        Twice as many may wait per model.
     max_waiting
         Rows per model that wait for their labels; beyond it the oldest are dropped.
     max_age
         Seconds that a row waits for its label before it is dropped.
+    max_values
+        Values of a request: rows times features.
+    max_answer
+        Numbers of an answer: rows times classes, or times features.
+    max_memory
+        Bytes that all requests in flight may take together.
     max_in_flight
-        Requests at a time.
+        Requests at a time that are answered, and those whose bodies arrive.
+    max_open
+        Requests at a time for what is open to everybody.
     max_pages
         Pages that are watched live at a time.
-    body_seconds, request_seconds
-        Time for a body to arrive, and for a request to be answered.
+    max_connections
+        Connections at a time; beyond it those that are idle make room.
+    header_bytes, header_seconds
+        Size of a request's headers, and the time for them to arrive.
+    body_seconds, idle_seconds
+        Time for a body to arrive, and between two parts of it.
+    request_seconds
+        Time for a request to be answered.
     keep_keys
         Seconds for which a client's key is remembered.
     """
@@ -43,11 +60,20 @@ class Limits:
     max_classes: int = 1_000
     max_models: int = 100
     max_state: int = 50_000_000
+    max_steps: float = 6e10
     max_waiting: int = 100_000
     max_age: float = 30 * 86_400.0
+    max_values: int = 10_000_000
+    max_answer: int = 4_000_000
+    max_memory: int = 2**30
     max_in_flight: int = 512
+    max_open: int = 64
     max_pages: int = 32
+    max_connections: int = 2_000
+    header_bytes: int = 2**15
+    header_seconds: float = 10.0
     body_seconds: float = 30.0
+    idle_seconds: float = 5.0
     request_seconds: float = 300.0
     keep_keys: float = 7 * 86_400.0
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"

@@ -36,6 +36,11 @@ class Metrics:
             "Requests being answered.",
             registry=self.registry,
         )
+        self.memory = Gauge(
+            "rpnb_requests_memory_bytes",
+            "Memory that requests in flight have charged, an upper bound.",
+            registry=self.registry,
+        )
         self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self.registry.register(_WriterCollector(writer))
 
@@ -76,6 +81,11 @@ class _WriterCollector:
             yield CounterMetricFamily(f"rpnb_{name}", text, value=value)
         yield GaugeMetricFamily(
             "rpnb_log_queue", "Commands that wait for the writer.", value=writer.waiting
+        )
+        yield GaugeMetricFamily(
+            "rpnb_log_oldest_seconds",
+            "Time for which the oldest command has been waiting.",
+            value=writer.oldest(),
         )
         yield GaugeMetricFamily(
             "rpnb_writes_failing",

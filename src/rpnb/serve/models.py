@@ -1,9 +1,12 @@
 """Served models: a learner, what it must be given, and how events change it."""
 
+import json
 import tempfile
 import threading
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +17,8 @@ from sklearn.utils import get_tags
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.serve.http.formats import Label, RequestColumns
+from rpnb.serve.costs import class_steps, row_steps
+from rpnb.serve.http.tables import Label, RequestColumns
 from rpnb.serve.limits import ApiError
 from rpnb.serve.recent import KEPT, RecentPrediction, reason_of
 from rpnb.serve.scores import Scores
@@ -23,6 +27,10 @@ from rpnb.serve.specs import Learner, ModelSpec, as_array
 # Rules by which probabilities are an increasing function of the scores.
 _BY_SCORE = ("log_sum", "product")
 _NEARLY = 1e-9
+# Steps of learning after which predictions have their turn.
+_STEPS_AT_ONCE = 5e7
+# Numbers that predicting some rows may take at once: rows times features, or classes.
+_AT_ONCE = 1_000_000
 
 
 class LabelledEvent(NamedTuple):
@@ -37,6 +45,15 @@ class LabelledEvent(NamedTuple):
     predicted: list[Label | None] | None
     """of "labels": what was predicted when the rows came"""
     confidence: list[float | None] | None
+
+
+class SavedState(NamedTuple):
+    """A state of a model, for a snapshot."""
+
+    event: int
+    """The last event that it includes."""
+    file: bytes
+    scores: str
 
 
 class PredictedLabels(NamedTuple):
@@ -90,11 +107,15 @@ class ServedModel:
     """labels in the log"""
     recent: deque[RecentPrediction] = field(default_factory=lambda: deque(maxlen=KEPT))
     """the latest predictions"""
-    warm: bool = False
-    """whether the learner's kernels are compiled"""
     columns: RequestColumns = field(init=False)
     """what rows must look like"""
     lock: Any = field(default_factory=threading.Lock)
+    """Held while some rows are learned, or predicted."""
+    events_lock: Any = field(default_factory=threading.RLock)
+    """Held while whole events are learned, or the state between them is read."""
+    backlog: float = 0.0
+    """Steps of learning that wait, about."""
+    _readers: int = 0
 
     def __post_init__(self) -> None:
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
@@ -117,19 +138,35 @@ class ServedModel:
         self, X: FloatArray, *, confidence: bool, probabilities: bool
     ) -> PredictedLabels:
         """Predict rows; with probabilities, if wanted, where there are any."""
-        with self.lock:
+        with self.turn():
             return self.predict_locked(
                 X, confidence=confidence, probabilities=probabilities
             )
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Hold the lock; a model that is learning lets others have a turn."""
+        self._readers += 1
+        try:
+            with self.lock:
+                yield
+        finally:
+            self._readers -= 1
 
     def predict_locked(
         self, X: FloatArray, *, confidence: bool, probabilities: bool
     ) -> PredictedLabels:
         """Predict rows, for a caller that holds the lock."""
-        found = self._predict(X, confidence or probabilities, probabilities)
+        known = max(len(self.known), 1)
+        step = max(1, _AT_ONCE // max(X.shape[1], known))
+        parts = [
+            self._predict(
+                X[start : start + step], confidence or probabilities, probabilities
+            )
+            for start in range(0, X.shape[0], step)
+        ]
         self.predicted += X.shape[0]
-        self.warm = True
-        return found
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
         learner, n = self.learner, X.shape[0]
@@ -163,25 +200,36 @@ class ServedModel:
 
     def explain(self, X: FloatArray) -> dict[str, Any]:
         """Return what each feature adds to the predicted class's score."""
+        step = max(1, _AT_ONCE // X.shape[1])
+        found = [
+            self._explain(X[start : start + step])
+            for start in range(0, X.shape[0], step)
+        ]
+        p = self.spec.n_features
+        names = ("labels", "against", "base", "score", "contributions")
+        return {
+            **{name: [each for part in found for each in part[name]] for name in names},
+            "features": [*(self.spec.features or (f"x{j + 1}" for j in range(p)))],
+        }
+
+    def _explain(self, X: FloatArray) -> dict[str, Any]:
         if not hasattr(self.learner, "explain"):
             raise ApiError(
                 409, "not_available", f"{self.spec.learner} cannot explain predictions"
             )
-        with self.lock:
+        with self.turn():
             if not self.learner.__sklearn_is_fitted__():
                 raise nothing_learnt()
             try:
                 found = self.learner.explain(X)
             except ValueError as error:
                 raise ApiError(409, "not_available", str(error)) from None
-        p = self.spec.n_features
         return {
             "labels": found.labels.tolist(),
             "against": found.against.tolist(),
             "base": found.base.tolist(),
             "score": found.score.tolist(),
             "contributions": found.values.tolist(),
-            "features": [*(self.spec.features or (f"x{j + 1}" for j in range(p)))],
         }
 
     def recent_predictions(self) -> list[dict[str, Any]]:
@@ -211,13 +259,25 @@ class ServedModel:
 
     def check_labels(self, labels: Sequence[Label]) -> None:
         """Refuse labels that the learner would refuse, by its own checks."""
-        self.learner._check_labels(as_array(labels))
+        # Those of events that it has not learned yet count as well.
+        with self.turn():
+            self.learner._check_labels(as_array([*self.known, *labels]))
+
+    def steps(self, rows: int, new_classes: int = 0) -> float:
+        """Return about how many steps learning rows takes."""
+        spec, classes = self.spec, max(len(self.known) + new_classes, 2)
+        each = row_steps(spec.learner, spec.parameters, spec.n_features, classes)
+        return rows * each + new_classes * class_steps(spec.learner, spec.n_features)
 
     def apply(self, events: Sequence[LabelledEvent]) -> dict[int, list[Label | None]]:
         """Learn the rows of events; return predictions of those that asked for them.
 
         The state does not depend on how events are cut into calls of `apply`.
         """
+        with self.events_lock:
+            return self._apply(events)
+
+    def _apply(self, events: Sequence[LabelledEvent]) -> dict[int, list[Label | None]]:
         answers: dict[int, list[Label | None]] = {}
 
         def key(event: LabelledEvent) -> Any:
@@ -225,8 +285,7 @@ class ServedModel:
 
         for _, some in groupby(events, key):
             group = list(some)
-            with self.lock:
-                predicted = self._learn(group)
+            predicted = self._learn(group)
             done = 0
             for event in group:
                 n = len(event.labels)
@@ -252,31 +311,53 @@ class ServedModel:
         observe = first.kind == "observe"
         one = len(events) == 1 and len(first.labels) == 1
         if one and not observe and hasattr(learner, "learn_one"):
-            learner.learn_one(first.X[0], first.labels[0])
+            with self.lock:
+                learner.learn_one(first.X[0], first.labels[0])
             return []
         X = np.concatenate([event.X for event in events])
         y = as_array([label for event in events for label in event.labels])
-        if not observe:
-            learner.partial_fit(X, y)
-            return []
-        found: list[Label | None] = learner.predict_then_learn(X, y).tolist()
+        step = max(1, int(_STEPS_AT_ONCE / self.steps(1)))
+        if self.whole_events:
+            step = len(y)
+        found: list[Label | None] = []
+        for start in range(0, len(y), step):
+            some = slice(start, start + step)
+            if start and self._readers:
+                time.sleep(0.001)  # or they would not get the lock
+            with self.lock:
+                if observe:
+                    found += learner.predict_then_learn(X[some], y[some]).tolist()
+                else:
+                    learner.partial_fit(X[some], y[some])
         return found
 
     def become(self, other: "ServedModel") -> None:
         """Take over the state of another model, which is not used any more."""
-        with self.lock:
+        with self.events_lock, self.lock:
             self.learner, self.scores = other.learner, other.scores
             self.applied, self.known, self.kind = other.applied, other.known, other.kind
             self.broken, self.predicts = other.broken, other.predicts
 
     # Files
 
+    def saved(self) -> SavedState | None:
+        """Return the state after the last event, None if nothing was learned."""
+        with self.events_lock:
+            content = self.to_bytes()
+            if content is None:
+                return None
+            return SavedState(self.applied, content, json.dumps(self.scores.to_json()))
+
     def to_bytes(self, *, names: bool = False) -> bytes | None:
         """Return the model file of the present state, None if nothing was learnt.
 
         With `names`, the file has the names of the features.
         """
-        with self.lock, tempfile.TemporaryDirectory() as folder:
+        with (
+            self.events_lock,
+            self.lock,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             if not self.learner.__sklearn_is_fitted__():
                 return None
             path = Path(folder) / "model.rpnb"
@@ -296,7 +377,11 @@ class ServedModel:
             raise ApiError(
                 409, "not_available", "only models of the learner RPNB can be compiled"
             )
-        with self.lock, tempfile.TemporaryDirectory() as folder:
+        with (
+            self.events_lock,
+            self.lock,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             if not self.learner.__sklearn_is_fitted__():
                 raise nothing_learnt()
             path = Path(folder) / "model"
@@ -336,6 +421,17 @@ class ServedModel:
             "set_aside": self.set_aside,
             **self.scores.summary(),
         }
+
+
+def _joined(parts: list[PredictedLabels]) -> PredictedLabels:
+    """Return the predictions of consecutive rows as one."""
+    tables = [part.probabilities for part in parts]
+    return PredictedLabels(
+        [each for part in parts for each in part.labels],
+        [each for part in parts for each in part.confidence],
+        None if None in tables else [row for table in tables for row in table or ()],
+        parts[-1].classes,
+    )
 
 
 def nothing_learnt() -> ApiError:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rpnb.core.kernels.arrays import FloatArray
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 
 #: Predictions that are kept.
 KEPT = 20

@@ -11,7 +11,7 @@ from itertools import repeat
 from math import sqrt
 from typing import Any, final
 
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 
 WINDOW = 1000
 _POINTS = 400

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ import uvicorn
 
 from rpnb.serve.app import make_app
 from rpnb.serve.http.guard import Guard
+from rpnb.serve.http.protocol import GuardedProtocol
 from rpnb.serve.limits import Limits
 from rpnb.serve.log import LogError
 from rpnb.serve.metrics import Metrics
@@ -30,6 +32,8 @@ log = logging.getLogger("rpnb.serve")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
 #: How long requests that are being answered may take after a signal to stop.
 _GRACE = 1
+# Files that are open besides connections: the log, temporary ones, those of libraries.
+_OTHER_FILES = 128
 
 
 class Options(NamedTuple):
@@ -139,6 +143,7 @@ def run(options: Options) -> int:
         )
         config = uvicorn.Config(
             guard,
+            http=_protocol(options.limits),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -166,6 +171,20 @@ def run(options: Options) -> int:
         server.run(sockets=[listening])
         log.info("stopped", extra={"models": len(writer.models)})
     return 0
+
+
+def _protocol(limits: Limits) -> type[GuardedProtocol]:
+    """Return the class of connections, as many as the process may have."""
+    if os.name == "posix":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = limits.max_connections + _OTHER_FILES
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            limits = replace(limits, max_connections=max(most - _OTHER_FILES, 8))
+    return type("Connection", (GuardedProtocol,), {"limits": limits})
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 from rpnb.serve.log import FILE, EventError, LogError, open_log, read_events
-from rpnb.serve.models import ServedModel
+from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.scores import Scores
-from rpnb.serve.specs import Learner, ModelSpec, compile_kernels, new_learner
+from rpnb.serve.specs import Learner, ModelSpec, new_learner
 
 #: Snapshots that a model keeps, besides its base.
 KEPT = 2
@@ -55,19 +55,20 @@ def digest(content: bytes, scores: str) -> bytes:
 
 
 def take_snapshot(
-    connection: sqlite3.Connection, model: ServedModel, *, spacing: float | None = None
+    connection: sqlite3.Connection,
+    model: int,
+    state: SavedState,
+    *,
+    spacing: float | None = None,
 ) -> None:
-    """Write the state of a model, and delete older ones; within a transaction.
+    """Write a state of a model, and delete older ones; within a transaction.
 
     With a spacing, snapshots that many seconds apart are kept, for retention.
     """
-    content = model.to_bytes()
-    if content is None:
-        return
-    insert_snapshot(connection, model.id, model.applied, content, model.scores, False)
+    insert_snapshot(connection, model, state, False)
     old = connection.execute(
         "SELECT event, time, base FROM snapshots WHERE model=? ORDER BY event",
-        (model.id,),
+        (model,),
     ).fetchall()
     kept_at = float("-inf")
     for event, when, base in old[:-KEPT]:
@@ -75,20 +76,15 @@ def take_snapshot(
             kept_at = when
             continue
         connection.execute(
-            "DELETE FROM snapshots WHERE model=? AND event=?", (model.id, event)
+            "DELETE FROM snapshots WHERE model=? AND event=?", (model, event)
         )
 
 
 def insert_snapshot(
-    connection: sqlite3.Connection,
-    model: int,
-    event: int,
-    content: bytes,
-    scores: Scores,
-    base: bool,
+    connection: sqlite3.Connection, model: int, state: SavedState, base: bool
 ) -> None:
     """Insert a row of the table, replacing one of the same event that is no base."""
-    text = json.dumps(scores.to_json())
+    event, content, text = state
     connection.execute(
         "INSERT INTO snapshots(model, event, time, file, scores, digest, base) "
         "VALUES(?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET file=excluded.file, "
@@ -142,7 +138,6 @@ def restore(
     """
     number, name, text, _, _ = row
     spec = ModelSpec.from_json(text)
-    compile_kernels(spec.learner)
     problems: list[str] = []
     latest: tuple[int, bytes, str] | None = None
     needs_snapshot = spec.from_file

@@ -6,16 +6,15 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rpnb.estimators.learners.linear import LinearClassifier
 from rpnb.estimators.registry import DEFAULT, find_learner, learners
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.serve.http.formats import Label, check_labels, check_names
+from rpnb.serve.costs import state_numbers
+from rpnb.serve.http.tables import Label, check_labels, check_names
 from rpnb.serve.limits import Limits, beyond, invalid
 
 Learner = StreamClassifier[Any]
@@ -165,7 +164,8 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
     """
     registered = learners()[spec.learner]
     if limits is not None:
-        check_size(spec.learner, spec.parameters, spec.n_features, limits)
+        known = len(spec.classes or ())
+        check_size(spec.learner, spec.parameters, spec.n_features, limits, known)
     try:
         if limits is not None:
             _try_out(spec)
@@ -194,46 +194,15 @@ def _try_out(spec: ModelSpec) -> None:
     model.predict(X)
 
 
-@cache
-def compile_kernels(learner: str) -> None:
-    """Compile what a learner runs, or load it from the disk, by a few rows.
-
-    The first use may take a minute, in which the writer would not answer anybody.
-    """
-    model = learners()[learner].estimator()
-    X = np.arange(6.0).reshape(3, 2)
-    only_two = isinstance(model, LinearClassifier) and not model._has_multiclass()
-    declared = np.array(["a", "b"]) if only_two else None
-    model.predict_then_learn(X, np.array(["a", "b", "a"]), classes=declared)
-    model.partial_fit(X[:1], np.array(["b"]))
-    model.predict(X)
-    if hasattr(model, "predict_proba"):
-        model.predict_proba(X)
-
-
 def check_size(
-    learner: str, parameters: Mapping[str, Any], p: int, limits: Limits
+    learner: str,
+    parameters: Mapping[str, Any],
+    p: int,
+    limits: Limits,
+    classes: int = 0,
 ) -> None:
-    """Refuse parameters that would ask for more memory than one model may have."""
-
-    def number(name: str, default: int) -> float:
-        value = parameters.get(name)
-        usable = type(value) in (int, float) and value > 0  # type: ignore[operator]
-        return float(value) if usable else default  # type: ignore[arg-type]
-
-    size = float(p)
-    if learner == "RPNB":
-        q = number("n_components", max(int(2 * np.log2(max(p, 2))), 1))
-        size = number("n_estimators", 200) * q * (p + 20)
-    elif learner == "Pooled":
-        D = number("n_projections", 512)
-        window = number("window", 4000)
-        size = D * D + D * min(p, 4096) + window * min(p, 4096) + 20 * min(p, 4096) ** 2
-    elif learner in ("OnlineBagging", "OnlineBoosting"):
-        size = number("n_estimators", 10) * (p + 1) * 1000
-    elif learner in ("CW", "SCW1", "SCW2", "AROW", "NAROW", "NHERD", "SOP", "IELLIP"):
-        size = float(p) * p
-    if size > limits.max_state:
+    """Refuse what would ask for more memory than one model may have."""
+    if state_numbers(learner, parameters, p, max(classes, 2)) > limits.max_state:
         raise beyond(
             "max_state", limits.max_state, "the learner would hold too many numbers"
         )

@@ -14,7 +14,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -24,11 +25,13 @@ import numpy as np
 from rpnb.serve.commands import Command, Forget, Group, Remember, not_learned
 from rpnb.serve.commands.group import row_ids
 from rpnb.serve.commands.tables import save_answers
+from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import open_log
-from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.models import LabelledEvent, SavedState, ServedModel
 from rpnb.serve.retention import delete_events
 from rpnb.serve.snapshots import restore, stored_models, take_snapshot
+from rpnb.serve.workers import Job, ModelWorker
 
 log = logging.getLogger("rpnb.serve")
 
@@ -36,6 +39,13 @@ log = logging.getLogger("rpnb.serve")
 _SNAPSHOTS_KEPT = 8
 _LARGEST_GROUP = 1_000
 _ROWS_IN_GROUP = 100_000
+# Steps of learning that this thread does itself; a model's own one does what is more.
+_STEPS_HERE = 5e7
+# How long this thread waits for a model that is learning, in seconds.
+_PATIENCE = 0.02
+_PATIENCE_FOR_THE_LOG = 5.0
+
+Found = dict[str, Any] | ApiError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,15 @@ class Writer:
         self.waiting = 0
         """commands that are not answered yet"""
         self._connection = open_log(folder)
-        self._queue: queue.SimpleQueue[list[_Pending] | None] = queue.SimpleQueue()
+        self._folder = folder
+        # What is neither commands nor the end is called, in this thread's turn.
+        self._queue: queue.SimpleQueue[list[_Pending] | Callable[[], None] | None] = (
+            queue.SimpleQueue()
+        )
+        self._workers: dict[int, ModelWorker] = {}
+        self._predictors = ThreadPoolExecutor(4, "rpnb-predict")
+        self._replayed: dict[int, dict[int, list[Label | None]]] = {}
+        self._since: dict[int, float] = {}
         self._submitted: list[_Pending] = []
         self._row_ids = row_ids()
         self._numbers: dict[str, int] = {}
@@ -151,6 +169,7 @@ class Writer:
             raise unavailable("the server is stopping")
         loop = asyncio.get_running_loop()
         pending = _Pending(command, loop, loop.create_future())
+        self._since[id(pending)] = time.monotonic()
         self._submitted.append(pending)
         if len(self._submitted) == 1:
             # Once the requests that have arrived by now are read, all at a time.
@@ -160,6 +179,12 @@ class Writer:
             return await pending.future
         finally:
             self.waiting -= 1
+            del self._since[id(pending)]
+
+    def oldest(self) -> float:
+        """Return for how many seconds the oldest command has been waiting."""
+        first = next(iter(self._since.values()), None)
+        return 0.0 if first is None else time.monotonic() - first
 
     def _hand_over(self) -> None:
         submitted, self._submitted = self._submitted, []
@@ -189,6 +214,8 @@ class Writer:
                 while True:
                     if some is None:
                         stopping = True
+                    elif callable(some):
+                        some()
                     else:
                         group += some
                         rows += sum(each.command.rows for each in some)
@@ -210,47 +237,71 @@ class Writer:
         self._close()
 
     def _close(self) -> None:
+        self._predictors.shutdown(wait=False, cancel_futures=True)
+        unfinished = {
+            number
+            for number, worker in self._workers.items()
+            if not worker.close(self._stop_at - time.monotonic())
+        }
         for model in self.models.values():
             changed = model.scores.learnt != self._snapshot_at.get(model.id, (0,))[0]
-            if changed and time.monotonic() < self._stop_at and not model.broken:
+            in_time = time.monotonic() < self._stop_at and model.id not in unfinished
+            if changed and in_time and not model.broken:
                 self._snapshot(model)
         self._transaction(lambda: None)  # the answers that are not written yet
         self._connection.close()
 
     def _process(self, pending: list[_Pending]) -> None:
         """Write a group of commands in one transaction, then apply and answer them."""
-        commands = [each.command for each in pending]
-        results: list[Any] = [unavailable("the request failed")] * len(pending)
         try:
-            results = self._results(commands)
+            self._carry_out(self._predict(pending))
         except Exception as error:  # nobody must wait for ever
             self._note_failure(error)
-        finally:
-            _resolve(pending, results)
+            _resolve(pending, [unavailable("the request failed")] * len(pending))
 
-    def _results(self, commands: list[Command]) -> list[dict[str, Any] | ApiError]:
-        self._predict(commands)
+    def _carry_out(self, pending: list[_Pending]) -> None:
+        commands = [each.command for each in pending]
         group = self._group()
-        found: list[dict[str, Any] | ApiError | None] = []
+        found: list[Found] = []
         started = time.perf_counter()
         problem = self._transaction(lambda: found.extend(group.run_all(commands)))
         self.counts.commit_seconds += time.perf_counter() - started
         if problem is not None:
-            return [unavailable(problem)] * len(commands)
+            _resolve(pending, [unavailable(problem)] * len(commands))
+            return
         self.counts.commands += len(commands)
-        self._apply(group)
-        if any(isinstance(each, Forget) for each in commands):
-            # What was deleted is not left in the write-ahead log either.
-            with suppress(sqlite3.Error):
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return [
+        group.finish()
+        late = self._apply(group)
+        now: list[tuple[_Pending, Found]] = []
+        for each, answer in zip(pending, found, strict=True):
+            model = self._model_of(each.command, group)
+            if model in late and not isinstance(answer, ApiError):
+                late[model].append((each, answer))
+            else:
+                now.append((each, answer))
+        for number, waiting in late.items():
+            self._hand_over_to_worker(group, number, waiting)
+        self._answer(group, now)
+
+    def _model_of(self, command: Command, group: Group) -> int | None:
+        """Return the model whose state an answer has to wait for."""
+        if command.event is None and command.repeats is None:
+            replayed = isinstance(command, Forget) and command.number in group.replays
+            return command.number if replayed else None
+        model = self.models.get(command.name)
+        return None if model is None else model.id
+
+    def _answer(self, group: Group, some: list[tuple[_Pending, Found]]) -> None:
+        """Answer commands whose events were applied."""
+        results = [
             not_learned()
-            if command.event in group.not_learned
-            else command.answer(group, self._answers)
+            if each.command.event in group.not_learned
+            else each.command.answer(group, self._answers)
             if answer is None
             else answer
-            for command, answer in zip(commands, found, strict=True)
+            for each, answer in some
         ]
+        _resolve([each for each, _ in some], results)
 
     def _group(self) -> Group:
         return Group(
@@ -264,25 +315,41 @@ class Writer:
         log.error("the writer failed", exc_info=error)
         self.counts.failures += 1
 
-    def _predict(self, commands: list[Command]) -> None:
-        """Predict the rows of all commands of a model that are to be kept, at once."""
-        by_model: dict[int, list[Remember]] = {}
-        for command in commands:
-            if isinstance(command, Remember) and command.found is None:
-                by_model.setdefault(command.number or 0, []).append(command)
+    def _predict(self, pending: list[_Pending]) -> list[_Pending]:
+        """Predict the rows of all commands of a model that are to be kept, at once.
+
+        Return the commands that can be written now. Those of a model that is learning
+        come again once it has let them predict.
+        """
+        by_model: dict[int, list[_Pending]] = {}
+        for each in pending:
+            if isinstance(each.command, Remember) and each.command.found is None:
+                by_model.setdefault(each.command.number or 0, []).append(each)
+        later: set[int] = set()
         for number, some in by_model.items():
-            model = self.models.get(some[0].name)
+            model = self.models.get(some[0].command.name)
             if model is None or model.id != number:
                 continue  # it was deleted, as writing the command will say
-            found = model.predict(
-                np.concatenate([each.X for each in some]),
-                confidence=True,
-                probabilities=any(each.probabilities for each in some),
-            )
-            start = 0
-            for each in some:
-                each.found = found.part(start, start + each.rows)
-                start += each.rows
+            if model.lock.acquire(timeout=_PATIENCE):
+                try:
+                    _predict_rows(model, some)
+                finally:
+                    model.lock.release()
+            else:
+                later |= {id(each) for each in some}
+                self._predictors.submit(self._predict_later, model, some)
+        return [each for each in pending if id(each) not in later]
+
+    def _predict_later(self, model: ServedModel, some: list[_Pending]) -> None:
+        """Wait for a model that is learning, in another thread."""
+        try:
+            with model.turn():
+                _predict_rows(model, some)
+        except Exception as error:
+            self._note_failure(error)
+            _resolve(some, [unavailable("the rows could not be predicted")] * len(some))
+        else:
+            self._queue.put(some)
 
     def _transaction(self, write: Callable[[], None]) -> str | None:
         """Run a function in a transaction on the disk; return why it failed, if so."""
@@ -312,32 +379,88 @@ class Writer:
         self.counts.transactions += 1
         return None
 
-    def _apply(self, group: Group) -> None:
-        """Change the models by the events of a group, which are on the disk."""
-        group.finish()
+    def _apply(self, group: Group) -> dict[int, list[tuple[_Pending, Found]]]:
+        """Change the models by the events of a group, which are on the disk.
+
+        Return the models whose workers have to do that, with nobody who waits yet.
+        """
+        late: dict[int, list[tuple[_Pending, Found]]] = {
+            number: [] for number in group.replays
+        }
+        for number, (model, events) in group.by_model().items():
+            worker = self._workers.get(number)
+            steps = model.steps(sum(len(each.labels) for each in events))
+            if number in late or steps > _STEPS_HERE or (worker and worker.busy):
+                late[number] = []
+            else:
+                self._learn(group, model, events)
+        for number, worker in self._workers.items():
+            if worker.busy:
+                late.setdefault(number, [])  # for those who repeat a request
+        return late
+
+    def _hand_over_to_worker(
+        self, group: Group, number: int, waiting: list[tuple[_Pending, Found]]
+    ) -> None:
+        """Let the worker of a model learn the events of a group, and answer."""
+        model, events = group.by_model().get(number, (None, []))
+        model = model or group.replays.get(number)
+        repeated = [each for each, _ in waiting if each.command.repeats is not None]
+        some = [pair for pair in waiting if pair[0].command.repeats is None]
+        if model is None:
+            if not repeated:
+                return
+            model = self.models[repeated[0].command.name]
+        changed = model
+
+        def run() -> None:
+            if number in group.replays:
+                self._replay(group, changed)
+            if events:
+                self._learn(group, changed, events)
+            self._answer(group, some)
+            if repeated:
+                for each in repeated:
+                    each.command.repeats = None
+                self._queue.put(repeated)  # the answer is known by now
+
+        def give_up() -> None:
+            refusal = unavailable("the server is stopping, or the model was deleted")
+            _resolve([each for each, _ in waiting], [refusal] * len(waiting))
+
+        steps = changed.steps(sum(len(each.labels) for each in events))
+        self._worker(changed).hand_over(Job(run, give_up, steps))
+
+    def _worker(self, model: ServedModel) -> ModelWorker:
+        if model.id not in self._workers:
+            self._workers[model.id] = ModelWorker(model)
+        return self._workers[model.id]
+
+    def _learn(
+        self, group: Group, model: ServedModel, events: list[LabelledEvent]
+    ) -> None:
+        """Let a model learn events, or become what its log leads to if it cannot."""
         started = time.perf_counter()
-        by_model: dict[int, tuple[ServedModel, list[LabelledEvent]]] = {}
-        for model, event in group.events:
-            by_model.setdefault(model.id, (model, []))[1].append(event)
-        for model, events in by_model.values():
-            events.sort(key=lambda each: each.event)
-            try:
-                group.predictions.update(model.apply(events))
-            except Exception as error:
-                self._note_failure(error)
-                self._fall_back(group, model)
-                group.not_learned |= {
-                    each.event for each in events if each.event > model.applied
-                }
+        new = [each for each in events if each.event > model.applied]
+        if len(new) < len(events):  # a replay since has included them
+            group.predictions.update(self._replayed.get(model.id, {}))
+        try:
+            group.predictions.update(model.apply(new))
+        except Exception as error:
+            self._note_failure(error)
+            self._replay(group, model)
+            group.not_learned |= {
+                each.event for each in events if each.event > model.applied
+            }
         self.counts.learn_seconds += time.perf_counter() - started
 
-    def _fall_back(self, group: Group, model: ServedModel) -> None:
-        """Make a model what its log leads to, as its state may be half changed."""
+    def _replay(self, group: Group, model: ServedModel) -> None:
+        """Make a model what its log leads to."""
         try:
-            row = next(
-                row for row in stored_models(self._connection) if row[0] == model.id
-            )
-            restored = restore(self._connection, row)
+            with closing(open_log(self._folder, read_only=True)) as connection:
+                connection.execute("BEGIN")
+                row = next(r for r in stored_models(connection) if r[0] == model.id)
+                restored = restore(connection, row)
         except Exception as error:
             self._note_failure(error)
             model.predicts = False
@@ -347,9 +470,20 @@ class Writer:
             )
         else:
             model.become(restored.model)
+            self._replayed[model.id] = restored.answers
             group.predictions.update(restored.answers)
         if model.broken is not None:
             self.health.notes.append(model.broken)
+        if model.id in group.replays:
+            # What was deleted is not left in the write-ahead log either.
+            done = threading.Event()
+            self._queue.put(lambda: self._truncate(done))
+            done.wait(_PATIENCE_FOR_THE_LOG)
+
+    def _truncate(self, done: threading.Event) -> None:
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        done.set()
 
     # Snapshots and cleaning
 
@@ -371,17 +505,42 @@ class Writer:
             due = new >= schedule.snapshot_rows
             due |= new != 0 and now - at >= schedule.snapshot_seconds
             if due and not model.broken:
-                self._snapshot(model)
+                self._take_snapshot(model)
+        for number in self._workers.keys() - {m.id for m in self.models.values()}:
+            self._workers.pop(number).close(0.0)
+            self._replayed.pop(number, None)
         if now - self._cleaned >= schedule.cleaning_seconds:
             self._cleaned = now
             self._clean()
 
+    def _take_snapshot(self, model: ServedModel) -> None:
+        """Write the state of a model, now or once its worker has come to it."""
+        worker = self._workers.get(model.id)
+        if model.steps(1) <= _STEPS_HERE and not (worker and worker.busy):
+            self._snapshot(model)
+            return
+        self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
+
+        def run() -> None:
+            state = model.saved()
+            if state is not None:
+                self._queue.put(lambda: self._write_snapshot(model, state))
+
+        self._worker(model).hand_over(Job(run, lambda: None))
+
     def _snapshot(self, model: ServedModel) -> None:
+        state = model.saved()
+        if state is not None:
+            self._write_snapshot(model, state)
+
+    def _write_snapshot(self, model: ServedModel, state: SavedState) -> None:
         keep = self.schedule.keep_events
         spacing = None if keep is None else keep / _SNAPSHOTS_KEPT
+        if self.models.get(model.name) is not model or model.broken:
+            return  # it was deleted, or does not trust its state any more
 
         def take() -> None:
-            take_snapshot(self._connection, model, spacing=spacing)
+            take_snapshot(self._connection, model.id, state, spacing=spacing)
 
         if self._transaction(take) is None:
             self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
@@ -419,6 +578,20 @@ def _transactions(group: list[_Pending]) -> Iterator[list[_Pending]]:
             some.append(each)
     if some:
         yield some
+
+
+def _predict_rows(model: ServedModel, some: list[_Pending]) -> None:
+    """Predict rows of commands that are to be kept; the model is locked."""
+    commands = [each.command for each in some if isinstance(each.command, Remember)]
+    found = model.predict_locked(
+        np.concatenate([each.X for each in commands]),
+        confidence=True,
+        probabilities=any(each.probabilities for each in commands),
+    )
+    start = 0
+    for each in commands:
+        each.found = found.part(start, start + each.rows)
+        start += each.rows
 
 
 def void(_value: object) -> None:

@@ -1,7 +1,5 @@
 """A past that fades: the plain twin, the limit, and the same bits by every way."""
 
-from math import log1p
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles import paper as plain
 from oracles.paper import Oracle
+from rpnb._core.numbers import log1p
 from rpnb.core.bayes.model import Model, copy_model, fade_all
 from rpnb.core.bayes.moments import add_observation, empty_moments, fade, merge
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES

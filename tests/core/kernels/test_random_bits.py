@@ -3,11 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 
-from oracles.projection import logarithms, normal_numbers, random_words
+from oracles.projection import normal_numbers, random_words
 from rpnb._core.numbers import (
-    fill_exponentials,
     fill_feature_words,
-    fill_logs,
     fill_normal,
     philox,
 )
@@ -97,24 +95,6 @@ def test_words_and_normal_numbers_are_numpys_to_the_bit(K: int, q: int) -> None:
     out = np.empty(K * q)
     fill_normal(drawn, out)
     assert out.tobytes() == normal_numbers(expected).tobytes()
-
-
-def test_logarithms_are_numpys_series_to_the_bit() -> None:
-    x = np.random.default_rng(0).uniform(-1.0, 1.0, size=1000)
-    values = np.concatenate([np.exp(700.0 * x), [1.0, 0.5, 2.0**-1022, 2.0**1023]])
-    found = values.copy()
-    fill_logs(found)
-    assert found.tobytes() == logarithms(values).tobytes()
-    assert_allclose(found, np.log(values), rtol=1e-9, atol=1e-15)
-
-
-def test_exponentials_are_those_of_numpy() -> None:
-    x = -np.geomspace(1e-9, 699.0, 1000)
-    found = np.concatenate([x, [0.0, -np.inf, -1e9]])
-    fill_exponentials(found)
-    assert_allclose(found[:-3], np.exp(x), rtol=1e-15)
-    assert found[-3] == 1.0
-    assert_allclose(found[-2:], np.exp(-700.0), rtol=1e-15)
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:

@@ -70,9 +70,6 @@ def test_a_signed_file_is_loaded_with_its_key_and_without(path: Path) -> None:
 def test_with_a_key_a_file_without_signature_is_refused(path: Path) -> None:
     with pytest.raises(ModelFileError, match="is not signed"):
         RPNBClassifier.load(path, key=KEY)
-    golden = Path(__file__).parents[2] / "golden" / "state_version_1"
-    with pytest.raises(ModelFileError, match="is not signed"):
-        RPNBClassifier.load(golden / "RPNBClassifier.rpnb", key=KEY)
 
 
 def test_a_signed_file_that_was_changed_is_refused(path: Path) -> None:

@@ -32,7 +32,12 @@ X = rng.normal(size=(330, 34))
 y = np.array(["a", "b", "c"])[(X[:, 0] * X[:, 1] > 0) + 1 * (X[:, 2] > 1)]
 X[3, 5] = np.nan
 #: Arrays of values that may be missing.
-MAY_BE_NAN = ("scale.rows", "window_forest.window", "pending.rows")
+MAY_BE_NAN = (
+    "scale.rows",
+    "window_forest.window",
+    "boosted_trees.raw",
+    "pending.rows",
+)
 
 
 @cache

@@ -12,6 +12,7 @@ from rpnb._core.bayes import add_rows, run_naive_bayes, score_naive_bayes
 from rpnb.core.bayes.densities import Gaussians, Prior, empty_gaussians, refresh
 from rpnb.core.bayes.moments import Moments, empty_moments, merge
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import log
 
 
 class NaiveBayes(NamedTuple):
@@ -55,7 +56,7 @@ def arrange_naive_bayes(state: NaiveBayes, source: IntArray) -> NaiveBayes:
 def derive_naive_bayes(state: NaiveBayes) -> None:
     """Recompute densities and log priors from the moments."""
     with np.errstate(divide="ignore"):
-        state.log_seen[:] = np.log(state.moments.weight)
+        state.log_seen[:] = log(state.moments.weight)
     for m in range(state.eligible.shape[0]):
         refresh(state.gaussians, m, state.moments, state.prior)
 

@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from rpnb._core.bayes import ClassCovariances, add_to_covariance
 from rpnb._core.bayes import run_online_bayes as pass_online_bayes
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import log
 
 __all__ = [
     "ClassCovariances",
@@ -81,7 +82,7 @@ def covariance_without(
         return None
     lower = np.linalg.cholesky(left / rest)
     root = solve_triangular(lower, np.eye(p), lower=True).T
-    volume = 2.0 * np.log(np.diag(lower)).sum()
+    volume = 2.0 * log(np.diag(lower)).sum()
     return ClassCovariances(
         np.array([rest]), mean[None, :], root[None, :, :].copy(), np.array([volume])
     )

@@ -16,7 +16,6 @@ from rpnb._core.passes import (
     centre_projected,
     centre_rows,
     features_per_sum,
-    refresh_single_densities,
     run_screened,
 )
 from rpnb.core.bayes.model import Model
@@ -81,7 +80,6 @@ class ScreenedPass:
             first = np.zeros(1, np.int64)
             origin = self._densities.origin[None, :]
             project(self._x0[None, :], first, self._scale, projection.R, origin)
-            self.refresh(np.arange(model.M))
         # If rows are projected in advance, the first block gives the origin.
         self._has_origin = not self._projected
         # BLAS is fastest for wide rows, many at once; the pass projects narrow ones.
@@ -102,11 +100,6 @@ class ScreenedPass:
             np.empty(rows),
             np.empty(rows),
         )
-
-    def refresh(self, classes: IntArray) -> None:
-        """Recompute the single-precision densities of the named classes."""
-        for m in classes.tolist():
-            refresh_single_densities(self._densities, m, self._model.gaussians)
 
     def run(
         self,
@@ -149,7 +142,6 @@ class ScreenedPass:
         if self._projected:
             if not self._has_origin:
                 self._densities.origin[:] = x.mean(axis=0)
-                self.refresh(np.arange(self._model.M))
                 self._has_origin = True
             centre_projected(
                 x,

@@ -9,7 +9,8 @@ A member's state is a `NamedTuple` of NumPy arrays, and nothing else: a number i
 array of one element. It is all of the member's memory, its size does not depend on the
 number of rows learnt, and its shapes follow from (p, M) and the settings. Copying,
 saving, comparing and measuring states is therefore the same for all members and is done
-here. Kernels write into the arrays of a state in place.
+here. Kernels write into the arrays of a state in place. Boosted trees, which grow with
+the rows up to a limit, give copies of what they remember as such arrays.
 
 Rules that every member keeps:
 
@@ -139,7 +140,8 @@ def no_rows(n: int) -> MemberRows:
 def copy_state(state: Record) -> Record:
     """Return a state with its own arrays."""
     kind: Any = type(state)
-    copy: Record = kind(*state)
+    # Boosted trees are copied as they are: to make them of arrays takes longer.
+    copy: Record = state.copy() if hasattr(state, "copy") else kind(*state)
     return copy
 
 
@@ -154,7 +156,9 @@ def without_sums(state: Record, names: tuple[str, ...]) -> Record:
 
 def size_of(state: Arrays) -> int:
     """Return the bytes that a state takes."""
-    return sum(array.nbytes for array in state)
+    # Boosted trees say it themselves: their arrays are copies.
+    size: int | None = getattr(state, "nbytes", None)
+    return sum(array.nbytes for array in state) if size is None else size
 
 
 def same_state(a: Arrays, b: Arrays) -> bool:

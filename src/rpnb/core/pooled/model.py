@@ -22,9 +22,10 @@ from rpnb.core.pooled.features import (
 )
 from rpnb.core.pooled.hashing import MOST_FEATURES, columns_after_hashing, draw_places
 from rpnb.core.pooled.late import Pending
-from rpnb.core.pooled.member import Shape, State, copy_state
+from rpnb.core.pooled.member import Shape, State, copy_state, size_of
 from rpnb.core.pooled.members import (
     binned_bayes,
+    boosted_trees,
     class_covariance,
     fading_covariance,
     neighbours,
@@ -45,10 +46,11 @@ MEMBERS: Final[dict[str, ModuleType]] = {
     "selected_neighbours": selected_neighbours,
     "fading_covariance": fading_covariance,
     "window_forest": window_forest,
+    "boosted_trees": boosted_trees,
     "transitions": transitions,
 }
 # Members whose weight is 0 until they prove useful.
-_LATE_STARTERS = ("transitions", "selected_neighbours")
+_LATE_STARTERS = ("transitions", "selected_neighbours", "boosted_trees")
 
 
 class LateLabels(NamedTuple):
@@ -261,4 +263,4 @@ def size_of_model(model: PooledModel) -> int:
     if model.late is not None:
         behind = model.late.behind
         parts += [behind.scale, *behind.states, behind.pool, model.late.pending]
-    return sum(array.nbytes for part in parts for array in part)
+    return sum(size_of(part) for part in parts)

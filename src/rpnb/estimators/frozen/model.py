@@ -17,6 +17,7 @@ from rpnb.core.bayes.polynomials import (
 from rpnb.core.calibration.cells import smallest_temperature
 from rpnb.core.calibration.mixture import mix_rows
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import exp, log
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
@@ -27,9 +28,9 @@ from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     read_estimator,
     report_damage,
+    require_version,
     write_estimator,
 )
-from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.saving.model_parts import check_weights, expert_weights
 from rpnb.estimators.saving.schema import (
     StateSchema,
@@ -95,7 +96,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
     _scale: RunningScale | None = None
     _weights: FloatArray | None = None
     """weights of the mixture; None where there is a single temperature"""
-    _state_version = 2
+    _state_version = 1
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class for each row; the largest wins.
@@ -118,11 +119,11 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
             return log_posteriors(scores / self.temperature_)
         P = np.empty_like(scores)
         mix_rows(self._weights, scores, smallest_temperature(self.temperature_), P)
-        return np.log(P)
+        return log(P)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class for each row (n, M)."""
-        return np.exp(self.predict_log_proba(X))
+        return exp(self.predict_log_proba(X))
 
     def to_onnx(
         self,
@@ -214,7 +215,7 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
-            saved = migrate(saved, cls._state_version)
+            require_version(saved, cls._state_version)
             frozen = cls(**saved.parameters)
             frozen.classes_ = saved.classes
             frozen.n_features_in_ = saved.n_features
@@ -255,9 +256,8 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
     @classmethod
     def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
         """Return the arrays that a file of this version must have."""
-        if saved.state_version < cls._state_version:
-            return None
-        return cls._state_schema(migrate(saved, cls._state_version)).arrays.keys()
+        require_version(saved, cls._state_version)
+        return cls._state_schema(saved).arrays.keys()
 
 
 def freeze(

@@ -19,6 +19,7 @@ from rpnb.core.bayes.naive_bayes import (
     naive_bayes_scores,
 )
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
@@ -93,7 +94,7 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
         return self._probabilities(self._state, rows)
 
     def _probabilities(self, state: GaussianNBState, X: NDArray[Any]) -> FloatArray:
-        return np.exp(_log_posteriors(state, X))
+        return exp(_log_posteriors(state, X))
 
     def unlearn(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Take learnt rows out again: the model is as if it had never seen them.
@@ -196,7 +197,7 @@ class GaussianNB(Explained[GaussianNBState], WeightedStreamClassifier[GaussianNB
             return np.zeros_like(out)
         for part in row_blocks(X.shape[0]):
             naive_bayes_scores(state.state, as_block(X[part]), out[part])
-        return np.exp(log_posteriors(out))
+        return exp(log_posteriors(out))
 
     def _learn_blocks(
         self, state: GaussianNBState, blocks: Sequence[BlockStatistics]

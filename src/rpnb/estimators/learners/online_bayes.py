@@ -16,6 +16,7 @@ from rpnb.core.bayes.online_bayes import (
 )
 from rpnb.core.bayes.state import LEARN_ALL, LEARN_MISTAKES, LEARN_NOTHING
 from rpnb.core.kernels.arrays import FloatArray, IntArray, as_block
+from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
@@ -93,7 +94,7 @@ class OnlineBayes(WeightedStreamClassifier[OnlineBayesState]):
         return self._probabilities(self._state, rows)
 
     def _probabilities(self, state: OnlineBayesState, X: NDArray[Any]) -> FloatArray:
-        return np.exp(self._log_posteriors(state, X))
+        return exp(self._log_posteriors(state, X))
 
     def _log_posteriors(self, state: OnlineBayesState, X: NDArray[Any]) -> FloatArray:
         labels = np.empty(X.shape[0], np.int64)

@@ -20,8 +20,6 @@ _KEYS: Final = {
     *("classes", "classes_dtype", "n_features_in", "feature_names_in"),
     *("state", "state_version"),
 }
-# What older files may lack.
-_OPTIONAL: Final = {"rpnb_version", "state_version"}
 _LABEL_DTYPE: Final = re.compile(r"\|b1|[<>|][iuf][1248]|<f16|[<>]U\d{1,9}|\|O")
 #: Bytes that labels may take as an array: their type says how long the longest may be.
 _MOST_LABEL_BYTES: Final = 1 << 26
@@ -43,7 +41,7 @@ class SavedEstimator(NamedTuple):
     arrays: Mapping[str, NDArray[Any]]
     """the part of its state that is arrays"""
     state_version: int
-    """of parameters, state and arrays: see `rpnb.estimators.saving.migrations`"""
+    """of parameters, state and arrays, raised by one when what is saved changes"""
     rpnb_version: str = __version__
     """of the package that wrote the file"""
 
@@ -106,7 +104,7 @@ def _saved_without_arrays(metadata: dict[str, Any]) -> SavedEstimator:
     unknown = sorted(set(metadata) - _KEYS)
     if unknown:
         raise ValueError(f"its metadata have {unknown[0]!r}, which no model has")
-    for name in sorted(_KEYS - _OPTIONAL - set(metadata)):
+    for name in sorted(_KEYS - set(metadata)):
         raise KeyError(name)
     for name in ("parameters", "state"):
         if not isinstance(metadata[name], dict):
@@ -114,7 +112,7 @@ def _saved_without_arrays(metadata: dict[str, Any]) -> SavedEstimator:
     p = metadata["n_features_in"]
     if type(p) is not int or not 1 <= p <= MOST_FEATURES:
         raise ValueError(f"n_features_in must be 1 to {MOST_FEATURES}, got {p!r}")
-    version = metadata.get("rpnb_version", "of an older version")
+    version = metadata["rpnb_version"]
     if type(version) is not str:
         raise TypeError(f"its rpnb_version is {version!r}")
     return SavedEstimator(
@@ -161,9 +159,19 @@ def _feature_names(names: Any, p: int) -> NDArray[Any] | None:
     return np.array(names, dtype=object)
 
 
+def require_version(saved: SavedEstimator, version: int) -> None:
+    """Refuse a model file of another state version than this one."""
+    if saved.state_version != version:
+        raise ModelFileError(
+            f"the model file holds a {saved.estimator} of state version "
+            f"{saved.state_version}, written by rpnb {saved.rpnb_version}; this rpnb "
+            f"reads version {version}: use the rpnb that wrote it"
+        )
+
+
 def _state_version(metadata: Mapping[str, Any]) -> int:
-    """Return the state version in a file's metadata; 1 if it has none."""
-    version = metadata.get("state_version", 1)
+    """Return the state version in a file's metadata."""
+    version = metadata["state_version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its state version is {version!r}")
     return version

@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb._core import boosted
 from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.features import dense_columns
 from rpnb.core.pooled.late import Pending, block_rows
 from rpnb.core.pooled.member import Shape
 from rpnb.core.pooled.members import (
     binned_bayes,
+    boosted_trees,
     class_covariance,
     fading_covariance,
     neighbours,
@@ -164,7 +166,10 @@ def pooled_from_arrays(
 
 
 def _record(part: str, kind: type[Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
-    return kind(**{name: arrays[f"{part}.{name}"] for name in kind._fields})
+    try:
+        return kind(**{name: arrays[f"{part}.{name}"] for name in kind._fields})
+    except ValueError as problem:  # what ranges and shapes cannot say
+        raise ModelFileError(f"the model file is damaged: {problem}") from problem
 
 
 def _records(
@@ -181,7 +186,7 @@ def _records(
         state = _record(f"{prefix}{name}", schema.record, arrays)
         schema.check(state)
         states.append(state)
-        if name == "window_forest":
+        if name in ("window_forest", "boosted_trees"):
             _require(int(state.seed[0]) == seed, "seed")
         if name == "fading_covariance":
             expected = fading_covariance.chosen_columns(shape)
@@ -450,6 +455,54 @@ def _check_growing(state: forest.ForestState, k: int, learnt: int, start: int) -
     _require((state.window_class[rows] >= 0).all(), "window_forest.order")
 
 
+def _boosted_trees(shape: Shape, M: int, shapes: Shapes) -> Fields:
+    """Return the schema of rows and trees, of which a file holds as many as there are.
+
+    How they fit together is checked where the state is made of them (snapshot.cpp).
+    """
+
+    def length(name: str, axis: int, most: int) -> int:
+        found = shapes.get(name, ())
+        return min(found[axis], most) if len(found) > axis else 0
+
+    p, byte, word = shape.p, np.uint8, np.int32
+    Q = length("base", 0, boosted.MOST_CLASSES)
+    # A round may last while as many rows again arrive.
+    n = length("label", 0, 2 * boosted.rows_kept(p, 1))
+    C, raw = length("margin", 1, 64), length("raw", 0, n)
+    used, trees = length("leaf", 1, boosted.MOST_TREES), length("slot", 0, 101)
+    N, L, most = boosted.MOST_NODES, boosted.MOST_LEAVES, 2**28
+    return {
+        "seed": ArraySchema(np.uint64, (1,)),
+        "clock": ArraySchema(np.int64, (boosted.CLOCKS,), -MOST_COUNTED, MOST_COUNTED),
+        "active": flags(M),
+        "class_weight": reals(M, low=0.0),
+        "rank": indices(M, low=-1, below=M),
+        "total_weight": reals(1, low=0.0),
+        "base": ArraySchema(word, (Q,), -most, most),
+        "loss": reals(3, low=0.0),
+        "cuts": singles(p, boosted.MOST_CUTS + 2),
+        "n_cuts": indices(p, below=boosted.MOST_CUTS + 1, dtype=word),
+        "cuts_made": indices(p, low=-1, below=2**31 - 1, dtype=word),
+        "bins": ArraySchema(byte, (n, p)),
+        "label": ArraySchema(byte, (n,)),
+        "row_weight": ArraySchema(np.uint32, (n,), 0, 2**30),
+        "margin": ArraySchema(word, (n, C), -most, most),
+        "leaf": ArraySchema(byte, (n, used)),
+        "raw": ArraySchema(np.float32, (raw, p), nan=True),  # missing values
+        "slot": indices(trees, below=boosted.MOST_TREES),
+        "born": counts(trees),
+        "n_nodes": indices(trees, low=1, below=N + 1),
+        "feature": indices(trees, N, below=p, dtype=word),
+        "threshold": singles(trees, N),
+        "last_bin": ArraySchema(byte, (trees, N)),
+        "child": indices(trees, N, below=N, dtype=word),
+        "value": ArraySchema(word, (trees, L, C), -most, most),
+        "features": indices(length("features", 0, 32), below=p, dtype=word),
+        "replaced": indices(length("replaced", 0, 100), below=boosted.MOST_TREES),
+    }
+
+
 def check_paired_tree(
     what: str, child: NDArray[Any], n_leaves: int, n_nodes: int
 ) -> None:
@@ -489,5 +542,6 @@ MEMBER_SCHEMAS: Final[Mapping[str, MemberSchema]] = {
     "window_forest": MemberSchema(
         forest.ForestState, _window_forest, _check_window_forest
     ),
+    "boosted_trees": MemberSchema(boosted_trees.BoostedTrees, _boosted_trees),
     "transitions": MemberSchema(transitions.Transitions, _transitions),
 }

@@ -19,9 +19,9 @@ from rpnb.estimators.saving.estimator import (
     parameters_to_json,
     read_estimator,
     report_damage,
+    require_version,
     write_estimator,
 )
-from rpnb.estimators.saving.migrations import migrate
 from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
 from rpnb.estimators.stream.class_weights import (
     COUNTS,
@@ -50,7 +50,7 @@ class FittedModel(PredictsSets, StreamLearner[State]):
     """
 
     _state_version = 1
-    """Version of what `save` writes: see `rpnb.estimators.saving.migrations`."""
+    """Version of what `save` writes; raised by one when that changes."""
     _changeable_parameters: tuple[str, ...] = ()
     """Parameters that may be changed between calls; the others shape the state."""
     feature_names_in_: LabelArray
@@ -183,7 +183,7 @@ class FittedModel(PredictsSets, StreamLearner[State]):
         """
         saved = read_estimator(path, cls.__name__, key, cls._array_names)
         with report_damage(path):
-            saved = migrate(saved, cls._state_version)
+            require_version(saved, cls._state_version)
             model = cls._from_saved_parameters(saved.parameters)
             model._set_thresholds = check_thresholds(saved)
             saved = without_thresholds(saved)
@@ -217,9 +217,7 @@ class FittedModel(PredictsSets, StreamLearner[State]):
     @classmethod
     def _array_names(cls, saved: SavedEstimator) -> Collection[str] | None:
         """Return the arrays that a file of this version must have."""
-        if saved.state_version < cls._state_version:
-            return None
-        saved = migrate(saved, cls._state_version)
+        require_version(saved, cls._state_version)
         model = cls._from_saved_parameters(saved.parameters)
         M, p = saved.classes.shape[0], saved.n_features
         own = without_thresholds(saved).state

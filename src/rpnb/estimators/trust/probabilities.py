@@ -7,6 +7,7 @@ import numpy as np
 from rpnb.core.bayes.model import Model
 from rpnb.core.calibration.mixture import new_calibration
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.elementary import log
 from rpnb.core.passes.calibrated import mixed
 from rpnb.estimators.checks.parameters import check_real
 from rpnb.estimators.posteriors import log_posteriors
@@ -54,9 +55,9 @@ def log_probabilities(state: Model, scores: FloatArray, temperature: Any) -> Flo
     """
     with np.errstate(divide="ignore"):
         if state.calibration is not None and is_calibrated(temperature, state.rule):
-            return np.log(mixed(state, scores))
+            return log(mixed(state, scores))
         if state.rule == "vote":
-            return np.log(np.maximum(scores, 0.0))
+            return log(np.maximum(scores, 0.0))
     if state.rule in _SUMS:
         scores = scores / fixed_temperature(state, temperature)
     known = np.isfinite(scores).any(axis=1)

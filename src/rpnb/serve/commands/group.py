@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.formats import dump_json
+from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
 from rpnb.serve.log import pack_labels
 from rpnb.serve.models import LabelledEvent, ServedModel
+from rpnb.serve.specs import check_size
 
 if TYPE_CHECKING:
     from rpnb.serve.commands.command import Command
@@ -32,6 +34,7 @@ class _Changes:
     expired: int
     kind: type | None
     new: set[Label] = field(default_factory=set)
+    steps: float = 0.0
 
 
 @dataclass(slots=True)
@@ -81,7 +84,8 @@ class Group:
         self.predictions: dict[int, list[Label | None]] = {}
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
-        self.replayed: dict[int, ServedModel] = {}
+        self.replays: dict[int, ServedModel] = {}
+        """Models whose log has lost rows: they become what it leads to now."""
         self.not_learned: set[int] = set()
         """Events that are on the disk and could not be applied."""
         self._changes: dict[int, _Changes] = {}
@@ -128,7 +132,7 @@ class Group:
                 return known
         answer = None if command.repeats is not None else command.write(self)
         if command.key is not None and command.repeats is None:
-            text = None if answer is None else json.dumps(answer)
+            text = None if answer is None else dump_json(answer).decode()
             stored = StoredKey(command.digest, command.event, text)
             self.tables.add_key(command.namespace(self), command.key, stored)
         return answer
@@ -217,8 +221,25 @@ class Group:
                     f"{model.spec.learner} cannot learn another one",
                     row=place,
                 ) from None
-            changes.new |= new
+        self._check_cost(changes, len(labels), len(changes.new | new))
+        changes.new |= new
         changes.kind = kind
+
+    def _check_cost(self, changes: _Changes, rows: int, new: int) -> None:
+        """Refuse rows that would take too much memory or time to learn."""
+        model, limits = changes.model, self.limits
+        if new:
+            spec, classes = model.spec, len(model.known) + new
+            check_size(spec.learner, spec.parameters, spec.n_features, limits, classes)
+        steps = model.steps(rows, new)
+        if steps > limits.max_steps:
+            raise beyond(
+                *("max_steps", limits.max_steps),
+                "learning these rows would take too long: send fewer at a time",
+            )
+        if model.backlog + changes.steps + steps > 2 * limits.max_steps:
+            raise unavailable("the model has not learned the rows before these yet")
+        changes.steps += steps
 
     def add_labels(
         self,
@@ -302,6 +323,15 @@ class Group:
             (changes.expired, changes.model.id),
         )
 
+    def by_model(self) -> dict[int, tuple[ServedModel, list[LabelledEvent]]]:
+        """Return the events of each model, in order."""
+        found: dict[int, tuple[ServedModel, list[LabelledEvent]]] = {}
+        for model, event in self.events:
+            found.setdefault(model.id, (model, []))[1].append(event)
+        for _, events in found.values():
+            events.sort(key=lambda each: each.event)
+        return found
+
     def finish(self) -> None:
         """Change what is kept in memory, once the transaction is on the disk."""
         for changes in self._changes.values():
@@ -309,8 +339,6 @@ class Group:
             model.waiting, model.expired = changes.waiting, changes.expired
             model.kind = changes.kind
             model.known |= changes.new
-        for number, new in self.replayed.items():
-            self._changes[number].model.become(new)
         for name in self.deleted:
             self.models.pop(name, None)
         self.models.update(

@@ -1,5 +1,6 @@
 """Commands that create and delete models."""
 
+import json
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -7,7 +8,7 @@ from typing import Any, ClassVar, final
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.limits import ApiError, beyond
-from rpnb.serve.models import ServedModel
+from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.scores import Scores
 from rpnb.serve.snapshots import insert_snapshot
 from rpnb.serve.specs import Learner, ModelSpec
@@ -54,7 +55,8 @@ class Create(Command):
         key = int(cursor.lastrowid or 0)
         model = ServedModel(key, self.name, self.spec, self.learner, now)
         if self.file is not None:
-            insert_snapshot(group.connection, key, 0, self.file, Scores(), True)
+            first = SavedState(0, self.file, json.dumps(Scores().to_json()))
+            insert_snapshot(group.connection, key, first, True)
         group.created[self.name] = model
         group.deleted.discard(self.name)
         return model.describe()

@@ -11,11 +11,10 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.commands.tables import StoredRow
-from rpnb.serve.http.formats import Label
+from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import pack_row, pack_rows, remove_labels
 from rpnb.serve.models import LabelledEvent, PredictedLabels
-from rpnb.serve.snapshots import replay_model
 
 
 @final
@@ -190,8 +189,9 @@ class Forget(Command):
         return digest_of("forget", self.ids)
 
     def write(self, group: Group) -> dict[str, Any]:
-        """Purge the rows and replay."""
+        """Delete the rows; the log is replayed once that is on the disk."""
         model = group.model(self.name, self.number)
+        self.number = model.id
         group.flush()
         results: list[str] = []
         labelled: dict[int, set[int]] = {}
@@ -212,6 +212,6 @@ class Forget(Command):
         group.changes(model).waiting -= waiting
         if labelled:
             remove_labels(group.connection, model.id, labelled)
-            group.replayed[model.id] = replay_model(group.connection, model.id)
+            group.replays[model.id] = model
         totals = {name: results.count(name) for name in ("forgotten", "unknown")}
         return {"results": results, **totals}

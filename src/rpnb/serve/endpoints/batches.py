@@ -62,7 +62,7 @@ async def _answer_from_thread(model: ServedModel, waiting: list[_Waiting]) -> No
     """Wait in another thread until the model has learnt, then predict there."""
 
     def predict() -> list[PredictedLabels]:
-        with model.lock:
+        with model.turn():
             return _predict(model, waiting)
 
     try:

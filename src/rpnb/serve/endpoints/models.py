@@ -12,7 +12,8 @@ from rpnb.serve.endpoints.messages import (
     json_answer,
 )
 from rpnb.serve.endpoints.page import details
-from rpnb.serve.http.formats import BINARY, JSON, parse_json
+from rpnb.serve.http.formats import BINARY, JSON
+from rpnb.serve.http.json_tables import parse_json
 from rpnb.serve.http.routes import needs
 from rpnb.serve.http.uploads import read_upload
 from rpnb.serve.limits import invalid, unavailable
@@ -20,7 +21,6 @@ from rpnb.serve.models import nothing_learnt
 from rpnb.serve.specs import (
     check_name,
     check_new_classes,
-    compile_kernels,
     new_learner,
     read_spec,
 )
@@ -55,7 +55,6 @@ class ModelEndpoints:
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
-        await asyncio.to_thread(compile_kernels, spec.learner)
         learner = await asyncio.to_thread(new_learner, spec, self._limits)
         command = Create(
             name=name,
@@ -73,7 +72,6 @@ class ModelEndpoints:
         rule = check_new_classes(request.query_params.get("new_classes", "accept"))
         body = await request.body()
         upload = await asyncio.to_thread(read_upload, body, self._limits, rule)
-        await asyncio.to_thread(compile_kernels, upload.spec.learner)
         command = Create(
             name=name,
             key=idempotency_key(request),

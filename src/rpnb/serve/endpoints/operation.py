@@ -14,6 +14,9 @@ from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.writer import Writer
 
+# Seconds after which a write that waits makes the service slow.
+_LONG = 10.0
+
 
 @final
 class OperationEndpoints:
@@ -56,12 +59,14 @@ class OperationEndpoints:
         unsound = [each for each in list(models.values()) if each.broken]
         broken = {each.name: each.broken for each in unsound if not each.degraded}
         degraded = {each.name: each.broken for each in unsound if each.degraded}
-        status = "degraded" if degraded else "ok"
+        oldest = self._writer.oldest()
+        status = "degraded" if degraded else "slow" if oldest > _LONG else "ok"
         return {
             "status": "failing" if health.writes or broken else status,
             "version": __version__,
             "writes": health.writes or "ok",
             "writes_failing_since": health.since if health.writes else None,
+            "oldest_write_seconds": round(oldest, 3),
             "models": len(models),
             "broken_models": broken,
             "degraded_models": degraded,

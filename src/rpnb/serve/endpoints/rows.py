@@ -3,7 +3,7 @@
 import asyncio
 import time
 from functools import partial
-from typing import final
+from typing import Any, final
 
 from fastapi import Request, Response
 
@@ -15,9 +15,10 @@ from rpnb.serve.endpoints.messages import (
     idempotency_key,
     table_answer,
 )
-from rpnb.serve.http.formats import TABLES, Table, read_table
+from rpnb.serve.http.formats import TABLES, read_table
 from rpnb.serve.http.routes import needs
-from rpnb.serve.limits import unavailable
+from rpnb.serve.http.tables import Table
+from rpnb.serve.limits import beyond, unavailable
 from rpnb.serve.models import ServedModel
 from rpnb.serve.recent import RecentPrediction
 from rpnb.serve.writer import Writer
@@ -25,6 +26,8 @@ from rpnb.serve.writer import Writer
 # Larger work than this would keep other requests waiting too long.
 _INLINE_BYTES = 100_000
 _INLINE_VALUES = 10_000
+# Of an answer: in an array, as a Python object in a list, as text.
+_BYTES_OF_NUMBER = 100
 
 
 @final
@@ -63,6 +66,7 @@ class RowEndpoints:
             optional=optional,
             label_column=query.get("label_column", "label"),
             id_column=query.get("id_column", "id"),
+            memory=request.scope["memory"],
         )
         return read() if len(body) < _INLINE_BYTES else await asyncio.to_thread(read)
 
@@ -79,7 +83,9 @@ class RowEndpoints:
         X = table.X
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
-        few = model.warm and X.size < _INLINE_VALUES
+        if all_classes:
+            self._expect_answer(request, X.shape[0] * max(len(model.known), 1))
+        few = X.size < _INLINE_VALUES
         if few and remember:
             found = None  # the writer predicts rows of several requests at once
         elif few:
@@ -118,7 +124,25 @@ class RowEndpoints:
                 X[-1],
             )
         )
-        return table_answer(request, answer)
+        numbers = X.shape[0] * (len(model.known) if all_classes else 1)
+        return await self._answer(request, answer, numbers)
+
+    def _expect_answer(self, request: Request, numbers: int) -> None:
+        """Refuse an answer of too many numbers before they are computed."""
+        if numbers > self._limits.max_answer:
+            raise beyond(
+                *("max_answer", self._limits.max_answer),
+                "the answer would have too many numbers: send fewer rows",
+            )
+        request.scope["memory"].add(_BYTES_OF_NUMBER * numbers)
+
+    async def _answer(
+        self, request: Request, answer: dict[str, Any], numbers: int
+    ) -> Response:
+        """Return an answer of about so many numbers."""
+        if numbers < _INLINE_VALUES:
+            return table_answer(request, answer)
+        return await asyncio.to_thread(table_answer, request, answer)
 
     @needs("predict", takes=TABLES)
     async def explain(self, request: Request) -> Response:
@@ -127,7 +151,9 @@ class RowEndpoints:
         table = await self._table(request, model, ("rows",))
         if not model.predicts:
             raise unavailable(model.broken or "the model has no state")
-        return table_answer(request, await asyncio.to_thread(model.explain, table.X))
+        self._expect_answer(request, table.X.size)
+        found = await asyncio.to_thread(model.explain, table.X)
+        return await self._answer(request, found, table.X.size)
 
     @needs("learn", takes=TABLES)
     async def label(self, request: Request) -> Response:
@@ -141,7 +167,8 @@ class RowEndpoints:
             ids=table.ids or [],
             labels=table.labels,
         )
-        return table_answer(request, await self._writer.submit(command))
+        answer = await self._writer.submit(command)
+        return await self._answer(request, answer, command.rows)
 
     @needs("learn", takes=TABLES)
     async def learn(self, request: Request) -> Response:
@@ -164,7 +191,8 @@ class RowEndpoints:
             labels=table.labels,
             observe=observe,
         )
-        return table_answer(request, await self._writer.submit(command))
+        answer = await self._writer.submit(command)
+        return await self._answer(request, answer, command.rows)
 
     @needs("admin", takes=TABLES)
     async def forget(self, request: Request) -> Response:
@@ -177,4 +205,5 @@ class RowEndpoints:
             key=idempotency_key(request),
             ids=table.ids or [],
         )
-        return table_answer(request, await self._writer.submit(command))
+        answer = await self._writer.submit(command)
+        return await self._answer(request, answer, command.rows)

@@ -1,26 +1,46 @@
-"""Tables as Arrow IPC streams, from strangers and to them."""
+"""Tables as Arrow IPC streams, from untrusted clients and to them.
+
+A stream is a sequence of messages: a schema, dictionaries and batches of rows. Their
+metadata say how many rows a batch has and where its buffers are. They are all read
+before anything is decoded, and then one batch after the other is.
+"""
 
 import struct
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.serve.http.tables import (
+    LONGEST_CHARACTER,
+    LONGEST_TEXT,
+    RequestColumns,
+    TableParts,
+)
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 
-if TYPE_CHECKING:
-    from rpnb.serve.http.formats import RequestColumns
-
-# Types of messages, and places of fields in them: Message.fbs of the Arrow format.
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+# Types of messages, and places of fields in their tables: Message.fbs and Schema.fbs of
+# https://github.com/apache/arrow/tree/main/format.
+_SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
 _HEADER_TYPE, _HEADER = 1, 2
-_LENGTH, _COMPRESSION = 0, 3
+_FIELDS = 1
+_CHILDREN = 5
+_LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3
+_DATA, _IS_DELTA = 1, 2
+# How batches were compressed before version 5 of the metadata.
+_OLD_COMPRESSION = b"ARROW:experimental_compression"
+
+_MOST_MESSAGES = 10_000
+# Columns beside the features: the label, the id, and some that nobody asks for.
+_MORE_COLUMNS = 1_000
+_BYTES_OF_FIELD = 2_000
 
 
 def _pyarrow() -> Any:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.ipc
     except ImportError:
         raise ApiError(
@@ -29,124 +49,245 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def read_arrow(
-    body: bytes,
-    named: Mapping[str, str],
-    columns: "RequestColumns | None",
-    limits: Limits,
-) -> dict[str, Any]:
-    """Return the parts of a table: "rows" as a matrix, the others as lists.
+def read_arrow(body: bytes, named: Mapping[str, str], parts: TableParts) -> None:
+    """Read the parts of a table.
 
     Parameters
     ----------
     body
         An Arrow IPC stream without compression.
     named
-        The column of each other part.
-    columns
-        The model's features, None if rows are not wanted.
-    limits
-        Of rows.
+        The column of each part that is no row.
+    parts
+        What is found is added to them.
     """
     pa = _pyarrow()
-    _check_messages(pa, body, limits)
+    _check_messages(pa, body, parts)
+    buffer = pa.py_buffer(body)
     try:
-        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
-            table = reader.read_all()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError):
-        raise invalid("the body is not an Arrow IPC stream") from None
-    names = table.column_names
-    if len(set(names)) < len(names):
-        raise invalid("the Arrow table has two columns of one name")
-    found: dict[str, Any] = {}
-    for part, name in named.items():
-        if name in names:
-            found[part] = _as_list(pa, table[name], part)
-    if columns is not None:
-        rest = [name for name in names if name not in named.values()]
-        if columns.names is not None:
-            missing = next((n for n in columns.names if n not in names), None)
-            if missing is not None:
-                raise invalid(
-                    f"the Arrow table has no column {missing}", column=missing
-                )
-            rest = list(columns.names)
-        elif len(rest) != columns.p:
-            raise invalid(
-                f"the Arrow table has {len(rest)} columns of features; the model has "
-                f"{columns.p}"
-            )
-        found["rows"] = _as_rows(pa, table, rest, columns)
-    return found
+        names = pa.ipc.open_stream(buffer).schema.names
+        places = {name: i for i, name in enumerate(names)}
+        if len(places) < len(names):
+            raise invalid("the Arrow table has two columns of one name")
+        features: list[str] = []
+        if "rows" in parts.allowed:
+            rest = [name for name in names if name not in named.values()]
+            features = _features(places, rest, parts.columns)
+        present = {part: name for part, name in named.items() if name in places}
+        # Other columns are not even read.
+        read = sorted(places[each] for each in {*present.values(), *features})
+        options = pa.ipc.IpcReadOptions(included_fields=read, use_threads=False)
+        with pa.ipc.open_stream(buffer, options=options) as reader:
+            _check_types(pa, reader.schema, present, features, parts.columns)
+            for batch in [] if not read else reader:
+                batch.validate(full=True)
+                for part, name in present.items():
+                    parts.add(part, _as_list(pa, batch.column(name), part))
+                if features:
+                    parts.reserve_rows(batch.num_rows)
+                    parts.add("rows", _as_rows(batch, features))
+    except UnicodeDecodeError:
+        raise invalid("names of Arrow columns must be UTF-8") from None
+    except (pa.ArrowException, OSError, KeyError):
+        raise _no_stream() from None
+    for part in (*present, *(["rows"] if features else [])):
+        parts.counts.setdefault(part, 0)
 
 
-def _check_messages(pa: Any, body: bytes, limits: Limits) -> None:
-    """Refuse compressed batches and too many rows before anything is unpacked."""
-    rows = 0
+def _no_stream() -> ApiError:
+    return invalid("the body is not an Arrow IPC stream")
+
+
+def _features(
+    places: Mapping[str, int], rest: list[str], columns: RequestColumns
+) -> list[str]:
+    """Return the columns of the features, in their order."""
+    if columns.names is not None:
+        missing = next((name for name in columns.names if name not in places), None)
+        if missing is not None:
+            raise invalid(f"the Arrow table has no column {missing}", column=missing)
+        return list(columns.names)
+    if len(rest) != columns.p:
+        raise invalid(
+            f"the Arrow table has {len(rest)} columns of features; the model has "
+            f"{columns.p}"
+        )
+    return rest
+
+
+def _check_types(
+    pa: Any,
+    schema: Any,
+    present: Mapping[str, str],
+    features: list[str],
+    columns: RequestColumns,
+) -> None:
+    """Refuse columns of other types than are read."""
+    for part, name in present.items():
+        kind = schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if not (
+            pa.types.is_string(kind)
+            or pa.types.is_large_string(kind)
+            or pa.types.is_integer(kind)
+            or pa.types.is_boolean(kind)
+        ):
+            raise invalid(f"{part} must be a column of text, integers or booleans")
+    for j, name in enumerate(features):
+        kind = schema.field(name).type
+        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+            which = columns.column(j)
+            raise invalid(f"column {which} must be one of numbers", column=which)
+
+
+# Metadata
+
+
+class _Table(NamedTuple):
+    """A table of FlatBuffers: https://flatbuffers.dev/internals."""
+
+    data: bytes
+    place: int
+
+    def field(self, index: int) -> int:
+        """Return where a field is, 0 if it is not there."""
+        vtable = self.place - self._number("<i", self.place)
+        if 4 + 2 * index >= self._number("<H", vtable):
+            return 0
+        offset = self._number("<H", vtable + 4 + 2 * index)
+        return self.place + offset if offset else 0
+
+    def number(self, index: int, kind: str) -> int:
+        """Return a number, 0 if it is not there."""
+        place = self.field(index)
+        return self._number(kind, place) if place else 0
+
+    def table(self, index: int) -> "_Table":
+        """Return a table that a field points to."""
+        return _Table(self.data, self._target(self.field(index)))
+
+    def vector(self, index: int) -> tuple[int, int]:
+        """Return where the elements of a vector are, and their number."""
+        place = self.field(index)
+        if not place:
+            return 0, 0
+        vector = self._target(place)
+        return vector + 4, self._number("<I", vector)
+
+    def tables(self, index: int) -> Iterator["_Table"]:
+        """Yield the tables of a vector."""
+        place, n = self.vector(index)
+        for i in range(n):
+            yield _Table(self.data, self._target(place + 4 * i))
+
+    def _target(self, place: int) -> int:
+        return place + self._number("<I", place)
+
+    def _number(self, kind: str, place: int) -> int:
+        if place < 0:
+            raise IndexError(place)
+        return int(struct.unpack_from(kind, self.data, place)[0])
+
+
+def _check_messages(pa: Any, body: bytes, parts: TableParts) -> None:
+    """Refuse what would take more memory or time than its bytes, by its metadata."""
+    rows = messages = 0
+    limits = parts.limits
     try:
         for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body)):
+            messages += 1
+            if messages > _MOST_MESSAGES:
+                raise beyond(
+                    "their largest number",
+                    _MOST_MESSAGES,
+                    "the Arrow table has too many batches",
+                )
             metadata = message.metadata.to_pybytes()
-            root = struct.unpack_from("<I", metadata, 0)[0]
-            place = _field(metadata, root, _HEADER_TYPE)
-            kind = metadata[place] if place else 0
+            if _OLD_COMPRESSION in metadata:
+                raise _compressed()
+            root = _Table(metadata, struct.unpack_from("<I", metadata, 0)[0])
+            kind = root.number(_HEADER_TYPE, "<B")
+            if kind == _SCHEMA:
+                _check_schema(root.table(_HEADER), parts)
             if kind not in (_RECORD_BATCH, _DICTIONARY_BATCH):
                 continue
-            batch = _follow(metadata, _field(metadata, root, _HEADER))
+            batch = root.table(_HEADER)
             if kind == _DICTIONARY_BATCH:
-                batch = _follow(metadata, _field(metadata, batch, 1))
-            if _field(metadata, batch, _COMPRESSION):
-                raise invalid("the Arrow stream must not be compressed")
-            place = _field(metadata, batch, _LENGTH)
-            rows += struct.unpack_from("<q", metadata, place)[0] if place else 0
-            if rows > limits.max_rows:
-                raise beyond(
-                    "max_rows", limits.max_rows, "the Arrow table has too many rows"
-                )
-    except (pa.ArrowException, OSError, struct.error, IndexError):
-        raise invalid("the body is not an Arrow IPC stream") from None
+                if batch.number(_IS_DELTA, "<B"):
+                    raise invalid("dictionaries of the Arrow stream must be whole")
+                batch = batch.table(_DATA)
+            n = _check_batch(batch, 0 if message.body is None else message.body.size)
+            rows += n if kind == _RECORD_BATCH else 0
+            _check_rows(max(rows, n), limits)
+    except (pa.ArrowException, OSError, struct.error, IndexError, ValueError):
+        raise _no_stream() from None
+    if "rows" in parts.allowed:
+        parts.expect("rows", rows)
 
 
-def _field(data: bytes, table: int, index: int) -> int:
-    """Return where a field of a FlatBuffers table is, 0 if it is not there."""
-    vtable = table - struct.unpack_from("<i", data, table)[0]
-    size = struct.unpack_from("<H", data, vtable)[0]
-    if 4 + 2 * index >= size:
-        return 0
-    offset = struct.unpack_from("<H", data, vtable + 4 + 2 * index)[0]
-    return table + offset if offset else 0
+def _check_rows(n: int, limits: Limits) -> None:
+    if n > limits.max_rows:
+        raise beyond("max_rows", limits.max_rows, "the Arrow table has too many rows")
 
 
-def _follow(data: bytes, place: int) -> int:
-    """Return the table that an offset points to."""
-    return int(place + struct.unpack_from("<I", data, place)[0])
+def _compressed() -> ApiError:
+    return invalid("the Arrow stream must not be compressed")
+
+
+def _check_schema(schema: _Table, parts: TableParts) -> None:
+    """Refuse too many columns, and columns of columns."""
+    n = schema.vector(_FIELDS)[1]
+    most = parts.limits.max_features + _MORE_COLUMNS
+    if n > most:
+        raise beyond(
+            "their largest number", most, "the Arrow table has too many columns"
+        )
+    parts.memory.add(_BYTES_OF_FIELD * n)
+    for field in schema.tables(_FIELDS):
+        if field.vector(_CHILDREN)[1]:
+            raise invalid("columns of the Arrow table must not be nested")
+
+
+def _check_batch(batch: _Table, size: int) -> int:
+    """Return the number of rows of a batch, whose buffers lie one after the other."""
+    if batch.field(_COMPRESSION):
+        raise _compressed()
+    place, n = batch.vector(_BUFFERS)
+    if n:
+        found = np.frombuffer(batch.data, "<i8", 2 * n, place).reshape(n, 2)
+        found = found[found[:, 1] != 0]
+        starts, ends = found[:, 0], found.sum(axis=1)
+        inside = (starts >= 0).all() and (ends >= starts).all() and (ends <= size).all()
+        if not inside or (starts[1:] < ends[:-1]).any():
+            raise invalid("buffers of the Arrow stream must not overlap")
+    rows = batch.number(_LENGTH, "<q")
+    if rows < 0:
+        raise _no_stream()
+    return rows
+
+
+# Columns
 
 
 def _as_list(pa: Any, column: Any, part: str) -> list[Any]:
     kind = column.type
     if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if not (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-    ):
-        raise invalid(f"{part} must be a column of text, integers or booleans")
-    values: list[Any] = column.to_pylist()
-    return values
+        values = column.dictionary
+        if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+            # Before each row gets a copy of its text.
+            longest = pa.compute.max(pa.compute.binary_length(values)).as_py() or 0
+            if longest > LONGEST_TEXT * LONGEST_CHARACTER:
+                raise invalid(f"{part} must have at most {LONGEST_TEXT} characters")
+        column = column.dictionary_decode()
+    found: list[Any] = column.to_pylist()
+    return found
 
 
-def _as_rows(
-    pa: Any, table: Any, names: list[str], columns: "RequestColumns"
-) -> FloatArray:
-    X = np.empty((table.num_rows, columns.p))
+def _as_rows(batch: Any, names: list[str]) -> FloatArray:
+    X = np.empty((batch.num_rows, len(names)))
     for j, name in enumerate(names):
-        column = table[name]
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            which = columns.column(j)
-            raise invalid(f"column {which} must be one of numbers", column=which)
-        X[:, j] = column.to_numpy()
+        X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
     return X
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request
 from pydantic_core import to_json
 
+from rpnb.serve.http.bodies import Bodies, Receive, has_body
 from rpnb.serve.http.headers import (
     Authority,
     check_content_type,
@@ -17,13 +18,13 @@ from rpnb.serve.http.headers import (
     check_origin,
     read_headers,
 )
+from rpnb.serve.http.memory import MemoryBudget, MemoryCharge
 from rpnb.serve.http.routes import OPEN, Access, Routes
-from rpnb.serve.limits import ApiError, Limits, beyond, unavailable
+from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.tokens import Tokens
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("rpnb.serve")
@@ -41,6 +42,8 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
+# Bytes of an answer that are handed over at once; then those before must be on the way.
+_AT_ONCE = 2**17
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -74,7 +77,15 @@ class Guard:
         self._routes = Routes(app.routes)
         self._metrics, self._log_requests = metrics, log_requests
         self.in_flight = 0
+        """Requests of any kind."""
+        self.memory = MemoryBudget(limits.max_memory)
+        self._bodies = Bodies(limits)
+        self._places = {
+            False: _Places("max_in_flight", limits.max_in_flight),
+            True: _Places("max_open", limits.max_open),
+        }
         metrics.in_flight.set_function(lambda: self.in_flight)
+        metrics.memory.set_function(lambda: self.memory.used)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -82,34 +93,26 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status = 0
-
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
-            await send(message)
-
+        answer = _Answer(scope, send, self._limits)
+        memory = scope["memory"] = MemoryCharge(self.memory)
         self.in_flight += 1
         try:
-            await self._answer(scope, receive, send_with_headers)
+            await self._answer(scope, receive, answer)
         except ApiError as error:
-            if status == 0:
-                await _send_error(send_with_headers, error)
+            await answer.refuse(error)
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("a request failed", extra={"method": scope["method"]})
-            if status == 0:
-                await _send_error(
-                    send_with_headers,
-                    ApiError(500, "internal", "something went wrong; the log has more"),
-                )
+            await answer.refuse(
+                ApiError(500, "internal", "something went wrong; the log has more")
+            )
         finally:
             self.in_flight -= 1
+            memory.release()
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "other")
+            status = answer.status
             self._metrics.observe(route, scope["method"], status, seconds)
             if self._log_requests or status >= 500:
                 log.info(
@@ -122,27 +125,23 @@ class Guard:
                     },
                 )
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         headers = read_headers(scope["headers"])
+        answer.unread = has_body(headers)
         host = check_host(headers)
         self._check_name(host)
         raw_path = scope.get("raw_path") or quote(scope["path"]).encode()
         route, access, parameters = self._routes.match(scope["method"], raw_path)
         scope["route"], scope["path_params"] = route, parameters
-        live = access.live
-        if self.in_flight > self._limits.max_in_flight and not live:
-            raise ApiError(
-                503,
-                "too_many",
-                f"too many requests at a time: max_in_flight is "
-                f"{self._limits.max_in_flight}",
-            )
         check_origin(scope["method"], headers, host, access)
         self._check_access(access, headers)
         body = b""
         if access.takes:
             check_content_type(headers, access)
-            body = await self._body(headers, receive)
+            body = await self._bodies.read(headers, receive, scope["memory"])
+            answer.unread = False
+        elif answer.unread:
+            raise ApiError(413, "body", "this address takes no body")
         sent = False
 
         async def receive_again() -> MutableMapping[str, Any]:
@@ -153,19 +152,20 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         request = Request(scope, receive_again)
-        if live:
+        if access.live:
             response = await route.endpoint(request)
-            await response(scope, receive_again, send)
+            await response(scope, receive_again, answer.send)
             return
-        try:
-            async with asyncio.timeout(self._limits.request_seconds):
-                response = await route.endpoint(request)
-                await response(scope, receive_again, send)
-        except TimeoutError:
-            raise unavailable(
-                f"no answer within {self._limits.request_seconds:g} seconds; with the "
-                "same key a retry is safe"
-            ) from None
+        with self._places[access.scope == OPEN]:
+            try:
+                async with asyncio.timeout(self._limits.request_seconds):
+                    response = await route.endpoint(request)
+                    await response(scope, receive_again, answer.send)
+            except TimeoutError:
+                raise unavailable(
+                    f"no answer within {self._limits.request_seconds:g} seconds; with "
+                    "the same key a retry is safe"
+                ) from None
 
     def _check_name(self, host: Authority) -> None:
         if self._tokens is None and host[0] not in _LOCAL_NAMES:
@@ -187,48 +187,78 @@ class Guard:
         if access.scope not in token.scopes:
             raise ApiError(403, "scope", f"the token has no scope {access.scope}")
 
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """Return the body of a request, which must be small and come in time."""
-        largest = self._limits.max_bytes
-        length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > largest:
-            raise beyond("max_bytes", largest, "the body is too large")
-        if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise ApiError(415, "encoding", "the body must not be compressed")
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async with asyncio.timeout(self._limits.body_seconds):
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ApiError(400, "body", "the body did not arrive")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > largest:
-                        raise beyond("max_bytes", largest, "the body is too large")
-                    more = message.get("more_body", False)
-        except TimeoutError:
+
+@final
+class _Places:
+    """A number of requests at a time."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name, self._most, self._taken = name, most, 0
+
+    def __enter__(self) -> None:
+        if self._taken >= self._most:
             raise ApiError(
-                408,
-                "body",
-                f"the body did not arrive in {self._limits.body_seconds:g} seconds",
-            ) from None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+                *(503, "too_many"),
+                f"too many requests at a time: {self._name} is {self._most}",
+            )
+        self._taken += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._taken -= 1
 
 
-async def _send_error(send: Send, error: ApiError) -> None:
-    """Send an error as JSON."""
-    headers = [(b"content-type", b"application/json")]
-    headers += [(k.encode(), v.encode()) for k, v in error.headers.items()]
-    if error.status == 503:
-        headers.append((b"retry-after", b"1"))
-    if error.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if error.status in (408, 413):
-        headers.append((b"connection", b"close"))
-    await send(
-        {"type": "http.response.start", "status": error.status, "headers": headers}
-    )
-    await send({"type": "http.response.body", "body": to_json(error.body())})
+@final
+class _Answer:
+    """The answer to a request, as it is sent."""
+
+    def __init__(self, scope: Scope, send: Send, limits: Limits) -> None:
+        self._scope, self._send, self._limits = scope, send, limits
+        self.status = 0
+        """HTTP status, 0 before the answer begins."""
+        self.unread = False
+        """Whether the request has a body that nobody has read."""
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Send a message of ASGI: headers are added, long bodies go part by part."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await self._send(message)
+            return
+        body = message.get("body", b"")
+        more = message.get("more_body", False)
+        last = max(0, len(body) - 1) // _AT_ONCE * _AT_ONCE
+        try:
+            for start in range(0, last + 1, _AT_ONCE):
+                part = body[start : start + _AT_ONCE] if last else body
+                # The server waits here until what was sent before is on the way.
+                async with asyncio.timeout(self._limits.body_seconds):
+                    await self._send(
+                        {**message, "body": part, "more_body": more or start < last}
+                    )
+        except TimeoutError:
+            self._abort()
+
+    def _abort(self) -> None:
+        """End a connection whose client does not read its answer."""
+        abort = self._scope.get("abort")
+        if abort is not None:
+            abort()
+
+    async def refuse(self, error: ApiError) -> None:
+        """Send an error as JSON, unless the answer has begun."""
+        if self.status:
+            self._abort()
+            return
+        headers = [(b"content-type", b"application/json")]
+        headers += [(k.encode(), v.encode()) for k, v in error.headers.items()]
+        if error.status == 503:
+            headers.append((b"retry-after", b"1"))
+        if error.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if self.unread:
+            headers.append((b"connection", b"close"))
+        await self.send(
+            {"type": "http.response.start", "status": error.status, "headers": headers}
+        )
+        await self.send({"type": "http.response.body", "body": to_json(error.body())})

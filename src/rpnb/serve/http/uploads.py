@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from rpnb.estimators.registry import RegisteredLearner, learners
 from rpnb.estimators.saving.files import ModelFileError
-from rpnb.serve.http.formats import check_labels, check_names
+from rpnb.serve.http.json_tables import parse_json
+from rpnb.serve.http.tables import check_labels, check_names
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 from rpnb.serve.specs import Learner, ModelSpec, NewClasses, check_size
 
@@ -45,7 +46,7 @@ def read_upload(
         raise beyond("max_classes", limits.max_classes, "too many classes")
     if not isinstance(parameters.get("class_prior", ""), str):
         raise invalid("models with a fixed class_prior cannot be served")
-    check_size(registered.name, parameters, p, limits)
+    check_size(registered.name, parameters, p, limits, len(classes))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.rpnb"
         path.write_bytes(content)
@@ -88,7 +89,7 @@ def _metadata(content: bytes) -> dict[str, Any]:
                 raise _damaged()
             if sum(each.file_size for each in entries) > len(content):
                 raise _damaged()
-            about = json.loads(archive.read(_METADATA))
+            about = parse_json(archive.read(_METADATA))
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, RuntimeError, EOFError):
         raise _damaged() from None
     except NotImplementedError:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from oracles.pooled.members.window_forest import WindowForest
-from rpnb._core.numbers import fill_exponentials
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.pooled.member import MemberRows, Shape, copy_state, same_state, size_of
 from rpnb.core.pooled.members import window_forest as forest
@@ -331,13 +330,6 @@ def test_a_tree_never_outlasts_its_rows_in_the_window() -> None:
         if state.clock[START] >= 0:
             longest = max(longest, int(state.clock[LEARNT] - state.clock[START]))
     assert 0 < longest <= 300 // 32 + 1
-
-
-def test_exponentials_are_accurate() -> None:
-    x = -np.concatenate(([0.0, 1e-300, 750.0], np.geomspace(1e-9, 700, 2000)))
-    values = x.copy()
-    fill_exponentials(values)
-    assert_allclose(values, np.exp(np.maximum(x, -700.0)), rtol=4e-16)
 
 
 def test_scores_are_those_of_trees_weighted_by_the_softmax_of_their_losses() -> None:

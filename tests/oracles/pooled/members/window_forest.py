@@ -160,7 +160,7 @@ class WindowForest:
         for kind in range(2):
             logs = np.array([tree.a[kind] for tree in self.trees])
             weights = logs - logs.max()
-            fill_exponentials(weights)
+            fill_exponentials(weights, -700.0)
             total = 0.0
             for w in weights:
                 total += w

@@ -6,6 +6,7 @@ import numpy as np
 
 from rpnb._core.pooled import BinnedBayes
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import log
 from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
     MemberRows,
@@ -50,7 +51,7 @@ def grow_classes(
     p = state.bins.shape[0]
     C = padded(max(M, 1), 8)
     bins = np.zeros((p, BINS, C), np.float32)
-    logs = np.full((p, BINS, C), np.log(PRIOR / BINS), np.float32)
+    logs = np.full((p, BINS, C), log(PRIOR / BINS), np.float32)
     known = np.flatnonzero(source >= 0)
     bins[:, :, known] = state.bins[:, :, source[known]]
     logs[:, :, known] = state.logs[:, :, source[known]]
@@ -60,7 +61,7 @@ def grow_classes(
         bins,
         logs,
         arrange(state.log_class, source, 0.0),
-        arrange(state.log_bins, source, np.log(2.0)),
+        arrange(state.log_bins, source, log(2.0)),
     )
 
 

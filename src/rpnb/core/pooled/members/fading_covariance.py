@@ -9,6 +9,7 @@ import numpy as np
 
 from rpnb._core.covariances import FadingCovariance
 from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb.core.kernels.elementary import log
 from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
     Shape,
@@ -58,7 +59,7 @@ def grow_classes(
     return state._replace(
         active=active,
         class_weight=arrange(state.class_weight, source, 0.0),
-        log_count=arrange(state.log_count, source, np.log(0.5)),
+        log_count=arrange(state.log_count, source, log(0.5)),
         B=arrange(state.B, source, 0.0),
         V=V,
         offset=offset,
@@ -77,6 +78,6 @@ def merge(states: list[FadingCovariance]) -> FadingCovariance:
         merged.B[:] += part.B
         merged.A[:] += part.A
         merged.seen[:] += part.seen
-    merged.log_count[:] = np.log(merged.class_weight + 0.5)
+    merged.log_count[:] = log(merged.class_weight + 0.5)
     merged.refresh()
     return merged

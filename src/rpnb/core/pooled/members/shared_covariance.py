@@ -9,6 +9,7 @@ import numpy as np
 
 from rpnb._core.covariances import SharedCovariance
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.kernels.elementary import log
 from rpnb.core.pooled.algebra.blocks import padded
 from rpnb.core.pooled.member import (
     MemberRows,
@@ -59,7 +60,7 @@ def grow_classes(
     return state._replace(
         active=active,
         class_weight=arrange(state.class_weight, source, 0.0),
-        log_count=arrange(state.log_count, source, np.log(0.5)),
+        log_count=arrange(state.log_count, source, log(0.5)),
         B=arrange(state.B, source, 0.0),
         V=V,
         offset=offset,

@@ -1,0 +1,64 @@
+// Cut points of features, and the bins between them.
+//
+// A missing value is in bin 0, a value x in bin 1 + (number of cut points below x). Of
+// up to 127 distinct values, cut points are the middles between neighbours; of more, they
+// divide the values into 127 parts of about equal mass, each cut taking account of the
+// mass that is left (as in Ke and others, "LightGBM", 2017). Values and cut points are in
+// single precision.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sizes.h"
+
+namespace rpnb::boosted {
+
+// A value in single precision, finite unless it is missing.
+inline float as_single(double x) {
+  constexpr double kMost = std::numeric_limits<float>::max() / 2;
+  return static_cast<float>(x < -kMost ? -kMost : (x > kMost ? kMost : x));
+}
+
+// Compute cut points of sorted values (n,) into `cuts`, which has room for kMostCuts;
+// return their number.
+Index find_cuts(Vector<const float> sorted, float* cuts);
+
+class Cuts {
+ public:
+  explicit Cuts(Index p);
+
+  [[nodiscard]] Index features() const { return static_cast<Index>(counts_.size()); }
+  [[nodiscard]] Index count(Index j) const { return counts_[j]; }
+  [[nodiscard]] const float* of(Index j) const { return values_.data() + j * kMostBins; }
+  // The event at which the cut points of a feature were computed, −1 if never.
+  [[nodiscard]] std::int32_t made(Index j) const { return made_[j]; }
+
+  // The bin of a value of feature j.
+  [[nodiscard]] std::uint8_t bin(Index j, float x) const {
+    const float* const cuts = of(j);
+    Index below = 0;
+    // Places beyond the last cut point hold more than any value.
+    for (Index step = 64; step > 0; step /= 2) {
+      below += cuts[below + step - 1] < x ? step : 0;
+    }
+    return static_cast<std::uint8_t>(x == x ? below + 1 : 0);
+  }
+  // A value that is in a bin.
+  [[nodiscard]] float middle(Index j, Index bin) const;
+  // The threshold of a split whose left part has the bins up to this one.
+  [[nodiscard]] float threshold(Index j, Index bin) const {
+    return bin == 0 ? -std::numeric_limits<float>::max() : of(j)[bin - 1];
+  }
+
+  // Set the cut points of feature j.
+  void set(Index j, const float* cuts, Index count, std::int32_t event);
+
+ private:
+  std::vector<float> values_;  // (p, kMostBins), the largest number beyond the last cut point
+  std::vector<std::int32_t> counts_;
+  std::vector<std::int32_t> made_;
+};
+
+}  // namespace rpnb::boosted

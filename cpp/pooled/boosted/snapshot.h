@@ -1,0 +1,93 @@
+// All that boosted trees remember, as arrays, for files and copies.
+//
+// A tree that is still growing is not among them: what it has come to follows from the
+// rows and from the number of steps made, which are made again.
+#pragma once
+
+#include "../../record.h"
+#include "boosted_trees.h"
+
+namespace rpnb {
+
+struct BoostedSnapshot {
+  // Entries of `clock`.
+  enum Clock : Index {
+    kEnd,         // rows learned
+    kFirst,       // number of the first row kept
+    kPhase,       // of the work
+    kCredit,      // units paid for and not used, or used in advance if negative
+    kCursor,      // of cutting, and of applying
+    kSteps,       // made to grow the tree
+    kRound,       // number of the next tree
+    kEvent,       // times that cut points became due, less one
+    kNextEvent,   // rows learned when they next do, −1 for never
+    kLossRows,    // of the block of losses
+    kLossBlocks,  // of losses that the reference is made of
+    kPlanRows,    // that the tree is grown from
+    kPlanLeaves,  // that it has at most
+    kPlanSlot,    // that it will be in
+    kClocks
+  };
+
+  Array<std::uint64_t, 1> seed;
+  Array<std::int64_t, 1> clock;
+  Array<bool, 1> active;
+  Array<double, 1> class_weight;  // n_c
+  Array<std::int64_t, 1> rank;    // place of a class among the active ones, or −1
+  Array<double, 1> total_weight;
+  Array<std::int32_t, 1> base;  // (Q,) by rank, or nothing yet
+  Array<double, 1> loss;        // sum and squares of the block, reference
+  Array<float, 2> cuts;         // the largest number beyond the last cut point
+  Array<std::int32_t, 1> n_cuts;
+  Array<std::int32_t, 1> cuts_made;  // event of the cut points, −1 for none
+  Array<std::uint8_t, 2> bins;       // of the rows kept
+  Array<std::uint8_t, 1> label;      // rank of the class
+  Array<std::uint32_t, 1> row_weight;
+  Array<std::int32_t, 2> margin;  // (n, C), or (n, 0) before the first tree
+  Array<std::uint8_t, 2> leaf;    // of the trees in use
+  Array<float, 2> raw;            // the latest rows
+  Array<std::int64_t, 1> slot;    // of the trees in use, and of the one being applied
+  Array<std::int64_t, 1> born;
+  Array<std::int64_t, 1> n_nodes;
+  Array<std::int32_t, 2> feature;
+  Array<float, 2> threshold;  // the largest number at leaves
+  Array<std::uint8_t, 2> last_bin;
+  Array<std::int32_t, 2> child;
+  Array<std::int32_t, 3> value;
+  Array<std::int32_t, 1> features;  // that the tree to come may read
+  Array<std::int64_t, 1> replaced;  // slots of trees that it replaces
+
+  static constexpr auto fields() {
+    static_assert(kClocks == 14 && boosted::kMostBins == 128 && boosted::kMostNodes == 253 &&
+                  boosted::kMostLeaves == 127);
+    return std::tuple{field("seed", &BoostedSnapshot::seed, "1"),
+                      field("clock", &BoostedSnapshot::clock, "14"),
+                      field("active", &BoostedSnapshot::active, "M"),
+                      field("class_weight", &BoostedSnapshot::class_weight, "M"),
+                      field("rank", &BoostedSnapshot::rank, "M"),
+                      field("total_weight", &BoostedSnapshot::total_weight, "1"),
+                      field("base", &BoostedSnapshot::base, "*"),
+                      field("loss", &BoostedSnapshot::loss, "3"),
+                      field("cuts", &BoostedSnapshot::cuts, "p 128"),
+                      field("n_cuts", &BoostedSnapshot::n_cuts, "p"),
+                      field("cuts_made", &BoostedSnapshot::cuts_made, "p"),
+                      field("bins", &BoostedSnapshot::bins, "n p"),
+                      field("label", &BoostedSnapshot::label, "n"),
+                      field("row_weight", &BoostedSnapshot::row_weight, "n"),
+                      field("margin", &BoostedSnapshot::margin, "n *"),
+                      field("leaf", &BoostedSnapshot::leaf, "n *"),
+                      field("raw", &BoostedSnapshot::raw, "* p"),
+                      field("slot", &BoostedSnapshot::slot, "T"),
+                      field("born", &BoostedSnapshot::born, "T"),
+                      field("n_nodes", &BoostedSnapshot::n_nodes, "T"),
+                      field("feature", &BoostedSnapshot::feature, "T 253"),
+                      field("threshold", &BoostedSnapshot::threshold, "T 253"),
+                      field("last_bin", &BoostedSnapshot::last_bin, "T 253"),
+                      field("child", &BoostedSnapshot::child, "T 253"),
+                      field("value", &BoostedSnapshot::value, "T 127 *"),
+                      field("features", &BoostedSnapshot::features, "*"),
+                      field("replaced", &BoostedSnapshot::replaced, "*")};
+  }
+};
+
+}  // namespace rpnb

@@ -1,0 +1,112 @@
+"""Boosted trees."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb._core.pooled import Member, Shape
+from rpnb.core.kernels.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    UIntArray,
+    WordArray,
+)
+
+MOST_TREES: Final[int]
+"""Trees in use, at most"""
+MOST_LEAVES: Final[int]
+"""Leaves of a tree, at most"""
+MOST_NODES: Final[int]
+"""Nodes of a tree, at most"""
+MOST_CUTS: Final[int]
+"""Cut points of a feature, at most"""
+MOST_CLASSES: Final[int]
+"""Active classes; with more there are class frequencies and nothing else"""
+CLOCKS: Final[int]
+"""Entries of `clock`"""
+
+class BoostedTrees(Member):
+    """All that boosted trees remember; each array is a copy."""
+
+    seed: UIntArray
+    """(1,)"""
+    clock: IntArray
+    """(14,) counters; their names are in snapshot.h"""
+    active: BoolArray
+    """(M,)"""
+    class_weight: FloatArray
+    """(M,) n_c"""
+    rank: IntArray
+    """(M,) place of a class among the active ones, −1 for the others"""
+    total_weight: FloatArray
+    """(1,) Σ n_c"""
+    base: WordArray
+    """(Q,) margins without trees, by rank; (0,) before the first tree"""
+    loss: FloatArray
+    """(3,) sum and squares of the latest losses, and their reference"""
+    cuts: SingleArray
+    """(p, 128) cut points, the largest number beyond the last one"""
+    n_cuts: WordArray
+    """(p,)"""
+    cuts_made: WordArray
+    """(p,) the event at which they were computed, −1 for never"""
+    bins: NDArray[np.uint8]
+    """(n, p) of the rows kept"""
+    label: NDArray[np.uint8]
+    """(n,) rank of the class"""
+    row_weight: NDArray[np.uint32]
+    """(n,) multiples of 2⁻¹⁰"""
+    margin: WordArray
+    """(n, C) multiples of 2⁻¹⁶; (n, 0) before the first tree"""
+    leaf: NDArray[np.uint8]
+    """(n, T) leaf in each tree in use"""
+    raw: SingleArray
+    """(r, p) values of the latest rows"""
+    slot: IntArray
+    """(T,) places of the trees, and of the one being applied"""
+    born: IntArray
+    """(T,) the round that grew a tree"""
+    n_nodes: IntArray
+    """(T,)"""
+    feature: WordArray
+    """(T, 253)"""
+    threshold: SingleArray
+    """(T, 253) the largest number at leaves"""
+    last_bin: NDArray[np.uint8]
+    """(T, 253) the last bin that goes left"""
+    child: WordArray
+    """(T, 253) left child; a leaf is its own"""
+    value: WordArray
+    """(T, 127, C) multiples of 2⁻¹⁶"""
+    features: WordArray
+    """(f,) features that the tree to come may read"""
+    replaced: IntArray
+    """(k,) places of trees that it replaces"""
+
+    def __iter__(self) -> Iterator[NDArray[Any]]: ...
+    @staticmethod
+    def begin(shape: Shape, active: BoolArray, seed: int) -> BoostedTrees: ...
+    @property
+    def n_rows(self) -> int:
+        """Rows kept now."""
+    @property
+    def n_trees(self) -> int:
+        """Trees in use now."""
+    @property
+    def nbytes(self) -> int:
+        """About the bytes that it takes now."""
+    def copy(self) -> BoostedTrees: ...
+    def with_classes(self, source: IntArray, active: BoolArray) -> BoostedTrees:
+        """Return a state whose class m is class source[m] of this one, or new if −1."""
+    def add_rows_of(self, other: BoostedTrees) -> None:
+        """Learn the rows that another state keeps, without paying for work."""
+
+def rows_kept(p: int, C: int) -> int:
+    """Return how many rows of p features and C margins are kept at most."""
+
+def margins_for(Q: int) -> int:
+    """Return C, the number of margins of a row, for Q active classes."""

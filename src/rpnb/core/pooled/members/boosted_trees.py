@@ -1,0 +1,52 @@
+"""Boosted trees, the oldest of which is replaced again and again.
+
+The formulas are in `cpp/pooled/boosted`: `boosted_trees.h` has the member, `grower.h`
+how a tree is grown. Unlike other members it grows with the rows that it keeps, up to a
+limit, and its arrays are copies of what it remembers.
+"""
+
+from typing import Final
+
+from rpnb._core.boosted import BoostedTrees, rows_kept
+from rpnb.core.kernels.arrays import BoolArray, IntArray
+from rpnb.core.pooled.member import Shape, learn_rows, score_rows
+
+__all__ = [
+    "BoostedTrees",
+    "begin",
+    "grow_classes",
+    "learn_rows",
+    "merge",
+    "rows_kept",
+    "score_rows",
+]
+
+OUTPUTS: Final = ("boosted_trees",)
+MERGEABLE: Final = False
+USES_SCALE: Final = False
+
+
+def begin(shape: Shape, active: BoolArray, seed: int) -> BoostedTrees:
+    """Return a state without rows and trees."""
+    return BoostedTrees.begin(shape, active, seed)
+
+
+def grow_classes(
+    state: BoostedTrees, source: IntArray, active: BoolArray
+) -> BoostedTrees:
+    """Return a state whose class m is class source[m] of `state`, or new if −1."""
+    return state.with_classes(source, active)
+
+
+def merge(states: list[BoostedTrees]) -> BoostedTrees:
+    """Return the trees of the state with the most rows, with the rows of all.
+
+    The rows of the other states count as learned after its own. Their values are those
+    of their bins, except for the latest ones, of which values are kept.
+    """
+    most = max(range(len(states)), key=lambda k: states[k].n_rows)
+    merged = states[most].copy()
+    for k, state in enumerate(states):
+        if k != most:
+            merged.add_rows_of(state)
+    return merged

@@ -1,0 +1,124 @@
+"""Bodies of requests as they arrive: how large, how slow, and how many at a time."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, final
+
+from rpnb.serve.http.memory import MemoryCharge
+from rpnb.serve.limits import ApiError, Limits, beyond
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+# A sender that was silent for so long, in seconds, makes room for another one.
+_SILENT = 0.5
+# The parts of a body, and the whole.
+_COPIES = 2
+
+
+def has_body(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request has a body, by its headers."""
+    length = headers.get(b"content-length", b"0")
+    return b"transfer-encoding" in headers or length.strip(b"0") != b""
+
+
+class _Sender:
+    """Somebody whose body is arriving."""
+
+    def __init__(self) -> None:
+        self.heard = time.monotonic()
+        self.cut: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
+@final
+class Bodies:
+    """Reads the bodies of requests.
+
+    Parameters
+    ----------
+    limits
+        Limits of the service. If there are too many senders, the one that has been
+        silent longest makes room.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._senders: set[_Sender] = set()
+
+    async def read(
+        self, headers: Mapping[bytes, bytes], receive: Receive, memory: MemoryCharge
+    ) -> bytes:
+        """Return the body of a request, which must be small and come in time."""
+        largest = self._limits.max_bytes
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > largest:
+            raise beyond("max_bytes", largest, "the body is too large")
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise ApiError(415, "encoding", "the body must not be compressed")
+        self._make_room()
+        sender = _Sender()
+        self._senders.add(sender)
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                return await self._parts(sender, receive, memory)
+        except TimeoutError:
+            raise _late() from None
+        finally:
+            self._senders.discard(sender)
+            sender.cut.cancel()
+
+    async def _parts(
+        self, sender: _Sender, receive: Receive, memory: MemoryCharge
+    ) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        more = True
+        while more:
+            message = await self._next(sender, receive)
+            if message["type"] == "http.disconnect":
+                raise ApiError(400, "body", "the body did not arrive")
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._limits.max_bytes:
+                raise beyond(
+                    "max_bytes", self._limits.max_bytes, "the body is too large"
+                )
+            memory.add(_COPIES * len(part))
+            parts.append(part)
+            sender.heard = time.monotonic()
+            more = message.get("more_body", False)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _next(
+        self, sender: _Sender, receive: Receive
+    ) -> MutableMapping[str, Any]:
+        """Return the next part of a body, unless it takes too long."""
+        coming = asyncio.ensure_future(receive())
+        await asyncio.wait(
+            (coming, sender.cut),
+            timeout=self._limits.idle_seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if coming.done():
+            return coming.result()
+        coming.cancel()
+        raise _late()
+
+    def _make_room(self) -> None:
+        """Cut the sender that was silent longest if there are too many."""
+        if len(self._senders) < self._limits.max_in_flight:
+            return
+        slowest = min(self._senders, key=lambda each: each.heard)
+        if time.monotonic() - slowest.heard < _SILENT:
+            raise ApiError(
+                *(503, "too_many"),
+                "too many bodies arrive at a time: max_in_flight is "
+                f"{self._limits.max_in_flight}",
+            )
+        self._senders.discard(slowest)
+        if not slowest.cut.done():
+            slowest.cut.set_result(None)
+
+
+def _late() -> ApiError:
+    return ApiError(408, "body", "the body did not arrive in time")
