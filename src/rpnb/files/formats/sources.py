@@ -178,12 +178,15 @@ def standard_input_begins() -> bytes:
     No bytes where they are compressed in a way that cannot be looked into.
     """
     stream: Any = sys.stdin.buffer
-    if hasattr(stream, "peek"):
-        head = bytes(stream.peek(BLOCK))
-    else:
-        place = stream.tell()
-        head = bytes(stream.read(BLOCK))
-        stream.seek(place)
+    try:
+        if hasattr(stream, "peek"):
+            head = bytes(stream.peek(BLOCK))
+        else:
+            place = stream.tell()
+            head = bytes(stream.read(BLOCK))
+            stream.seek(place)
+    except OSError:  # what is wrong is said when it is read
+        return b""
     looks: dict[bytes, Callable[[], Any]] = {
         b"\x1f\x8b": lambda: zlib.decompressobj(31),
         b"BZh": bz2.BZ2Decompressor,
