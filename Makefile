@@ -142,9 +142,10 @@ test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## the cor
 	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30
 	$(THREAD) -m pytest -q -p no:cacheprovider tests/core -k threads
 
+# make wheels PYTHONS=--all takes every Python that is here
 .PHONY: wheels
-wheels: $(STAMP) ## wheels, repaired, and used in fresh environments of every Python here
-	$(BIN)/python tools/wheels.py
+wheels: $(STAMP) ## wheels, repaired, and used in fresh environments without a compiler
+	$(BIN)/python tools/wheels.py $(PYTHONS)
 
 # make fuzz SECONDS=1200, and SEED=7 for the cases of a seed
 .PHONY: fuzz

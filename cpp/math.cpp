@@ -21,7 +21,10 @@ constexpr std::array kStirling{1.0 / 156,  -691.0 / 360360, 1.0 / 1188, -1.0 / 1
 double lgamma(double x) {
   double product = 1.0;
   double shifted = x;
-  for (; shifted < 10.0; shifted += 1.0) product *= shifted;
+  while (shifted < 10.0) {
+    product *= shifted;
+    shifted += 1.0;
+  }
   const double inverse = 1.0 / shifted;
   const double rest = inverse * horner(kStirling, inverse * inverse);
   return ((shifted - 0.5) * log(shifted) - shifted + kHalfLogTwoPi + rest) - log(product);

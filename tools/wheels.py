@@ -1,11 +1,11 @@
 """Build wheels, repair them, and use them in fresh environments without a compiler.
 
-One wheel is for Python 3.11, one for 3.12 and all later versions. Every interpreter of
-3.11 or later that is here gets an environment of its own with the wheel and what it
-needs; there, `smoke.py` must print the same digest everywhere, for every level of
-instructions.
+One wheel is for Python 3.11, one for 3.12 and all later versions. Each interpreter
+gets its own environment with the wheel and what it needs; there, `smoke.py` must print
+the same digest everywhere, for every level of instructions. The interpreters are this
+one, those given, or with --all every one of 3.11 or later that is here.
 
-    python tools/wheels.py [--output dist] [PYTHON ...]
+    python tools/wheels.py [--output dist] [--all] [PYTHON ...]
 """
 
 import argparse
@@ -50,11 +50,11 @@ def version_of(python: str) -> tuple[int, int] | None:
     return int(major), int(minor)
 
 
-def interpreters(given: Sequence[str]) -> dict[tuple[int, int], str]:
-    """Return an interpreter for each version that is here, in their order."""
-    names = list(given)
-    if not names:
-        names = [sys.executable, *(f"python3.{minor}" for minor in range(11, 15))]
+def interpreters(given: Sequence[str], everyone: bool) -> dict[tuple[int, int], str]:
+    """Return an interpreter for each version, in their order."""
+    names = list(given) or [sys.executable]
+    if everyone:
+        names += [f"python3.{minor}" for minor in range(11, 15)]
         if shutil.which("pyenv"):
             versions = Path(call(["pyenv", "root"]).strip()) / "versions"
             names += [str(path) for path in sorted(versions.glob("3.*/bin/python"))]
@@ -123,9 +123,10 @@ def main() -> int:
     """Build the wheels and use them with every interpreter."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
+    parser.add_argument("--all", action="store_true", help="every interpreter here")
     parser.add_argument("pythons", nargs="*", metavar="PYTHON")
     arguments = parser.parse_args()
-    found = interpreters(arguments.pythons)
+    found = interpreters(arguments.pythons, arguments.all)
     wheels: dict[tuple[int, int], Path] = {}
     digests: set[str] = set()
     for version, python in found.items():

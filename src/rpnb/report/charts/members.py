@@ -18,6 +18,7 @@ _MEMBER_STYLES = (
     *STYLES,
     Style("ink", "diamond", (6.0, 2.0, 1.5, 2.0), 1.3),
     Style("muted", "triangle", (3.0, 2.0), 1.3),
+    Style("ink", "nabla", (2.0, 3.0), 1.3),
 )
 
 
