@@ -15,6 +15,7 @@ from rpnb.estimators.registry import learners
 from rpnb.serve.snapshots import same_state, state_of
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
+from serve.test_refused_labels import SMALL
 
 Start = Callable[..., ServerProcess]
 
@@ -61,6 +62,39 @@ def test_a_start_restores_every_learner(start: Start, killed: bool) -> None:
             assert client.download(name) == before[name], name
             same = {**client.model(name), "predicted": 0}
             assert same == {**figures[name], "predicted": 0}
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_every_learner_is_created_taught_saved_uploaded_and_restarted(
+    start: Start, part: int
+) -> None:
+    names = list(learners())[part::3]
+    X, y = clusters(60, names=("ham", "spam"))
+    two = ["ham", "spam"]
+    server = start("--snapshot-rows", "25")
+    with Client(server.address) as client:
+        for name in names:
+            client.create(name, name, features=4, classes=two, **SMALL.get(name, {}))
+            client.learn(name, X[:20], y[:20])
+            client.upload(f"{name}-again", client.download(name))
+            for each in (name, f"{name}-again"):
+                client.predict(
+                    each, X[20:40], remember=True, ids=list(map(str, range(20)))
+                )
+                client.label(each, list(map(str, range(20))), y[20:40])
+                client.observe(each, X[40:], y[40:])
+        both = [name + end for name in names for end in ("", "-again")]
+        before = {name: client.download(name) for name in both}
+        for name in names:
+            assert same_state(before[name], before[f"{name}-again"]), name
+        predicted = {name: client.predict(name, X).labels for name in both}
+    server.kill()
+    with Client(start().address) as client:
+        assert client.health()["status"] == "ok"
+        for name in both:
+            assert client.download(name) == before[name], name
+            assert client.predict(name, X).labels == predicted[name]
+            client.learn(name, X[:5], y[:5])
 
 
 def test_a_mini_batch_is_one_event(start: Start) -> None:
@@ -345,7 +379,7 @@ def test_an_older_folder_is_upgraded_and_a_later_one_refused(start: Start) -> No
         assert client.download("m") == before
     again.stop()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
         connection.execute("PRAGMA user_version=99")
     connection.close()
     refused = run_command("serve", server.folder, "--port", "0")

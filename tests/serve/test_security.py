@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rpnb.client import Client, ServeError
+from rpnb.serve.log import make_private_folder
 from rpnb.serve.server import is_loopback
 from rpnb.serve.tokens import TokenFileError, add_token, read_tokens
 from serve.process import ServerProcess, run_command
@@ -106,6 +107,48 @@ def test_token_files_are_checked(tmp_path: Path) -> None:
     file.write_text("one predict abc\n")
     with pytest.raises(TokenFileError, match="line 1"):
         read_tokens(file)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o277])
+def test_only_the_owner_reads_the_files(
+    start: Start, tmp_path: Path, umask: int
+) -> None:
+    def modes(folder: Path) -> set[int]:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        found = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+        assert "log.sqlite" in found
+        return {*found.values()}
+
+    before = os.umask(umask)
+    try:
+        server = start()
+        with Client(server.address) as client:
+            client.create("m", "GaussianNB", features=1)
+            client.learn("m", [[1.0]], ["a"])
+        assert modes(server.folder) == {0o600}
+        assert len([*server.folder.iterdir()]) >= 4
+        copy = tmp_path / "copy"
+        assert run_command("serve", server.folder, "--backup", copy).returncode == 0
+        assert modes(copy) == {0o600}
+        server.kill()
+        # Files of an earlier version, which others could read.
+        server.folder.chmod(0o755)
+        for path in server.folder.iterdir():
+            path.chmod(0o644)
+        server = start()
+        assert modes(server.folder) == {0o600}
+        tokens = tmp_path / "tokens"
+        add_token(tokens, "one", "predict")
+        assert tokens.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_a_folder_of_others_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    tmp_path.chmod(0o755)
+    make_private_folder(tmp_path)
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
 def test_a_name_of_another_site_reaches_nothing(shared: ServerProcess) -> None:

@@ -116,11 +116,9 @@ def test_a_slow_model_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
             oldest = max(oldest, client.health()["oldest_write_seconds"])
             done.append("quick")
         # Its own writes and rows wait, in order; they are in the log.
-        ids = client.predict("slow", X[:1], remember=True).ids
-        assert client.forget("slow", ids) == ["forgotten"]
-        client.label(
-            "slow", client.predict("slow", X[:1], remember=True).ids, labels[:1]
-        )
+        client.predict("slow", X[:2], remember=True, ids=["a", "b"])
+        assert client.forget("slow", ["a"]) == ["forgotten"]
+        client.label("slow", ["b"], labels[1:2])
         client.learn("slow", X[:1], labels[:1])
         thread.join()
         again.join()

@@ -136,6 +136,7 @@ def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
     """
     worker = Worker()
     try:
+        worker.ask(_PATIENCE, do="warm up", target=target)
         for attempt in range(2):
             seconds = 12 * LONGEST if attempt == 0 else 2 * longest
             answer = worker.ask(seconds, do="run", target=target, case=case)

@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rpnb.cli import CommandError
 
     try:
-        from rpnb.serve.log import LogError
+        from rpnb.serve.log import DAMAGE, LogError
         from rpnb.serve.server import run as serve
         from rpnb.serve.tokens import TokenFileError
     except ImportError as error:
@@ -147,6 +147,8 @@ def run(arguments: argparse.Namespace) -> int:
         return serve(_options(arguments))
     except (LogError, TokenFileError, OSError) as error:
         raise CommandError(str(error)) from error
+    except DAMAGE as error:
+        raise CommandError(f"the log is damaged: {error}") from error
 
 
 def _options(arguments: argparse.Namespace) -> Any:

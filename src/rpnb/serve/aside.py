@@ -12,7 +12,7 @@ from pathlib import Path
 from rpnb.serve.log import FILE, LogError, open_log
 from rpnb.serve.snapshots import restore, stored_models
 
-_COLUMNS = "id, model, kind, time, n, body, checksum"
+_COLUMNS = "id, model, kind, time, n, body, checksum, header"
 
 
 def set_aside(folder: Path) -> Iterator[str]:

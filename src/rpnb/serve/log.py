@@ -8,10 +8,12 @@ retry gets. `snapshots` are states of models, so that a start need not replay al
 """
 
 import json
+import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
@@ -65,7 +67,24 @@ CREATE TABLE aside(
   checksum INTEGER NOT NULL, reason TEXT NOT NULL, since REAL NOT NULL);
 CREATE INDEX aside_of_model ON aside(model, id);
 """,
+    # Checksums of what else a line of a table holds; none in those that are older.
+    3: """
+ALTER TABLE models ADD COLUMN checksum INTEGER;
+ALTER TABLE rows ADD COLUMN checksum INTEGER;
+ALTER TABLE events ADD COLUMN header INTEGER;
+ALTER TABLE aside ADD COLUMN header INTEGER;
+ALTER TABLE snapshots ADD COLUMN header INTEGER;
+""",
 }
+
+
+def checksum_of(*values: Any, data: bytes = b"") -> int:
+    """Return a checksum of values that a line of a table holds."""
+    return zlib.crc32(data, zlib.crc32(repr(values).encode("utf-8", "replace")))
+
+
+#: What reading a damaged database raises; its own messages may be no text.
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class LogError(Exception):
@@ -90,12 +109,34 @@ class EventError(LogError):
         self.event, self.reason = event, reason or problem
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only its owner can read, or make it such a one.
+
+    A folder of others, in which other files are, stays as it is.
+    """
+    new = not folder.exists()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if new or (folder / FILE).exists() or not any(folder.iterdir()):
+        with suppress(PermissionError):
+            folder.chmod(0o700)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner can read, or make it such a one."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        with suppress(FileNotFoundError, PermissionError):
+            each.chmod(0o600)
+
+
 def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open the log in a folder; made where there is none, upgraded if it is older."""
     path = folder / FILE
     mode = "ro" if read_only else "rwc"
     if read_only and not path.exists():
         raise LogError(f"{folder} has no {FILE}: it is no folder of rpnb serve")
+    if not read_only:
+        make_private_file(path)  # SQLite's other files get the same permissions
     address = f"{path.absolute().as_uri()}?mode={mode}"
     try:
         connection = sqlite3.connect(
@@ -106,12 +147,16 @@ def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
             check_same_thread=False,
             cached_statements=512,
         )
+        # Text that is damaged is another text, which its checksum does not fit.
+        connection.text_factory = _decode
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version > SCHEMA_VERSION:
             raise LogError(
                 f"{path} was written by a later version of rpnb: its tables are of "
                 f"version {version}, this rpnb knows versions up to {SCHEMA_VERSION}"
             )
+        if version < 0:
+            raise LogError(f"{path} is damaged: its tables have no version")
         if read_only:
             if version < SCHEMA_VERSION:
                 raise LogError(f"{path} is of an older version: run rpnb serve once")
@@ -126,9 +171,13 @@ def open_log(folder: Path, *, read_only: bool = False) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         _upgrade(connection, version)
-    except sqlite3.Error as error:
+    except DAMAGE as error:
         raise LogError(f"{path} cannot be opened: {error}") from error
     return connection
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def _upgrade(connection: sqlite3.Connection, version: int) -> None:
@@ -137,7 +186,8 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
             for statement in _UPGRADES[version].split(";"):
-                if statement.strip():
+                words = statement.split()
+                if words and not _has_column(connection, words):
                     connection.execute(statement)
             version += 1
             connection.execute(f"PRAGMA user_version={version}")
@@ -145,6 +195,14 @@ def _upgrade(connection: sqlite3.Connection, version: int) -> None:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+
+
+def _has_column(connection: sqlite3.Connection, words: list[str]) -> bool:
+    """Return whether a statement, in words, would add a column that is there."""
+    if words[:2] != ["ALTER", "TABLE"]:
+        return False
+    columns = connection.execute("SELECT name FROM pragma_table_info(?)", (words[2],))
+    return words[5] in [name for (name,) in columns]
 
 
 # Bodies of events
@@ -176,6 +234,33 @@ def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
     return json.dumps({"rows": rows, "labels": labels}).encode()
 
 
+#: Columns of a row that its checksum is about, and the checksum.
+ROW = "model, id, time, x, predicted, confidence, checksum"
+
+
+def row_checksum(
+    model: int, name: str, when: float, x: bytes, predicted: str, confidence: Any
+) -> int:
+    """Return the checksum of a row that was predicted."""
+    return checksum_of(model, name, when, predicted, confidence, data=x)
+
+
+def sound_row(
+    model: int,
+    name: str,
+    when: float,
+    x: Any,
+    predicted: str,
+    confidence: Any,
+    checksum: int | None,
+) -> bool:
+    """Return whether a row is as it was written; older ones have no checksum."""
+    return isinstance(x, bytes) and (
+        checksum is None
+        or checksum == row_checksum(model, name, when, x, predicted, confidence)
+    )
+
+
 def remove_labels(
     connection: sqlite3.Connection, model: int, rows: dict[int, set[int]]
 ) -> None:
@@ -188,11 +273,11 @@ def remove_labels(
     for event, gone in rows.items():
         for table in ("events", "aside"):
             found = connection.execute(
-                f"SELECT body FROM {table} WHERE id=?",  # noqa: S608 - our own words
+                f"SELECT body, time FROM {table} WHERE id=?",  # noqa: S608 - our own words
                 (event,),
             ).fetchone()
             if found is not None:
-                _remove_from_event(connection, table, event, found[0], gone)
+                _remove_from_event(connection, table, (model, event, *found), gone)
                 learned += [event] if table == "events" else []
     if learned:
         connection.execute(
@@ -202,9 +287,13 @@ def remove_labels(
 
 
 def _remove_from_event(
-    connection: sqlite3.Connection, table: str, event: int, body: bytes, gone: set[int]
+    connection: sqlite3.Connection,
+    table: str,
+    found: tuple[int, int, bytes, float],
+    gone: set[int],
 ) -> None:
     """Remove rows from the body of an event in one of the two tables."""
+    model, event, body, when = found
     try:
         content = json.loads(body)
         pairs = list(zip(content["rows"], content["labels"], strict=True))
@@ -221,8 +310,11 @@ def _remove_from_event(
         return
     body = pack_labels([seq for seq, _ in left], [label for _, label in left])
     connection.execute(
-        f"UPDATE {table} SET body=?, n=?, checksum=? WHERE id=?",  # noqa: S608 - our own words
-        (body, len(left), zlib.crc32(body), event),
+        f"UPDATE {table} SET body=?, n=?, checksum=?, header=? WHERE id=?",  # noqa: S608 - our own words
+        (
+            *(body, len(left), zlib.crc32(body)),
+            *(checksum_of(model, "labels", when, len(left)), event),
+        ),
     )
 
 
@@ -241,17 +333,26 @@ def read_events(
         At an event that is damaged, once those before it were yielded.
     """
     cursor = connection.execute(
-        "SELECT id, kind, time, n, body, checksum FROM events "
+        "SELECT id, kind, time, n, body, checksum, header FROM events "
         "WHERE model=? AND id>? AND id<? ORDER BY id",
         (model, after, before),
     )
     events: list[LabelledEvent] = []
-    rows = 0
-    for number, kind, when, n, body, checksum in cursor:
+    rows, number = 0, after
+    while True:
         try:
-            if zlib.crc32(body) != checksum:
+            line = cursor.fetchone()
+            if line is None:
+                break
+            number, kind, when, n, body, checksum, header = line
+            about = checksum_of(model, kind, when, n)
+            if zlib.crc32(body) != checksum or header not in (None, about):
                 raise EventError(number, "is damaged: its checksum is another")
             events.append(_event(connection, number, kind, when, body))
+        except DAMAGE as error:
+            if events:
+                yield events
+            raise _unreadable(connection, model, number, error) from error
         except Exception as error:
             if events:
                 yield events
@@ -268,6 +369,17 @@ def read_events(
         yield events
 
 
+def _unreadable(
+    connection: sqlite3.Connection, model: int, after: int, error: Exception
+) -> EventError:
+    """Return the error of the first event after another one that cannot be read."""
+    found = connection.execute(
+        "SELECT min(id) FROM events INDEXED BY events_of_model WHERE model=? AND id>?",
+        (model, after),
+    ).fetchone()
+    return EventError(found[0] or after + 1, f"is damaged: it cannot be read: {error}")
+
+
 def _event(
     connection: sqlite3.Connection, number: int, kind: str, when: float, body: bytes
 ) -> LabelledEvent:
@@ -280,13 +392,17 @@ def _event(
     confidence: list[float | None] = []
     for seq in content["rows"]:
         found = connection.execute(
-            "SELECT x, predicted, confidence FROM rows WHERE seq=?", (seq,)
+            f"SELECT {ROW} FROM rows WHERE seq=?",  # noqa: S608 - our own words
+            (seq,),
         ).fetchone()
         if found is None:
             raise EventError(number, f"labels row {seq}, which is not in the log")
-        values.append(found[0])
-        predicted.append(json.loads(found[1]))
-        confidence.append(found[2])
+        if not sound_row(*found):
+            raise EventError(number, f"labels row {seq}, which is damaged")
+        _, _, _, x, text, confident, _ = found
+        values.append(x)
+        predicted.append(json.loads(text))
+        confidence.append(confident)
     X = np.frombuffer(b"".join(values), "<f8").reshape(len(values), -1)
     return LabelledEvent(
         number,

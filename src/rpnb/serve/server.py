@@ -19,7 +19,7 @@ from rpnb.serve.app import make_app
 from rpnb.serve.http.guard import Guard
 from rpnb.serve.http.protocol import GuardedProtocol
 from rpnb.serve.limits import Limits
-from rpnb.serve.log import LogError
+from rpnb.serve.log import LogError, make_private_file, make_private_folder
 from rpnb.serve.metrics import Metrics
 from rpnb.serve.tokens import Tokens
 from rpnb.serve.writer import Schedule, Writer
@@ -82,6 +82,7 @@ def only_one(folder: Path) -> "Iterator[IO[str]]":
     """Hold the folder's lock, or say that another process has it."""
     if not folder.is_dir():
         raise LogError(f"{folder} is no folder of rpnb serve")
+    make_private_file(folder / "lock")
     file = (folder / "lock").open("a+")
     try:
         if os.name == "posix":
@@ -126,7 +127,7 @@ def run(options: Options) -> int:
         )
     if options.tokens is not None and len(options.tokens) == 0:
         raise LogError("the token file has no tokens")
-    options.folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(options.folder)
     with only_one(options.folder):
         started = time.perf_counter()
         writer = Writer(options.folder, options.limits, options.schedule)

@@ -21,13 +21,29 @@ from typing import Any, NamedTuple
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import read_model
 from rpnb.serve.http.tables import Label
-from rpnb.serve.log import FILE, EventError, LogError, open_log, read_events
+from rpnb.serve.log import (
+    DAMAGE,
+    FILE,
+    ROW,
+    EventError,
+    LogError,
+    checksum_of,
+    make_private_file,
+    make_private_folder,
+    open_log,
+    read_events,
+    sound_row,
+)
 from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.scores import Scores
-from rpnb.serve.specs import Learner, ModelSpec, new_learner
+from rpnb.serve.specs import Learner, ModelSpec, check_name, new_learner
 
 #: Snapshots that a model keeps, besides its base.
 KEPT = 2
+
+
+#: A row of the table of models: id, name, specification, time, dropped rows.
+ModelRow = tuple[int, str, str, float, int]
 
 
 class Restored(NamedTuple):
@@ -86,16 +102,19 @@ def insert_snapshot(
     """Insert a row of the table, replacing one of the same event that is no base."""
     event, content, text = state
     connection.execute(
-        "INSERT INTO snapshots(model, event, time, file, scores, digest, base) "
-        "VALUES(?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET file=excluded.file, "
+        "INSERT INTO snapshots(model, event, time, file, scores, digest, base, header) "
+        "VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET file=excluded.file, "
         "scores=excluded.scores, digest=excluded.digest, time=excluded.time, "
-        "base=max(base, excluded.base)",
-        (model, event, time.time(), content, text, digest(content, text), base),
+        "base=max(base, excluded.base), header=excluded.header",
+        (
+            *(model, event, time.time(), content, text, digest(content, text), base),
+            checksum_of(model, event),
+        ),
     )
 
 
 def _model_at(
-    row: tuple[int, str, str, float, int], learner: Learner, event: int, scores: Scores
+    row: ModelRow, learner: Learner, event: int, scores: Scores
 ) -> ServedModel:
     number, name, spec, created, expired = row
     return ServedModel(
@@ -110,28 +129,99 @@ def _model_at(
     )
 
 
-def _snapshots(
-    connection: sqlite3.Connection, model: int
-) -> Iterator[tuple[int, bytes, str, bytes, int]]:
-    yield from connection.execute(
-        "SELECT event, file, scores, digest, base FROM snapshots WHERE model=? "
-        "ORDER BY event DESC",
-        (model,),
-    )
+class _Snapshot(NamedTuple):
+    """A snapshot as the log has it."""
+
+    event: int
+    base: bool
+    state: SavedState | None
+    """None if it is damaged."""
+    problem: str = ""
+
+
+def _snapshots(connection: sqlite3.Connection, model: int) -> Iterator[_Snapshot]:
+    """Yield the snapshots of a model, the latest first; each is compared first."""
+    events = connection.execute(
+        "SELECT event FROM snapshots WHERE model=? ORDER BY event DESC", (model,)
+    ).fetchall()
+    for (event,) in events:
+        base = 1  # if that cannot be read: what came before may not be in the log
+        try:
+            one = "FROM snapshots WHERE model=? AND event=?"
+            key = (model, event)
+            (base,) = connection.execute(f"SELECT base {one}", key).fetchone()
+            content, scores, checksum, header = connection.execute(
+                f"SELECT file, scores, digest, header {one}", key
+            ).fetchone()
+            if not isinstance(content, bytes) or not isinstance(scores, str):
+                raise LogError("it is of another type")
+            if digest(content, scores) != checksum:
+                raise LogError("its checksum is another")
+            if header not in (None, checksum_of(model, event)):
+                raise LogError("it belongs to another event")
+        except (LogError, *DAMAGE) as error:
+            yield _Snapshot(event, bool(base), None, f"{error}")
+        else:
+            yield _Snapshot(event, bool(base), SavedState(event, content, scores))
 
 
 def stored_models(
-    connection: sqlite3.Connection,
-) -> list[tuple[int, str, str, float, int]]:
-    """Return the rows of the table of models."""
-    return connection.execute(
-        "SELECT id, name, spec, created, expired FROM models ORDER BY id"
-    ).fetchall()
+    connection: sqlite3.Connection, unsound: list[str] | None = None
+) -> list[ModelRow]:
+    """Return the rows of the table of models.
+
+    Those that are not as they were written are left out, and named in `unsound`.
+    """
+    found: list[ModelRow] = []
+    try:
+        rows = connection.execute(
+            "SELECT id, name, spec, created, expired, checksum FROM models ORDER BY id"
+        ).fetchall()
+    except DAMAGE as error:
+        raise LogError(f"the table of models cannot be read: {error}") from error
+    for number, name, spec, created, expired, checksum in rows:
+        problem = ""
+        if checksum not in (None, checksum_of(number, name, spec, created)):
+            problem = "its checksum is another"
+        else:
+            try:
+                name = check_name(name)
+                if ModelSpec.from_json(spec).learner not in learners():
+                    problem = "its learner is not known"
+            except Exception as error:
+                problem = f"what it was created from cannot be read: {error}"
+        if problem and unsound is not None:
+            unsound.append(f"model {number} is damaged: {problem}")
+        if not problem:
+            dropped = expired if isinstance(expired, int) else 0
+            found.append((number, name, spec, created, dropped))
+    if unsound is not None:
+        known = {row[0] for row in rows}
+        for number in sorted(_numbers_in_use(connection) - known):
+            unsound.append(f"model {number} is damaged: the table of models lacks it")
+    return found
 
 
-def restore(
-    connection: sqlite3.Connection, row: tuple[int, str, str, float, int]
-) -> Restored:
+def _numbers_in_use(connection: sqlite3.Connection) -> set[int]:
+    """Return the models that have events or snapshots; indices have them in order."""
+    found: set[int] = set()
+    for table in ("events", "snapshots"):
+        after = -1
+        try:
+            while True:
+                (after,) = connection.execute(
+                    f"SELECT min(model) FROM {table} WHERE model>?",  # noqa: S608 - our own words
+                    (after,),
+                ).fetchone()
+                if not isinstance(after, int):
+                    break
+                found.add(after)
+        except DAMAGE:
+            continue  # what belongs to them cannot be read, as their restoring says
+    return found
+
+
+def restore(connection: sqlite3.Connection, row: ModelRow) -> Restored:
     """Return a model: its latest sound snapshot and the events after it.
 
     An event that cannot be applied ends the replay: the state is the one before it.
@@ -139,20 +229,23 @@ def restore(
     number, name, text, _, _ = row
     spec = ModelSpec.from_json(text)
     problems: list[str] = []
-    latest: tuple[int, bytes, str] | None = None
+    latest: SavedState | None = None
     needs_snapshot = spec.from_file
-    for event, content, scores, checksum, base in _snapshots(connection, number):
-        needs_snapshot |= bool(base)
+    for found in _snapshots(connection, number):
+        needs_snapshot |= found.base
         if latest is not None:
             continue
-        try:
-            if digest(content, scores) != checksum:
-                raise LogError("its checksum is another")
-            _model_from(row, spec, event, content, scores)
-            latest = event, content, scores
-        except (LogError, ValueError, KeyError) as error:
+        problem = found.problem
+        if found.state is not None:
+            try:
+                _model_from(row, spec, *found.state)
+                latest = found.state
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}"
+        if problem:
             problems.append(
-                f"the snapshot of model {name} at event {event} is damaged: {error}"
+                f"the snapshot of model {name} at event {found.event} is damaged: "
+                f"{problem}"
             )
 
     def begin() -> ServedModel:
@@ -178,19 +271,32 @@ def restore(
             f"{serves or 'there is no state before it'}, and no labels are accepted "
             "until it is set aside by rpnb serve DIR --check --set-aside"
         )
-    model.waiting = connection.execute(
-        "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (number,)
-    ).fetchone()[0]
-    model.set_aside = connection.execute(
-        "SELECT count(*) FROM aside WHERE model=?", (number,)
-    ).fetchone()[0]
+    try:
+        model.waiting = connection.execute(
+            "SELECT count(*) FROM rows WHERE model=? AND event IS NULL", (number,)
+        ).fetchone()[0]
+        model.set_aside = connection.execute(
+            "SELECT count(*) FROM aside WHERE model=?", (number,)
+        ).fetchone()[0]
+    except DAMAGE as error:
+        model.broken = model.broken or f"rows of model {name} cannot be read: {error}"
     if model.broken is not None:
         problems.append(model.broken)
     return Restored(model, problems, answers, failed)
 
 
+def isolate(row: ModelRow, problem: str) -> ServedModel:
+    """Return a model that cannot be restored: it has no state, and says why."""
+    spec = ModelSpec.from_json(row[2])
+    learner = learners()[spec.learner].estimator(**spec.parameters)
+    model = _model_at(row, learner, 0, Scores())
+    model.broken = f"model {row[1]} cannot be restored: {problem}"
+    model.predicts = False
+    return model
+
+
 def _model_from(
-    row: tuple[int, str, str, float, int],
+    row: ModelRow,
     spec: ModelSpec,
     event: int,
     content: bytes,
@@ -272,7 +378,7 @@ def _content(file: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def replay_from_base(
     connection: sqlite3.Connection,
-    row: tuple[int, str, str, float, int],
+    row: ModelRow,
     *,
     chunk: int = 20_000,
 ) -> Iterator[tuple[str, ServedModel]]:
@@ -283,49 +389,38 @@ def replay_from_base(
     number, name, text, _, _ = row
     spec = ModelSpec.from_json(text)
     model: ServedModel | None = None
-    marks: list[tuple[int, bytes, str, bytes]] = []
-    for event, content, scores, checksum, base in reversed(
-        list(_snapshots(connection, number))
-    ):
-        first = base or (spec.from_file and event == 0)
-        if first:
-            if digest(content, scores) != checksum:
-                raise LogError(f"the base of model {name} is damaged")
-            learner = load_learner(spec.learner, content)
-            model = _model_at(row, learner, event, Scores.from_json(json.loads(scores)))
+    marks: list[_Snapshot] = []
+    for found in reversed(list(_snapshots(connection, number))):
+        if found.base or (spec.from_file and found.event == 0):
+            if found.state is None:
+                raise LogError(f"the base of model {name} is damaged: {found.problem}")
+            model = _model_from(row, spec, *found.state)
             marks = []
         else:
-            marks.append((event, content, scores, checksum))
+            marks.append(found)
     if model is None:
         if spec.from_file:
             raise LogError(f"the first state of model {name} is not in the log")
         model = _model_at(row, new_learner(spec), 0, Scores())
     for events in read_events(connection, number, model.applied, chunk):
-        while marks and events and marks[0][0] <= events[-1].event:
-            event, content, scores, checksum = marks.pop(0)
-            before = [each for each in events if each.event <= event]
+        while marks and events and marks[0].event <= events[-1].event:
+            mark = marks.pop(0)
+            before = [each for each in events if each.event <= mark.event]
             events = events[len(before) :]
             model.apply(before)
-            yield _difference(model, event, content, scores, checksum), model
+            yield _difference(model, mark), model
         if events:
             model.apply(events)
-    for event, *_ in marks:
-        yield f"the snapshot at event {event} is later than the log", model
+    for mark in marks:
+        yield f"the snapshot at event {mark.event} is later than the log", model
     yield "", model
 
 
-def replay_model(connection: sqlite3.Connection, number: int) -> ServedModel:
-    """Return a model as its whole log leads to it."""
-    row = next(row for row in stored_models(connection) if row[0] == number)
-    *_, (_, model) = replay_from_base(connection, row)
-    return model
-
-
-def _difference(
-    model: ServedModel, event: int, content: bytes, scores: str, checksum: bytes
-) -> str:
-    if digest(content, scores) != checksum:
-        return f"the snapshot at event {event} is damaged"
+def _difference(model: ServedModel, mark: _Snapshot) -> str:
+    event = mark.event
+    if mark.state is None:
+        return f"the snapshot at event {event} is damaged: {mark.problem}"
+    _, content, scores = mark.state
     replayed = model.to_bytes()
     # An older version may have written it: compared is what this one makes of it.
     learner = load_learner(model.spec.learner, content)
@@ -344,39 +439,61 @@ def check(folder: Path) -> Iterator[tuple[bool, str]]:
         connection.execute("BEGIN")  # one view of it all, while a service may run
         found = connection.execute("PRAGMA integrity_check(5)").fetchall()
         for (line,) in found:
-            yield line == "ok", f"database: {line}"
-        for row in stored_models(connection):
-            name = row[1]
+            yield line == "ok", f"database: {' '.join(str(line).split())}"
+        unsound: list[str] = []
+        rows = stored_models(connection, unsound)
+        for line in unsound:
+            yield False, line
+        for row in rows:
             try:
-                for problem, model in replay_from_base(connection, row):
-                    yield (
-                        not problem,
-                        f"model {name}: "
-                        + (problem or f"sound at event {model.applied}"),
-                    )
+                yield from _check_model(connection, row)
             except Exception as error:
-                yield False, f"model {name}: {_problem_of(error)}"
-                failed = restore(connection, row).failed
-                if failed is not None:
-                    yield (
-                        False,
-                        f"model {name}: a start ends before event {failed.event}; "
-                        "--check --set-aside sets it aside",
-                    )
-                continue
-            yield from _set_aside_events(connection, row)
-            restored = restore(connection, row).model
-            same = model.to_bytes() is None or same_state(
-                model.to_bytes() or b"", restored.to_bytes() or b""
-            )
-            what = "is" if same else "is not"
-            yield (
-                same,
-                f"model {name}: the state of a start {what} that of the whole log, "
-                f"{model.scores.learnt} rows",
-            )
+                yield False, f"model {row[1]}: {_problem_of(error)}"
+    except (LogError, *DAMAGE) as error:
+        yield False, f"database: {_problem_of(error)}"
     finally:
         connection.close()
+
+
+def _check_model(
+    connection: sqlite3.Connection, row: ModelRow
+) -> Iterator[tuple[bool, str]]:
+    """Replay all events of a model, and check its rows that wait."""
+    name = row[1]
+    waiting = connection.execute(
+        f"SELECT seq, {ROW} FROM rows WHERE model=? AND event IS NULL",  # noqa: S608 - our own words
+        (row[0],),
+    )
+    damaged = [seq for seq, *stored in waiting if not sound_row(*stored)]
+    if damaged:
+        yield False, f"model {name}: {len(damaged)} rows that wait are damaged"
+    try:
+        for problem, model in replay_from_base(connection, row):
+            yield (
+                not problem,
+                f"model {name}: " + (problem or f"sound at event {model.applied}"),
+            )
+    except Exception as error:
+        yield False, f"model {name}: {_problem_of(error)}"
+        failed = restore(connection, row).failed
+        if failed is not None:
+            yield (
+                False,
+                f"model {name}: a start ends before event {failed.event}; "
+                "--check --set-aside sets it aside",
+            )
+        return
+    yield from _set_aside_events(connection, row)
+    restored = restore(connection, row).model
+    same = model.to_bytes() is None or same_state(
+        model.to_bytes() or b"", restored.to_bytes() or b""
+    )
+    what = "is" if same else "is not"
+    yield (
+        same,
+        f"model {name}: the state of a start {what} that of the whole log, "
+        f"{model.scores.learnt} rows",
+    )
 
 
 def _problem_of(error: Exception) -> str:
@@ -387,7 +504,7 @@ def _problem_of(error: Exception) -> str:
 
 
 def _set_aside_events(
-    connection: sqlite3.Connection, row: tuple[int, str, str, float, int]
+    connection: sqlite3.Connection, row: ModelRow
 ) -> Iterator[tuple[bool, str]]:
     """Name the events of a model that were set aside."""
     for event, n, since, reason in connection.execute(
@@ -405,10 +522,11 @@ def _set_aside_events(
 def backup(folder: Path, target: Path) -> None:
     """Copy the log, whole and consistent, while the service may be running."""
     source = open_log(folder, read_only=True)
-    target.mkdir(parents=True, exist_ok=True)
+    make_private_folder(target)
     if (target / FILE).exists():
         source.close()
         raise LogError(f"{target / FILE} exists already")
+    make_private_file(target / FILE)
     copy = sqlite3.connect(target / FILE, isolation_level=None)
     try:
         source.backup(copy)

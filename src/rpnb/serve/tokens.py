@@ -94,6 +94,7 @@ def add_token(path: Path, name: str, scopes: str) -> str:
     digest = hashlib.sha256(secret.encode()).hexdigest()
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    path.chmod(0o600)
     with open_atomic(path, "w") as file:
         file.write(before + f"{name} {words} {digest}\n")
     return secret

@@ -30,7 +30,13 @@ from rpnb.serve.limits import ApiError, Limits, unavailable
 from rpnb.serve.log import open_log
 from rpnb.serve.models import LabelledEvent, SavedState, ServedModel
 from rpnb.serve.retention import delete_events
-from rpnb.serve.snapshots import restore, stored_models, take_snapshot
+from rpnb.serve.snapshots import (
+    ModelRow,
+    isolate,
+    restore,
+    stored_models,
+    take_snapshot,
+)
 from rpnb.serve.workers import Job, ModelWorker
 
 log = logging.getLogger("rpnb.serve")
@@ -77,6 +83,8 @@ class Health:
     since: float = 0.0
     notes: list[str] = field(default_factory=list)
     """what was found damaged at the start"""
+    unsound: list[str] = field(default_factory=list)
+    """Models that cannot be named, as their entry in the log is damaged."""
 
 
 @dataclass(slots=True)
@@ -139,13 +147,26 @@ class Writer:
         self._cleaned = time.monotonic()
         self._failed = self._stop_at = 0.0
         self._closing = False
-        for row in stored_models(self._connection):
+        try:
+            for row in stored_models(self._connection, self.health.unsound):
+                self._restore(row)
+        except BaseException:
+            self._connection.close()
+            raise
+        self.health.notes += self.health.unsound
+
+    def _restore(self, row: ModelRow) -> None:
+        """Add a model as the log has it; one that is unsound stands alone."""
+        try:
             restored = restore(self._connection, row)
             model = restored.model
-            self.models[model.name] = model
             self.health.notes += restored.problems
-            self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
             self._recall_answers(model, restored.answers)
+        except Exception as error:
+            model = isolate(row, f"{type(error).__name__}: {error}")
+            self.health.notes.append(str(model.broken))
+        self.models[model.name] = model
+        self._snapshot_at[model.id] = (model.scores.learnt, time.monotonic())
 
     def _recall_answers(self, model: ServedModel, found: dict[int, Any]) -> None:
         """Keep the answers to keys whose events were replayed."""

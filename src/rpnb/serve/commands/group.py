@@ -158,7 +158,12 @@ class Group:
                 )
             command.repeats = found.event
             return None
-        value: dict[str, Any] = json.loads(answer)
+        try:
+            value: dict[str, Any] = json.loads(answer)
+        except ValueError:
+            raise ApiError(
+                409, "damaged", "the answer to this key is damaged in the log"
+            ) from None
         return value
 
     def model(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.limits import ApiError, beyond
+from rpnb.serve.log import checksum_of
 from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.scores import Scores
 from rpnb.serve.snapshots import insert_snapshot
@@ -42,6 +43,8 @@ class Create(Command):
     def write(self, group: Group) -> dict[str, Any]:
         """Insert the model, and its first state."""
         taken = self.name in group.models and self.name not in group.deleted
+        # One that could not be read at the start still has its name.
+        taken = taken or (self.name not in group.deleted and self._is_stored(group))
         if taken or self.name in group.created:
             raise ApiError(409, "name_taken", "there is a model of this name already")
         number = len(group.models) + len(group.created) - len(group.deleted)
@@ -53,6 +56,10 @@ class Create(Command):
             (self.name, self.spec.to_json(), now),
         )
         key = int(cursor.lastrowid or 0)
+        group.connection.execute(
+            "UPDATE models SET checksum=? WHERE id=?",
+            (checksum_of(key, self.name, self.spec.to_json(), now), key),
+        )
         model = ServedModel(key, self.name, self.spec, self.learner, now)
         if self.file is not None:
             first = SavedState(0, self.file, json.dumps(Scores().to_json()))
@@ -60,6 +67,12 @@ class Create(Command):
         group.created[self.name] = model
         group.deleted.discard(self.name)
         return model.describe()
+
+    def _is_stored(self, group: Group) -> bool:
+        found = group.connection.execute(
+            "SELECT 1 FROM models WHERE name=?", (self.name,)
+        )
+        return found.fetchone() is not None
 
 
 @final

@@ -98,6 +98,10 @@ class Remember(Command):
             x = pack_row(self.X[i])
             if self.ids is not None:
                 before = group.tables.row(model.id, each)
+                if (model.id, each) in group.tables.damaged:
+                    raise ApiError(
+                        409, "damaged", f"row {i} is damaged in the log", row=i
+                    )
                 if before is not None:
                     if before.x != x:
                         raise ApiError(

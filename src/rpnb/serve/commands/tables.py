@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, final
 
+from rpnb.serve.log import ROW, checksum_of, row_checksum, sound_row
+
 _LARGEST_STATEMENT = 64
-_ROWS = "INSERT INTO rows(seq, model, id, time, x, predicted, confidence) VALUES"
-_EVENTS = "INSERT INTO events(id, model, kind, time, n, body, checksum) VALUES"
+_ROWS = (
+    "INSERT INTO rows(seq, model, id, time, x, predicted, confidence, checksum) VALUES"
+)
+_EVENTS = "INSERT INTO events(id, model, kind, time, n, body, checksum, header) VALUES"
 _KEYS = "INSERT INTO keys(model, key, digest, time, event, answer) VALUES"
 _ANSWERS = (
     "UPDATE keys SET answer=new.column1 FROM (VALUES",
@@ -74,6 +78,19 @@ def save_answers(
     execute_all(connection, _ANSWERS[0], rows, _ANSWERS[1])
 
 
+def _largest_numbers(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the largest numbers that tables have had, never less than they have."""
+    found = {}
+    for table, column in (("rows", "seq"), ("events", "id"), ("aside", "id")):
+        most = f"SELECT max({column}) FROM {table}"  # noqa: S608 - our own words
+        found[table] = connection.execute(most).fetchone()[0] or 0
+    kept = connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
+    for table, number in kept:
+        if isinstance(number, int):
+            found[table] = max(found.get(table, 0), number)
+    return {"rows": found["rows"], "events": max(found["events"], found["aside"])}
+
+
 @final
 class Tables:
     """The tables of the log within one transaction.
@@ -93,6 +110,8 @@ class Tables:
         self.connection = connection
         self._numbers = {} if numbers is None else numbers
         self._rows: dict[tuple[int, str], StoredRow | None] = {}
+        self.damaged: set[tuple[int, str]] = set()
+        """Rows that were read, and are not as they were written."""
         self._keys: dict[tuple[int, str], StoredKey | None] = {}
         self._new_rows: list[tuple[Any, ...]] = []
         self._new_events: list[tuple[Any, ...]] = []
@@ -102,10 +121,7 @@ class Tables:
     def _next_number(self, table: str) -> int:
         """Return the number after the largest that a table has ever had."""
         if not self._numbers:
-            self._numbers.update({"rows": 0, "events": 0})
-            self._numbers.update(
-                self.connection.execute("SELECT name, seq FROM sqlite_sequence")
-            )
+            self._numbers.update(_largest_numbers(self.connection))
         self._numbers[table] += 1
         return self._numbers[table]
 
@@ -121,12 +137,15 @@ class Tables:
             marks = ",".join("?" * len(some))
             for each in some:
                 self._rows[model, each] = None
-            for name, *stored in self.connection.execute(
-                "SELECT id, seq, event, x, predicted, confidence FROM rows "  # noqa: S608 - question marks
+            for seq, event, *row in self.connection.execute(
+                f"SELECT seq, event, {ROW} FROM rows "  # noqa: S608 - question marks
                 f"WHERE model=? AND id IN ({marks})",
                 (model, *some),
             ).fetchall():
-                self._rows[model, name] = StoredRow(*stored)
+                if sound_row(*row):
+                    self._rows[model, row[1]] = StoredRow(seq, event, *row[3:6])
+                else:
+                    self.damaged.add((model, row[1]))
 
     def row(self, model: int, name: str) -> StoredRow | None:
         """Return the row of an id."""
@@ -146,7 +165,8 @@ class Tables:
         """Add a row that waits for its label."""
         seq = self._next_number("rows")
         self._rows[model, name] = StoredRow(seq, None, x, predicted, confidence)
-        self._new_rows.append((seq, model, name, when, x, predicted, confidence))
+        row = (model, name, when, x, predicted, confidence)
+        self._new_rows.append((seq, *row, row_checksum(*row)))
 
     # Events
 
@@ -159,16 +179,22 @@ class Tables:
     ) -> tuple[int, float]:
         """Append an event; return its id and its time."""
         number, now = self.next_event(), time.time()
-        self._new_events.append((number, model, kind, now, n, body, zlib.crc32(body)))
+        self._add_event(number, model, kind, now, n, body)
         return number, now
 
     def add_labels(
         self, number: int, when: float, model: int, rows: list[int], body: bytes
     ) -> None:
         """Append an event that labels rows, with an id of `next_event`."""
-        event = (number, model, "labels", when, len(rows), body, zlib.crc32(body))
-        self._new_events.append(event)
+        self._add_event(number, model, "labels", when, len(rows), body)
         self._labelled.append((number, rows))
+
+    def _add_event(
+        self, number: int, model: int, kind: str, when: float, n: int, body: bytes
+    ) -> None:
+        header = checksum_of(model, kind, when, n)
+        event = (number, model, kind, when, n, body, zlib.crc32(body), header)
+        self._new_events.append(event)
 
     # Keys
 

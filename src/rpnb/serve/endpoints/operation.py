@@ -62,7 +62,9 @@ class OperationEndpoints:
         oldest = self._writer.oldest()
         status = "degraded" if degraded else "slow" if oldest > _LONG else "ok"
         return {
-            "status": "failing" if health.writes or broken else status,
+            "status": "failing"
+            if health.writes or broken or health.unsound
+            else status,
             "version": __version__,
             "writes": health.writes or "ok",
             "writes_failing_since": health.since if health.writes else None,
