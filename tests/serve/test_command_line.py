@@ -32,7 +32,7 @@ def test_without_options_all_is_as_by_default() -> None:
 
 def test_days_are_seconds_and_limits_are_set_one_by_one() -> None:
     limits = ["--max-waiting", "7", "--max-bytes", "8", "--max-in-flight", "9"]
-    limits += ["--max-memory", "5"]
+    limits += ["--max-memory", "5", "--max-state", "6"]
     times = ("--max-age", "2", "--keep-log", "3", "--snapshot-rows", "11")
     where = ("--host", "::1", "--port", "0", "--log-requests")
     found = options("f", *limits, *times, *where)
@@ -42,6 +42,7 @@ def test_days_are_seconds_and_limits_are_set_one_by_one() -> None:
         max_in_flight=9,
         max_age=2 * DAY,
         max_memory=5 * 2**20,
+        max_state=6,
     )
     assert found.schedule == Schedule(snapshot_rows=11, keep_events=3 * DAY)
     assert (found.host, found.port, found.log_requests) == ("::1", 0, True)

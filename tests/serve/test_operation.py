@@ -112,6 +112,7 @@ def test_the_help_has_the_limits_that_hold_without_options() -> None:
         ("waiting", limits.max_waiting),
         ("age", limits.max_age / 86_400.0),
         ("in-flight", limits.max_in_flight),
+        ("state", limits.max_state),
         ("memory", limits.max_memory / 2**20),
     ):
         assert f"--max-{name}" in usage

@@ -4,6 +4,7 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from fuzzer.target import Case
 
 #: Targets that are run by default: modules with a `TARGET`.
 TARGETS = ("fuzzer.model_files", "fuzzer.calls", "fuzzer.data_files", "fuzzer.commands")
+#: Targets that need what the service needs: `make fuzz-serve`.
+SERVICE_TARGETS = ("fuzzer.service", "fuzzer.damaged_logs")
 #: Where failing cases are kept.
 CASES = Path(__file__).parents[2] / "tests" / "fuzz" / "cases"
 #: Seconds that a case may take.
@@ -48,7 +51,12 @@ class Worker:
         log.close()
         self.log = Path(log.name)
         places = [str(Path(__file__).parents[1]), *sys.path]
-        variables = {"PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
+        self._folder = tempfile.mkdtemp(prefix="rpnb-fuzz-")
+        variables = {
+            "PYTHONPATH": os.pathsep.join(places),
+            "OMP_NUM_THREADS": "1",
+            "TMPDIR": self._folder,  # what a killed process leaves goes with it
+        }
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", "fuzzer.worker", str(self.log)],
             stdin=subprocess.PIPE,
@@ -126,6 +134,7 @@ class Worker:
                 with suppress(OSError):
                     pipe.close()
         self.log.unlink(missing_ok=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:

@@ -103,6 +103,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "answered 503 (default: 1024)",
     )
     parser.add_argument(
+        "--max-state",
+        type=positive,
+        metavar="N",
+        help="numbers that a model may hold, 8 bytes each (default: 50000000)",
+    )
+    parser.add_argument(
         "--max-in-flight",
         type=positive,
         metavar="N",
@@ -159,7 +165,7 @@ def _options(arguments: argparse.Namespace) -> Any:
 
     changed = {
         name: value
-        for name in ("max_waiting", "max_bytes", "max_in_flight")
+        for name in ("max_waiting", "max_bytes", "max_in_flight", "max_state")
         if (value := getattr(arguments, name)) is not None
     }
     limits = replace(Limits(), **changed)

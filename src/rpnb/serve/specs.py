@@ -200,12 +200,14 @@ def check_size(
     p: int,
     limits: Limits,
     classes: int = 0,
-) -> None:
-    """Refuse what would ask for more memory than one model may have."""
-    if state_numbers(learner, parameters, p, max(classes, 2)) > limits.max_state:
+) -> float:
+    """Return about how many numbers a learner holds; refuse more than it may."""
+    numbers = state_numbers(learner, parameters, p, max(classes, 2))
+    if numbers > limits.max_state:
         raise beyond(
             "max_state", limits.max_state, "the learner would hold too many numbers"
         )
+    return numbers
 
 
 def as_array(labels: Sequence[Label]) -> NDArray[Any]:

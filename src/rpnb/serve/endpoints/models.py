@@ -21,6 +21,7 @@ from rpnb.serve.models import nothing_learnt
 from rpnb.serve.specs import (
     check_name,
     check_new_classes,
+    check_size,
     new_learner,
     read_spec,
 )
@@ -55,6 +56,12 @@ class ModelEndpoints:
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
+        known = len(spec.classes or ())
+        numbers = check_size(
+            spec.learner, spec.parameters, spec.n_features, self._limits, known
+        )
+        # The model, and one that tries the parameters out.
+        request.scope["memory"].add(2 * 8 * numbers)
         learner = await asyncio.to_thread(new_learner, spec, self._limits)
         command = Create(
             name=name,
@@ -71,7 +78,8 @@ class ModelEndpoints:
         name = check_name(request.path_params["name"])
         rule = check_new_classes(request.query_params.get("new_classes", "accept"))
         body = await request.body()
-        upload = await asyncio.to_thread(read_upload, body, self._limits, rule)
+        memory = request.scope["memory"]
+        upload = await asyncio.to_thread(read_upload, body, self._limits, rule, memory)
         command = Create(
             name=name,
             key=idempotency_key(request),

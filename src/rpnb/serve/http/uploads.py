@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rpnb.estimators.registry import RegisteredLearner, learners
 from rpnb.estimators.saving.files import ModelFileError
 from rpnb.serve.http.json_tables import parse_json
+from rpnb.serve.http.memory import MemoryCharge
 from rpnb.serve.http.tables import check_labels, check_names
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid
 from rpnb.serve.specs import Learner, ModelSpec, NewClasses, check_size
@@ -27,7 +28,10 @@ class Upload(NamedTuple):
 
 
 def read_upload(
-    content: bytes, limits: Limits, new_classes: NewClasses = "accept"
+    content: bytes,
+    limits: Limits,
+    new_classes: NewClasses = "accept",
+    memory: MemoryCharge | None = None,
 ) -> Upload:
     """Check a model file and load the learner in it.
 
@@ -46,7 +50,9 @@ def read_upload(
         raise beyond("max_classes", limits.max_classes, "too many classes")
     if not isinstance(parameters.get("class_prior", ""), str):
         raise invalid("models with a fixed class_prior cannot be served")
-    check_size(registered.name, parameters, p, limits, len(classes))
+    numbers = check_size(registered.name, parameters, p, limits, len(classes))
+    # The model, its arrays as they are read, and as they are written.
+    (memory or MemoryCharge()).add(8 * numbers + 3 * len(content))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.rpnb"
         path.write_bytes(content)
