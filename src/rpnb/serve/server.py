@@ -1,6 +1,7 @@
 """The process of `rpnb serve`: one folder, one log, one port."""
 
 import asyncio
+import ctypes
 import ipaddress
 import json
 import logging
@@ -8,7 +9,7 @@ import os
 import socket
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +33,8 @@ log = logging.getLogger("rpnb.serve")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
 #: How long requests that are being answered may take after a signal to stop.
 _GRACE = 1
+# M_MMAP_THRESHOLD, M_TRIM_THRESHOLD and M_ARENA_MAX of malloc.h.
+_MALLOC = {-3: 2**20, -1: 2**22, -8: 2}
 # Files that are open besides connections: the log, temporary ones, those of libraries.
 _OTHER_FILES = 128
 
@@ -118,6 +121,7 @@ class _Server(uvicorn.Server):
 def run(options: Options) -> int:
     """Serve until a signal comes; return the exit code."""
     _set_up_logs()
+    _return_memory()
     # The writer gives up the interpreter with each statement, and wants it back soon.
     sys.setswitchinterval(0.001)
     if options.tokens is None and not is_loopback(options.host):
@@ -186,6 +190,18 @@ def _protocol(limits: Limits) -> type[GuardedProtocol]:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
             limits = replace(limits, max_connections=max(most - _OTHER_FILES, 8))
     return type("Connection", (GuardedProtocol,), {"limits": limits})
+
+
+def _return_memory() -> None:
+    """Let memory that requests have taken go back to the system, with glibc.
+
+    It would keep a heap per thread, and what lies between parts that are in use.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            mallopt = ctypes.CDLL(None).mallopt
+            for parameter, value in _MALLOC.items():
+                mallopt(parameter, value)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -52,7 +52,7 @@ class ModelEndpoints:
     @needs("admin", takes=(JSON,))
     async def create_model(self, request: Request) -> Response:
         """Create a model."""
-        body = await request.body()
+        body = bytes(request.scope["body"])
         given = parse_json(body)
         spec = read_spec(given, self._limits)
         name = check_name(given.get("name"))
@@ -77,7 +77,7 @@ class ModelEndpoints:
         """Create a model from a model file."""
         name = check_name(request.path_params["name"])
         rule = check_new_classes(request.query_params.get("new_classes", "accept"))
-        body = await request.body()
+        body = bytes(request.scope["body"])
         memory = request.scope["memory"]
         upload = await asyncio.to_thread(read_upload, body, self._limits, rule, memory)
         command = Create(

@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from fastapi import Request, Response
 
@@ -26,6 +28,9 @@ from rpnb.serve.writer import Writer
 # Larger work than this would keep other requests waiting too long.
 _INLINE_BYTES = 100_000
 _INLINE_VALUES = 10_000
+_WORKERS = 2
+
+Result = TypeVar("Result")
 # Of an answer: in an array, as a Python object in a list, as text.
 _BYTES_OF_NUMBER = 100
 
@@ -43,6 +48,14 @@ class RowEndpoints:
     def __init__(self, writer: Writer) -> None:
         self._writer, self._limits = writer, writer.limits
         self._batches = PredictionBatches()
+        # Parsing and writing text keeps the interpreter busy: more threads would only
+        # keep the event loop from it.
+        self._workers = ThreadPoolExecutor(_WORKERS, "rpnb-text")
+
+    async def _work(self, function: Callable[[], Result]) -> Result:
+        """Call a function that computes, and waits for nothing, in a thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._workers, function)
 
     async def _table(
         self,
@@ -51,7 +64,7 @@ class RowEndpoints:
         wanted: tuple[str, ...],
         optional: tuple[str, ...] = (),
     ) -> Table:
-        body = await request.body()
+        body: bytearray = request.scope["body"]
         query = request.query_params
         columns = model.columns
         if query.get("columns") == "position":
@@ -68,7 +81,7 @@ class RowEndpoints:
             id_column=query.get("id_column", "id"),
             memory=request.scope["memory"],
         )
-        return read() if len(body) < _INLINE_BYTES else await asyncio.to_thread(read)
+        return read() if len(body) < _INLINE_BYTES else await self._work(read)
 
     @needs("predict", takes=TABLES)
     async def predict(self, request: Request) -> Response:
@@ -142,7 +155,7 @@ class RowEndpoints:
         """Return an answer of about so many numbers."""
         if numbers < _INLINE_VALUES:
             return table_answer(request, answer)
-        return await asyncio.to_thread(table_answer, request, answer)
+        return await self._work(partial(table_answer, request, answer))
 
     @needs("predict", takes=TABLES)
     async def explain(self, request: Request) -> Response:

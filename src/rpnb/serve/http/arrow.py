@@ -15,6 +15,7 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.http.tables import (
     LONGEST_CHARACTER,
     LONGEST_TEXT,
+    Bytes,
     RequestColumns,
     TableParts,
 )
@@ -49,7 +50,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def read_arrow(body: bytes, named: Mapping[str, str], parts: TableParts) -> None:
+def read_arrow(body: Bytes, named: Mapping[str, str], parts: TableParts) -> None:
     """Read the parts of a table.
 
     Parameters
@@ -190,7 +191,7 @@ class _Table(NamedTuple):
         return int(struct.unpack_from(kind, self.data, place)[0])
 
 
-def _check_messages(pa: Any, body: bytes, parts: TableParts) -> None:
+def _check_messages(pa: Any, body: Bytes, parts: TableParts) -> None:
     """Refuse what would take more memory or time than its bytes, by its metadata."""
     rows = messages = 0
     limits = parts.limits

@@ -12,8 +12,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 # A sender that was silent for so long, in seconds, makes room for another one.
 _SILENT = 0.5
-# The parts of a body, and the whole.
-_COPIES = 2
+# A body has some room to grow.
+_OVERHEAD = 1.25
 
 
 def has_body(headers: Mapping[bytes, bytes]) -> bool:
@@ -47,7 +47,7 @@ class Bodies:
 
     async def read(
         self, headers: Mapping[bytes, bytes], receive: Receive, memory: MemoryCharge
-    ) -> bytes:
+    ) -> bytearray:
         """Return the body of a request, which must be small and come in time."""
         largest = self._limits.max_bytes
         length = headers.get(b"content-length", b"0")
@@ -69,25 +69,23 @@ class Bodies:
 
     async def _parts(
         self, sender: _Sender, receive: Receive, memory: MemoryCharge
-    ) -> bytes:
-        parts: list[bytes] = []
-        size = 0
+    ) -> bytearray:
+        body = bytearray()
         more = True
         while more:
             message = await self._next(sender, receive)
             if message["type"] == "http.disconnect":
                 raise ApiError(400, "body", "the body did not arrive")
             part = message.get("body", b"")
-            size += len(part)
-            if size > self._limits.max_bytes:
+            if len(body) + len(part) > self._limits.max_bytes:
                 raise beyond(
                     "max_bytes", self._limits.max_bytes, "the body is too large"
                 )
-            memory.add(_COPIES * len(part))
-            parts.append(part)
+            memory.add(_OVERHEAD * len(part))
+            body += part
             sender.heard = time.monotonic()
             more = message.get("more_body", False)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return body
 
     async def _next(
         self, sender: _Sender, receive: Receive

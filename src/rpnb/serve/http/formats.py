@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from rpnb.serve.http.arrow import read_arrow, write_arrow
 from rpnb.serve.http.json_tables import SINGULAR, read_json, read_lines
 from rpnb.serve.http.memory import MemoryCharge
-from rpnb.serve.http.tables import RequestColumns, Table, TableParts
+from rpnb.serve.http.tables import Bytes, RequestColumns, Table, TableParts
 from rpnb.serve.limits import ApiError, Limits
 
 JSON = "application/json"
@@ -34,7 +34,7 @@ def media_type(header: str) -> str:
 
 
 def read_table(
-    body: bytes,
+    body: Bytes,
     content_type: str,
     wanted: Sequence[str],
     columns: RequestColumns,

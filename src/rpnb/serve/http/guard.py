@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, final
 from urllib.parse import quote
@@ -44,6 +45,10 @@ _HEADERS = [
 ]
 # Bytes of an answer that are handed over at once; then those before must be on the way.
 _AT_ONCE = 2**17
+# Requests that begin to be answered in a turn of the event loop.
+_PER_TURN = 64
+# The status of a request whose client has gone, in logs and figures.
+_NOBODY = 499
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -80,6 +85,7 @@ class Guard:
         """Requests of any kind."""
         self.memory = MemoryBudget(limits.max_memory)
         self._bodies = Bodies(limits)
+        self._turns = _Turns()
         self._places = {
             False: _Places("max_in_flight", limits.max_in_flight),
             True: _Places("max_open", limits.max_open),
@@ -135,32 +141,27 @@ class Guard:
         scope["route"], scope["path_params"] = route, parameters
         check_origin(scope["method"], headers, host, access)
         self._check_access(access, headers)
-        body = b""
+        body = bytearray()
         if access.takes:
             check_content_type(headers, access)
             body = await self._bodies.read(headers, receive, scope["memory"])
             answer.unread = False
         elif answer.unread:
             raise ApiError(413, "body", "this address takes no body")
-        sent = False
-
-        async def receive_again() -> MutableMapping[str, Any]:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        request = Request(scope, receive_again)
+        # Read from there: `Request.body` would copy it.
+        scope["body"] = body
+        request = Request(scope, receive)
         if access.live:
             response = await route.endpoint(request)
-            await response(scope, receive_again, answer.send)
+            await response(scope, receive, answer.send)
             return
         with self._places[access.scope == OPEN]:
+            if access.scope != OPEN:
+                await self._turns.take()
             try:
                 async with asyncio.timeout(self._limits.request_seconds):
                     response = await route.endpoint(request)
-                    await response(scope, receive_again, answer.send)
+                    await response(scope, receive, answer.send)
             except TimeoutError:
                 raise unavailable(
                     f"no answer within {self._limits.request_seconds:g} seconds; with "
@@ -208,6 +209,40 @@ class _Places:
 
 
 @final
+class _Turns:
+    """Some requests per turn of the event loop, so that a flood delays nobody else.
+
+    Those that are open, such as the health, need no turn.
+    """
+
+    def __init__(self) -> None:
+        self._left = _PER_TURN
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Wait until it is a request's turn."""
+        if self._left == _PER_TURN:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        if self._left > 0 and not self._waiting:
+            self._left -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _next_turn(self) -> None:
+        self._left = _PER_TURN
+        while self._waiting and self._left > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():  # the client may have gone
+                self._left -= 1
+                turn.set_result(None)
+        if self._left < _PER_TURN:
+            # After those have been answered, and what has arrived meanwhile.
+            asyncio.get_running_loop().call_later(0, self._next_turn)
+
+
+@final
 class _Answer:
     """The answer to a request, as it is sent."""
 
@@ -220,6 +255,10 @@ class _Answer:
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Send a message of ASGI: headers are added, long bodies go part by part."""
+        connection = self._scope.get("connection")
+        if connection is not None and connection.gone():
+            self.status = self.status or _NOBODY
+            return
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *_HEADERS]
@@ -241,9 +280,9 @@ class _Answer:
 
     def _abort(self) -> None:
         """End a connection whose client does not read its answer."""
-        abort = self._scope.get("abort")
-        if abort is not None:
-            abort()
+        connection = self._scope.get("connection")
+        if connection is not None:
+            connection.cut()
 
     async def refuse(self, error: ApiError) -> None:
         """Send an error as JSON, unless the answer has begun."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from rpnb.serve.http.tables import TableParts
+from rpnb.serve.http.tables import Bytes, TableParts
 from rpnb.serve.limits import ApiError, beyond, invalid
 
 #: Part of a request whose name in NDJSON and in answers by rows is another.
@@ -28,27 +28,28 @@ SINGULAR = {
 
 _AT_ONCE = 2**17
 _LINES_AT_ONCE = 1_000
+# Characters of a number with the name of its feature, each of which may be escaped.
+_LONGEST_VALUE = 2_000
 # Of a text that is parsed whole: lists, objects and values in it.
 _MOST_VALUES = 250_000
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _KEY = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\.){0,100}"')
 _SCALAR = re.compile(rb'(?:"(?:[^"\\\x00-\x1f]|\\.)*"|[-+.0-9A-Za-z]+)')
-_ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _LINE = re.compile(rb"[^ \t\n\r\f\v][^\n]*")
 _STRUCTURE = np.zeros(256, np.int8)
 for _byte, _depth in ((b"[", 1), (b"{", 1), (b"]", -1), (b"}", -1)):
     _STRUCTURE[_byte[0]] = _depth
 
 
-def parse_json(body: bytes) -> Any:
+def parse_json(body: Bytes) -> Any:
     """Return the value of a JSON text of few values; NaN and infinities are no JSON."""
     if sum(map(body.count, (b"[", b"{", b","))) > _MOST_VALUES:
         raise beyond("their largest number", _MOST_VALUES, "the JSON is too long")
     return _parse(body)
 
 
-def _parse(text: bytes) -> Any:
+def _parse(text: Bytes) -> Any:
     try:
         return from_json(text, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
@@ -59,7 +60,7 @@ def _parse(text: bytes) -> Any:
 # JSON
 
 
-def read_json(body: bytes, parts: TableParts) -> None:
+def read_json(body: Bytes, parts: TableParts) -> None:
     """Read an object of lists."""
     if len(body) <= _AT_ONCE:
         value = _parse(body)
@@ -82,7 +83,7 @@ def _other_fields(parts: TableParts) -> ApiError:
 class _LongObject:
     """An object of long lists, read from the first byte to the last."""
 
-    def __init__(self, body: bytes, parts: TableParts) -> None:
+    def __init__(self, body: Bytes, parts: TableParts) -> None:
         self._body, self._parts, self._at = body, parts, 0
 
     def read(self) -> None:
@@ -111,7 +112,7 @@ class _LongObject:
     def _next(self, one_of: bytes) -> bytes:
         """Return the next byte, after spaces, which must be one of some."""
         self._space()
-        byte = self._body[self._at : self._at + 1]
+        byte = bytes(self._body[self._at : self._at + 1])
         if not byte or byte not in one_of:
             raise self._wrong(" or ".join(chr(each) for each in one_of))
         self._at += 1
@@ -164,9 +165,8 @@ class _LongObject:
         size = _AT_ONCE
         while True:
             text = self._body[self._at : self._at + size]
-            a = np.frombuffer(
-                _ESCAPED.sub(b"__", text) if b"\\" in text else text, np.uint8
-            )
+            plain = text.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+            a = np.frombuffer(plain, np.uint8)
             outside = np.cumsum(a == ord('"'), dtype=np.int32) % 2 == 0
             depth = np.cumsum(_STRUCTURE[a] * outside, dtype=np.int32)
             closed = np.flatnonzero(depth < 0)
@@ -185,7 +185,9 @@ class _LongObject:
                 self._at = len(self._body)
                 raise self._wrong("]")
             # One element longer than that: a row, which has a value per feature.
-            if np.count_nonzero(commas) > self._parts.columns.p or depth.max() > 1:
+            p = self._parts.columns.p
+            too_many = np.count_nonzero(commas) > p or depth.max() > 1
+            if part != "rows" or too_many or size > p * _LONGEST_VALUE:
                 row = self._parts.counts.get(part, 0)
                 raise invalid(f"{part}: number {row} is too long", row=row)
             self._parts.memory.add(size)
@@ -195,15 +197,19 @@ class _LongObject:
 # NDJSON
 
 
-def read_lines(body: bytes, parts: TableParts) -> None:
+def read_lines(body: Bytes, parts: TableParts) -> None:
     """Read one object per line that is not empty."""
     fields = {SINGULAR[part]: part for part in parts.allowed}
     found: dict[str, list[Any]] = {}
     present: set[str] = set()
     size = i = 0
-    for line in _lines(body):
-        if len(line) > _AT_ONCE and line.count(b",") > parts.columns.p + len(fields):
-            raise invalid(f"line {i} is too long", row=i)
+    for start, stop in _lines(body):
+        if stop - start > _AT_ONCE:
+            p = parts.columns.p
+            too_many = body.count(b",", start, stop) > p + len(fields)
+            if too_many or stop - start > _AT_ONCE + p * _LONGEST_VALUE:
+                raise invalid(f"line {i} is too long", row=i)
+        line = body[start:stop]
         try:
             value = from_json(line, allow_inf_nan=False, cache_strings="keys")
         except ValueError:
@@ -227,8 +233,8 @@ def read_lines(body: bytes, parts: TableParts) -> None:
     _add(found, parts)
 
 
-def _lines(body: bytes) -> Iterator[bytes]:
-    """Yield the lines that are not empty; nobody waits long for those that are."""
+def _lines(body: Bytes) -> Iterator[tuple[int, int]]:
+    """Yield where lines that are not empty begin and end; nobody waits long."""
     start = 0
     while start < len(body):
         stop = body.rfind(b"\n", start, start + _AT_ONCE)
@@ -236,7 +242,7 @@ def _lines(body: bytes) -> Iterator[bytes]:
             stop = body.find(b"\n", start + _AT_ONCE)
         stop = len(body) if stop < 0 else stop
         for match in _LINE.finditer(body, start, stop):
-            yield match[0]
+            yield match.span()
         start = stop + 1
 
 

@@ -23,6 +23,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Begin to wait for headers; idle connections make room."""
         super().connection_made(transport)
         self._timer: Any = None
+        self._answered: Any = None
         self._overhead = self._body_bytes = 0
         self._completed = False
         self._since = self.loop.time()
@@ -30,7 +31,34 @@ class GuardedProtocol(HttpToolsProtocol):
         if len(self.connections) > self.limits.max_connections:
             idle = [each for each in self.connections if each.is_idle]
             # This one is idle as well, so there is one.
-            min(idle, key=lambda each: each._since).transport.abort()
+            min(idle, key=lambda each: each._since).cut()
+
+    def gone(self) -> bool:
+        """Return whether nobody is there any more, and let nothing be sent if so."""
+        if self.transport.is_closing():
+            self._note_end()
+            return True
+        return False
+
+    def cut(self) -> None:
+        """End the connection at once."""
+        self._note_end()
+        self.transport.abort()
+
+    def _note_end(self) -> None:
+        """Do what is done once the connection is lost, which comes later."""
+        # Of requests that came together, another one than the last may be answered.
+        for cycle in (self._answered, self.cycle):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, even within a request that is being answered."""
+        if self.is_idle:
+            super().send_400_response(msg)
+        else:
+            self.cut()
 
     @property
     def is_idle(self) -> bool:
@@ -57,7 +85,7 @@ class GuardedProtocol(HttpToolsProtocol):
             )
             self.transport.close()
         else:
-            self.transport.abort()
+            self.cut()
 
     def data_received(self, data: bytes) -> None:
         """Count what is no body: headers, trailers and framing."""
@@ -74,7 +102,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
-        self.scope["abort"] = self.transport.abort
+        self.scope["connection"] = self
         self._since = self.loop.time()
         self._wait_for_headers()
 
@@ -82,6 +110,10 @@ class GuardedProtocol(HttpToolsProtocol):
         """Start to answer."""
         self._stop_timer()
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """Hand a part of the body over."""
@@ -102,4 +134,5 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._stop_timer()
+        self._note_end()
         super().connection_lost(exc)

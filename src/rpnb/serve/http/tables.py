@@ -17,6 +17,8 @@ from rpnb.serve.http.memory import MemoryCharge
 from rpnb.serve.limits import Limits, beyond, invalid
 
 Label = str | int | bool
+#: The body of a request.
+Bytes = bytes | bytearray
 
 LARGEST = 1e150
 #: Bytes that a character of UTF-8 has at most.
