@@ -9,6 +9,7 @@ RPNB_WHEEL names another wheel to play the journeys with.
 import csv
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -167,7 +168,7 @@ def test_decimal_commas(rpnb: Run, tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text("\n".join(lines) + "\n")
     refused = rpnb("run", "two.csv", "--target", "label", *PA, code=2)
     command = refused.stderr.splitlines()[-1].removeprefix("Try: rpnb ")
-    assert json.loads(rpnb(*command.split()).stdout)["rows"] == 120
+    assert json.loads(rpnb(*shlex.split(command)).stdout)["rows"] == 120
     found = json.loads(
         rpnb("run", "de.csv", "--target", "label", *PA, "--decimal", ",").stdout
     )
