@@ -25,13 +25,13 @@ $(VENV)/.tools: pyproject.toml constraints.txt
 
 # The core is compiled for the best instructions of this processor; LEVELS="v2;v3" and
 # LEVELS=all are for others. Wheels have all of them.
-BEST = $(shell cd src/rpnb/_core && $(abspath $(BIN))/python -c 'from _processor import *; print(supported_levels()[-1])')
+BEST := cd src/rpnb/_core && $(abspath $(BIN))/python -c 'from _processor import *; print(supported_levels()[-1])'
 BUILD := build/make
 SOURCES := CMakeLists.txt $(shell find cpp -name '*.cpp' -o -name '*.h')
 $(STAMP): $(VENV)/.tools $(SOURCES)
 	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DSKBUILD=OFF --log-level=WARNING
 	$(BIN)/cmake --build $(BUILD) --target _processor
-	$(BIN)/cmake $(BUILD) "-DRPNB_LEVELS=$(or $(LEVELS),$(BEST))" --log-level=WARNING
+	$(BIN)/cmake $(BUILD) "-DRPNB_LEVELS=$(or $(LEVELS),$$($(BEST)))" --log-level=WARNING
 	$(BIN)/cmake --build $(BUILD)
 	touch $@
 

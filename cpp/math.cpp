@@ -6,10 +6,19 @@ namespace {
 
 constexpr double kHalfLogTwoPi = 0.9189385332046727;
 constexpr double kRootPi = 1.772453850905516;
-// Where the series is used, and how many of its terms; levels of the continued fraction.
+// Where the series is used, and how many of its terms.
 constexpr double kFar = 2.0;
-constexpr int kTerms = 40;
-constexpr int kLevels = 60;
+constexpr std::size_t kTerms = 36;
+// 1/(2n + 1)!! for n = kTerms − 1, …, 0.
+constexpr auto kErrorFunction = [] {
+  std::array<double, kTerms> found{};
+  double value = 1.0;
+  for (std::size_t n = 0; n < kTerms; ++n) {
+    value /= static_cast<double>(2 * n + 1);
+    found[kTerms - 1 - n] = value;
+  }
+  return found;
+}();
 
 // B₂ᵢ/(2i(2i − 1)) for i = 7, 6, …, 1, with Bernoulli's numbers.
 constexpr std::array kStirling{1.0 / 156,  -691.0 / 360360, 1.0 / 1188, -1.0 / 1680,
@@ -21,7 +30,10 @@ constexpr std::array kStirling{1.0 / 156,  -691.0 / 360360, 1.0 / 1188, -1.0 / 1
 double lgamma(double x) {
   double product = 1.0;
   double shifted = x;
-  for (; shifted < 10.0; shifted += 1.0) product *= shifted;
+  while (shifted < 10.0) {
+    product *= shifted;
+    shifted += 1.0;
+  }
   const double inverse = 1.0 / shifted;
   const double rest = inverse * horner(kStirling, inverse * inverse);
   return ((shifted - 0.5) * log(shifted) - shifted + kHalfLogTwoPi + rest) - log(product);
@@ -32,14 +44,14 @@ double erfc(double x) {
   const double distance = std::abs(x);
   const double square = x * x;
   if (distance < kFar) {
-    // erf x = 2x/√π · exp(−x²) · (1 + 2x²/3 · (1 + 2x²/5 · (…)))
-    double series = 1.0;
-    for (int n = kTerms; n > 0; --n) series = 1.0 + series * (2.0 * square) / (2.0 * n + 1.0);
+    // erf x = 2x/√π · exp(−x²) · Σ (2x²)ⁿ/(2n + 1)!!
+    const double series = horner_of_two(kErrorFunction, 2.0 * square);
     return 1.0 - 2.0 * x / kRootPi * exp(-square) * series;
   }
-  // √π · exp(x²) · erfc x = 1/(x + ½/(x + 1/(x + 3/2/(x + …))))
+  // √π · exp(x²) · erfc x = 1/(x + ½/(x + 1/(x + 3/2/(x + …)))), shorter the larger x is
   double fraction = distance;
-  for (int n = kLevels; n > 0; --n) fraction = distance + 0.5 * n / fraction;
+  const int levels = distance < 3.0 ? 50 : (distance < 5.0 ? 24 : 12);
+  for (int n = levels; n > 0; --n) fraction = distance + 0.5 * n / fraction;
   const double tail = exp(-square) / (kRootPi * fraction);
   return x > 0.0 ? tail : 2.0 - tail;
 }

@@ -226,7 +226,7 @@ def test_the_reference_has_every_command() -> None:
 def test_a_command_is_described_by_its_parser() -> None:
     html = command_reference(find_command(_parser(), "rpnb run"))
     assert "<code>--target</code> COLUMN" in html
-    assert "{csv, parquet, feather, jsonl, arff, svmlight}" in html
+    assert "{csv, parquet, feather, jsonl, arff, svmlight, excel}" in html
     assert "<code>rpnb datasets</code>" in html  # in backquotes in the help
     assert "%(default)s" not in html
     with pytest.raises(ValueError, match="no such program"):

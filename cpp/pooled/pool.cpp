@@ -132,8 +132,8 @@ Index combine(const Pool& pool, Matrix<const double> scores, const RowSpace& spa
     const double w = pool.weights[k];
     for (Index c = 0; c < M; ++c) {
       const double value = f[c] - highest;
-      // Written so that NaN, of a class that is not active, is replaced as well.
-      f[c] = value > kLowest ? value : kLowest;
+      // Written so that NaN and +∞, of a class that is not active, are replaced as well.
+      f[c] = value > kLowest && value <= 0.0 ? value : kLowest;
       logs[c] += (w + added[c]) * f[c];
     }
   }

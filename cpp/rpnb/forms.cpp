@@ -154,7 +154,7 @@ class Forms::Builder {
   void for_each_tile(Function function) {
     WideDoubles* sums = sums_.data();
     for (Index i = 0; i < rows_; i += kTile) {
-      for (Index j = i; j < weighted_rows_; j += kTile, sums += kTile * kTile) {
+      for (Index j = i; j < weighted_rows_; j += kTile, sums += Index{kTile} * kTile) {
         function(i, j, sums);
       }
     }

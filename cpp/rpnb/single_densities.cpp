@@ -273,7 +273,8 @@ Centring::Centring(Vector<const double> x0, double scale, double max_column_norm
   double square = 0.0;
   for (const double x : x0) square += x * x;
   away_ = std::sqrt(square);
-  roundings_ = static_cast<double>(group + (p - 1) / group + 8);
+  const Index roundings = group + (p - 1) / group + 8;
+  roundings_ = static_cast<double>(roundings);
 }
 
 RowError Centring::centre(Vector<const double> x, Vector<float> out) const {

@@ -104,7 +104,7 @@ def test_prequential_evaluation_gives_what_predict_then_learn_gives(
     windows = 100.0 * right.reshape(-1, 100).mean(axis=1)
     assert_allclose(seen["windows"], windows, atol=1e-9)
     assert seen["seen"] == len(y)
-    assert seen["probabilities"] == model.predict_proba(X[:1])[0].tolist()
+    assert seen["probabilities"] == model.predict_next_proba(X[:1])[0].tolist()
 
 
 @in_its_environment

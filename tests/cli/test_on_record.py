@@ -50,7 +50,6 @@ run a.csv --target y --param C=0 --model PA1
 run a.csv --target y --predictions a.csv
 run a.csv --target y --save m.rpnb --report m.rpnb
 run Iris --save m.rpnb
-run - --target y
 compare a.csv --target y --learners PA Nothing
 compare a.csv --target y PA
 run a.csv --target y --compare PA AROW --save m.rpnb

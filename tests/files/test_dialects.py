@@ -2,7 +2,11 @@
 
 import bz2
 import gzip
+import io
+import json
 import lzma
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -289,3 +293,177 @@ def test_blanks_at_the_ends_of_labels_are_left_out(tmp_path: Path) -> None:
         read(path)
     _, y, _ = read(path, unlabelled="predict")
     assert y[::2].tolist() == ["a"] * 5
+
+
+def test_lines_before_the_header_and_comments_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    lines = text().splitlines()
+    lines[5:5] = ["# in between, 'quoted \"", "  # indented"]
+    path.write_text("\n".join(["a report", "# by hand", *lines, "# the end"]) + "\n")
+    X, y, _ = read(path, skip_rows=1, comment="#")
+    assert_array_equal(X, FEATURES)
+    assert y.tolist() == [1, 2, 1] * 20
+    path.write_text("a report\n")
+    with pytest.raises(FileError, match="fewer lines than --skip-rows 3"):
+        read(path, skip_rows=3)
+
+
+def test_comments_far_into_a_file_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("x,y\n" + ("1,a\n# no row\n" * 400_000))
+    with LabelledFile(str(path), ReadOptions(target="y", comment="#")) as file:
+        rows = sum(len(chunk.y) for chunk in file.chunks(1 << 20))
+    assert rows == 400_000
+
+
+def test_a_zip_file_holds_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("folder/", "")
+        archive.writestr("folder/rows.csv", text())
+        archive.writestr("__MACOSX/folder/._rows.csv", b"\x00")
+    X, _, _ = read(path)
+    assert_array_equal(X, FEATURES)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("more.csv", text())
+    with pytest.raises(FileError, match=r"a zip file with 2 files \(folder/rows.csv, "):
+        read(path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(FileError, match=r"rows\.zip: "):
+        read(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rows.parquet", b"PAR1")
+    with pytest.raises(FileError, match="parquet in a zip file; unpack it"):
+        read(path)
+
+
+def test_nested_objects_are_flattened_and_arrays_are_read(tmp_path: Path) -> None:
+    rows = [
+        {"a": {"b": i, "c": {"d": "uv"[i % 2]}}, "x": i / 2, "y": "pq"[i % 2]}
+        for i in range(50)
+    ]
+    rows[7]["a"] = {"b": 2.5, "c": {"d": "u"}}
+    expected = [[i, i % 2, i / 2] for i in range(50)]
+    expected[7][:2] = [2.5, 0]
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    array = tmp_path / "rows.json"
+    array.write_text(json.dumps(rows, indent=1))
+    for path in (lines, array):
+        X, y, file = read(path)
+        assert_array_equal(X, expected)
+        assert y.tolist() == ["p", "q"] * 25
+        assert list(file.plan.kinds) == ["a.b", "a.c.d", "x"]  # type: ignore[union-attr]
+    array.write_text("[1, 2")
+    with pytest.raises(FileError, match=r"rows\.json: not a JSON array"):
+        read(array)
+    array.write_text('[{"x": 1, "y": "a"}, 3]')
+    with pytest.raises(FileError, match="row 2: not a JSON object, but 3"):
+        read(array)
+    lines.write_text('{"a": {"b": 1}, "y": "p"}\n' * 200_000 + '{"a": {"b": "x"}}\n')
+    with (
+        LabelledFile(str(lines), ReadOptions(target="y")) as file,
+        pytest.raises(FileError, match=r"row 200001, column a\.b: 'x' is not"),
+    ):
+        list(file.chunks(1 << 20))
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [bytes, gzip.compress, bz2.compress, lzma.compress],
+    ids=["plain", "gzip", "bzip2", "xz"],
+)
+def test_the_format_of_the_standard_input_is_recognised(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = {
+        "csv": text(";").encode(),
+        "jsonl": b'{"x": 1, "y": 2}\n' * 9,
+        "arff": b"@relation r\n@attribute x real\n@attribute y {a,b}\n@data\n1,a\n",
+        "svmlight": b"+1 1:0.5 7:2\n-1 3:1\n",
+    }
+    for kind, content in forms.items():
+        raw = io.BytesIO(pack(content))
+        for buffer in (raw, io.BufferedReader(io.BytesIO(raw.getvalue()))):
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(buffer))
+            target = None if kind == "svmlight" else "y"
+            features = 8 if kind == "svmlight" else None
+            options = ReadOptions(target=target, features=features)
+            with LabelledFile("-", options) as file:
+                assert file.format == kind
+                assert sum(len(chunk.y) for chunk in file.chunks(9)) > 0
+
+
+def workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> None:
+    """Write the parts of a workbook that a reader needs."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+    def cell(value: Any) -> str:
+        if isinstance(value, str):
+            return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+        return "<c/>" if value is None else f"<c><v>{value}</v></c>"
+
+    listed = relations = types = ""
+    with zipfile.ZipFile(path, "w") as archive:
+        for i, (name, rows) in enumerate(sheets.items(), 1):
+            lines = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+            archive.writestr(
+                f"xl/worksheets/sheet{i}.xml",
+                f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData></worksheet>',
+            )
+            listed += f'<sheet name="{name}" sheetId="{i}" r:id="rId{i}"/>'
+            relations += (
+                f'<Relationship Id="rId{i}" Type="{office}/worksheet" '
+                f'Target="worksheets/sheet{i}.xml"/>'
+            )
+            types += (
+                f'<Override PartName="/xl/worksheets/sheet{i}.xml" '
+                f'ContentType="{kinds}.worksheet+xml"/>'
+            )
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets>'
+            "</workbook>",
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{package}/relationships">{relations}'
+            "</Relationships>",
+        )
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="rId1" '
+            f'Type="{office}/officeDocument" Target="xl/workbook.xml"/>'
+            "</Relationships>",
+        )
+        archive.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{package}/content-types"><Override '
+            f'PartName="/xl/workbook.xml" ContentType="{kinds}.sheet.main+xml"/>{types}'
+            "</Types>",
+        )
+
+
+def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "rows.xlsx"
+    workbook(path, {"data": [list(HEAD), *map(list, ROWS)], "notes": [["a"]]})
+    X, y, file = read(path)
+    assert_array_equal(X, FEATURES)
+    assert y.tolist() == [1, 2, 1] * 20
+    assert "the first of 2 sheets is read, data" in file.notes
+    path.write_bytes(b"no workbook")
+    with pytest.raises(FileError, match=r"rows\.xlsx: not an Excel file that can be"):
+        read(path)
+
+
+def test_excel_without_its_package_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    (tmp_path / "rows.xlsx").write_bytes(b"")
+    with pytest.raises(FileError, match=r"pip install 'rpnb\[excel\]'"):
+        read(tmp_path / "rows.xlsx")

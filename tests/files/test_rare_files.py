@@ -192,8 +192,6 @@ def test_names_of_signs_encodings_and_formats() -> None:
             check_encoding(bad)
     assert format_of("-", "csv") == "csv"
     assert format_of("A.ARFF.GZ") == "arff"
-    with pytest.raises(FileError, match="standard input: which format"):
-        format_of("-")
 
 
 def test_texts_of_arff_are_categories_and_blanks_around_marks_are_none(

@@ -325,12 +325,6 @@ REFUSED: list[tuple[str, str, ReadOptions, str]] = [
         ReadOptions(target="y"),
         "column x: holds values of",
     ),
-    (
-        "r.csv",
-        "x,x,y\n1,2,3\n",
-        ReadOptions(target="y"),
-        "two columns have the name 'x'",
-    ),
     ("r.csv", "x:y\n1:2\n", ReadOptions(target="y"), "--delimiter names another"),
     ("r.csv", "x,y\n1,2\n", ReadOptions(target=None), "name it with --target"),
     ("r.csv", "x,y\n1,2\n", ReadOptions(target="y", drop=("x",)), "no column is left"),

@@ -1,6 +1,7 @@
 """Predict now, learn when the label comes: what a client sees, against the library."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,13 @@ def test_observing_is_predict_then_learn(
     got += client.observe(name, X[30:], y[30:])
     assert got == expected
     about = client.model(name)
+    assert expected[0] is None  # and so it is not scored
+    assert (about["learnt"], about["scored"]) == (80, 79)
     assert about["error"] == pytest.approx(
-        np.mean([a != b for a, b in zip(expected, y, strict=True)])
+        np.mean([a != b for a, b in zip(expected[1:], y[1:], strict=True)])
     )
-    last = [None, *y[:-1]]
     assert about["references"]["no_change"] == pytest.approx(
-        np.mean([a != b for a, b in zip(last, y, strict=True)])
+        np.mean([a != b for a, b in pairwise(y)])
     )
 
 

@@ -30,7 +30,7 @@ def test_metrics_count_what_happened(shared: ServerProcess, client: Client) -> N
         return float(match[1])
 
     assert value("rpnb_model_learnt_total") == 44
-    assert value("rpnb_model_scored_total") == 44
+    assert value("rpnb_model_scored_total") == 43
     assert value("rpnb_model_waiting") == 6
     assert value("rpnb_model_predicted_total") == 10
     route = '{method="POST",route="/v1/models/{name}/observe",status="200"}'

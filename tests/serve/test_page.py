@@ -108,10 +108,10 @@ def test_a_model_in_detail_and_live(
     page.locator("#error-chart canvas").wait_for()
     page.locator("#calibration-chart canvas").wait_for()
     figures = page.locator("#figures").inner_text()
-    for word in ("Error", "Majority class", "Class before", "Waiting for labels"):
+    for word in ("Error", "Majority class", "Without a prediction", "Class before"):
         assert word in figures
     label = page.locator("#error-chart").get_attribute("aria-label")
-    assert label.startswith("Error rates after 1,400 predictions")
+    assert label.startswith("Error rates after 1,399 predictions")
     assert page.locator("#balance tr").count() == 3
     assert page.locator("#confusion tbody tr").count() == 3
     assert page.locator("#confusion").inner_text().count("ash") == 2

@@ -30,10 +30,12 @@ def plainly(rows: list[tuple[Any, Any, Any]]) -> dict[str, Any]:
             counts[each[0]] += 1
             if counts[each[0]] == best:
                 leaders.append(each[0])
+        if predicted is None:
+            continue  # it was learned, and nothing was predicted
         wrong.append(predicted != label)
         majority.append(not leaders or leaders[0] != label)
         before.append(i == 0 or rows[i - 1][0] != label)
-    n = max(len(rows), 1)
+    n = max(len(wrong), 1)
     return {
         "error": sum(wrong) / n,
         "majority": sum(majority) / n,
@@ -59,14 +61,15 @@ def test_figures_are_those_of_a_plain_reading(
     )
     assert scores.window_errors()[0] == pytest.approx(expected["window"])
     assert scores.balance == Counter(label for label, _, _ in rows)
-    assert scores.confusion == Counter((label, guess) for label, guess, _ in rows)
-    known = [(p, guess == label) for label, guess, p in rows if p is not None]
+    answered = [row for row in rows if row[1] is not None]
+    assert scores.confusion == Counter((label, guess) for label, guess, _ in answered)
+    known = [(p, guess == label) for label, guess, p in answered if p is not None]
     assert sum(cell[0] for cell in scores.calibration) == len(known)
     assert sum(cell[2] for cell in scores.calibration) == sum(r for _, r in known)
     details = scores.details()
-    assert details["scored"] == len(rows)
-    if rows:
-        assert details["curve"][-1][0] == len(rows)
+    assert (details["learnt"], details["scored"]) == (len(rows), len(answered))
+    if answered:
+        assert details["curve"][-1][0] == len(answered)
 
 
 def test_the_window_and_the_curve_stay_small() -> None:

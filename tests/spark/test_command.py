@@ -18,7 +18,8 @@ ASIDE = {"seconds", "peak_megabytes", "source", "written"}
 def run(
     capsys: pytest.CaptureFixture[str], *words: str | Path, target: str = "label"
 ) -> Any:
-    code = main(["run", *map(str, words), "--target", target, "--json", "--quiet"])
+    given = [*map(str, words), "--model", "RPNB", "--target", target]
+    code = main(["run", *given, "--json", "--quiet"])
     out, err = capsys.readouterr()
     assert code == 0, err
     return json.loads(out)

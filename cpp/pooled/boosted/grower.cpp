@@ -39,9 +39,8 @@ void Grower::begin(const Plan& plan, const RowWindow& window, const Cuts& cuts,
   const double most =
       3.0 * kGradientSteps * (static_cast<double>(window.total_weight()) / kWeightSteps);
   unit_ = kGradientSteps;
-  for (double bound = most; bound > 0x1p31 - static_cast<double>(plan.rows) - 1.0; bound /= 2.0) {
-    unit_ /= 2.0;
-  }
+  const double largest = 0x1p31 - static_cast<double>(plan.rows) - 1.0;
+  while (most * (unit_ / kGradientSteps) > largest) unit_ /= 2.0;
   direction_.assign(static_cast<std::size_t>(C_), 0.0F);
   if (C_ > 1) {
     Workspace space;
@@ -126,7 +125,7 @@ Index Grower::compute_gradients(const RowWindow& window, const std::vector<Tree>
   const auto E = space.take<float>(C_ == 1 ? Index{1} : Q, n);
   const auto g = space.take<float>(n);
   const auto h = space.take<float>(n);
-  const auto y = block.label.data() + at;
+  const auto* const y = block.label.data() + at;
   constexpr auto kStep = static_cast<float>(1.0 / boosted::kSteps);
   if (C_ == 1) {
     for (Index i = 0; i < n; ++i) E(0, i) = -std::abs(static_cast<float>(F(0, i)) * kStep);

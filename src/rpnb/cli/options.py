@@ -54,13 +54,14 @@ def encoding(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def number_sign(text: str) -> str:
-    """Return a sign in numbers, by itself or by its name."""
+def number_sign(text: str) -> tuple[str | None, str]:
+    """Return the column, None for all, and a sign in its numbers or the sign's name."""
     from rpnb.files.encoding.number_text import SIGNS
 
-    sign = SIGNS.get(text.lower(), text)
+    column, _, word = text.rpartition("=")
+    sign = SIGNS.get(word.lower(), word)
     if sign not in SIGNS.values():
         raise argparse.ArgumentTypeError(
             f"must be one of {', '.join(SIGNS)} or the sign itself, got {text!r}"
         )
-    return sign
+    return column or None, sign

@@ -29,7 +29,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         help=f"a file ({', '.join(FORMATS)}; text may be compressed: gz, bz2, xz, "
-        "zst); - for the standard input",
+        "zst, zip); - for the standard input",
     )
     parser.add_argument(
         "--load",

@@ -1,1 +1,1 @@
-"""Arithmetic on arrays: NumPy, SciPy and Numba only, and no classes but records."""
+"""Arithmetic on arrays: NumPy, SciPy and the compiled core only."""

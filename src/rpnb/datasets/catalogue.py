@@ -105,10 +105,12 @@ def describe(name: str) -> Entry:
     key = key_of(name)
     if key not in by_key:
         close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.5)
-        hint = ", ".join(repr(by_key[match].name) for match in close)
+        names = tuple(dict.fromkeys(by_key[match].name for match in close))
+        hint = ", ".join(map(repr, names))
         raise UnknownDatasetError(
             f"name must be one of the {len(entries())} of rpnb.datasets.names(), "
-            f"got {name!r}" + (f"; close to it: {hint}" if hint else "")
+            f"got {name!r}" + (f"; close to it: {hint}" if hint else ""),
+            names,
         )
     return by_key[key]
 

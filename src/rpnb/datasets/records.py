@@ -22,7 +22,11 @@ class DatasetError(ValueError):
 
 
 class UnknownDatasetError(DatasetError):
-    """The catalogue has no dataset of this name."""
+    """The catalogue has no dataset of this name; `close` are similar names."""
+
+    def __init__(self, message: str, close: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.close = close
 
 
 class DataFileError(DatasetError):

@@ -1,8 +1,10 @@
 """A file of labelled rows as chunks of arrays, whatever its format; or arrays."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -17,11 +19,17 @@ from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
 from rpnb.files.formats.arff import Arff
 from rpnb.files.formats.delimited import Delimited
+from rpnb.files.formats.excel import Excel
 from rpnb.files.formats.feather import Feather
 from rpnb.files.formats.json_lines import JsonLines
 from rpnb.files.formats.lines import closed_on_error
 from rpnb.files.formats.parquet import Parquet
-from rpnb.files.formats.sources import COMPRESSED, STANDARD_INPUT
+from rpnb.files.formats.sources import (
+    COMPRESSED,
+    STANDARD_INPUT,
+    name_in_zip,
+    standard_input_begins,
+)
 from rpnb.files.formats.svmlight import SparseEncoder, SvmLight
 from rpnb.files.records import ColumnPlan, FileError, LabelledChunk, ReadOptions
 from rpnb.labels import LabelIndex
@@ -61,9 +69,10 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
     "feather": (".feather", ".arrow", ".ipc"),
-    "jsonl": (".jsonl", ".ndjson"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
     "arff": (".arff",),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
+    "excel": (".xlsx", ".xls", ".xlsb", ".ods"),
 }
 # SVMlight's batches are sparse; those of all others are columns.
 _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
@@ -73,6 +82,7 @@ _READERS: Mapping[str, Callable[[str, ReadOptions], TableReader | SvmLight]] = {
     "jsonl": JsonLines,
     "arff": Arff,
     "svmlight": SvmLight,
+    "excel": Excel,
 }
 
 
@@ -81,8 +91,13 @@ def format_of(path: str, named: str | None = None) -> str:
     if named is not None:
         return named
     if path == STANDARD_INPUT:
-        raise FileError("standard input: which format? name it with --format")
+        return _format_of_bytes(standard_input_begins())
     name = Path(path).name.lower()
+    if name.endswith(".zip"):
+        inner = format_of(name_in_zip(path))
+        if inner in ("parquet", "feather", "excel"):
+            raise FileError(f"{path}: {inner} in a zip file; unpack it")
+        return inner
     ending = next((each for each in COMPRESSED if name.endswith(each)), "")
     name = name.removesuffix(ending)
     for kind, endings in FORMATS.items():
@@ -93,6 +108,55 @@ def format_of(path: str, named: str | None = None) -> str:
         f"{path}: the format is not known by the name of the file ({known}, perhaps "
         f"with {', '.join(COMPRESSED)}); --format names one of {', '.join(FORMATS)}"
     )
+
+
+def _format_of_bytes(head: bytes) -> str:
+    """Return the format of a file that begins so: CSV if it is no other.
+
+    >>> [_format_of_bytes(head) for head in (b'{"a": 1}', b"a,b", b"+1 3:1 7:0.5")]
+    ['jsonl', 'csv', 'svmlight']
+    """
+    begins = {b"PAR1": "parquet", b"ARROW1": "feather"}
+    for begin, kind in begins.items():
+        if head.startswith(begin):
+            return kind
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text[:1] in (b"{", b"["):
+        return "jsonl"
+    if re.search(rb"^\s*@relation\b", text, re.MULTILINE | re.IGNORECASE):
+        return "arff"
+    lines = [each for each in text.split(b"\n")[:3] if not each.startswith(b"#")]
+    if lines and re.fullmatch(rb"\S+(\s+\d+:\S+)+\s*(#.*)?", lines[0]):
+        return "svmlight"
+    return "csv"
+
+
+def _near(path: Path) -> str:
+    """Return a hint at a file with a similar name, if there is one."""
+    try:
+        there = sorted(each.name for each in path.parent.iterdir() if each.is_file())
+    except OSError:
+        return ""
+    close = get_close_matches(path.name, there, n=1, cutoff=0.75)
+    return f"; did you mean {path.parent / close[0]}?" if close else ""
+
+
+def _readable_in(folder: Path, most: int = 5) -> str:
+    """Return a hint at files of a folder that can be read, if there are any."""
+    endings = tuple(ending for each in FORMATS.values() for ending in each)
+    endings += tuple(a + b for a in endings for b in COMPRESSED)
+    try:
+        there = sorted(
+            str(each)
+            for each in folder.iterdir()
+            if each.is_file() and each.name.lower().endswith(endings)
+        )
+    except OSError:
+        return ""
+    if not there:
+        return "; no file in it has a known format"
+    more = ", …" if len(there) > most else ""
+    return f"; name one of its files: {', '.join(there[:most])}{more}"
 
 
 class LabelledFile:
@@ -117,11 +181,11 @@ class LabelledFile:
         kind: str | None = None,
         state: Mapping[str, Any] | None = None,
     ) -> None:
-        self.format = format_of(path, kind)
         if path != STANDARD_INPUT and not Path(path).exists():
-            raise FileError(f"{path}: there is no such file")
+            raise FileError(f"{path}: there is no such file{_near(Path(path))}")
         if path != STANDARD_INPUT and Path(path).is_dir():
-            raise FileError(f"{path}: a folder, not a file")
+            raise FileError(f"{path}: a folder, not a file{_readable_in(Path(path))}")
+        self.format = format_of(path, kind)
         if state is not None and "columns" in state:
             notations = {
                 column: Notation.from_json(each)

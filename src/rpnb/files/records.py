@@ -1,6 +1,6 @@
 """What readers return and raise, and their options."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,24 @@ Kind: TypeAlias = Literal["number", "category"]
 
 
 class FileError(ValueError):
-    """A file cannot be read; the message names file, row and column."""
+    """A file cannot be read; the message names file, row and column.
+
+    `fixes` are options of the command line, and their values, that would read it.
+    """
+
+    def __init__(self, message: object, fixes: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.fixes = tuple(fixes)
+
+
+def join_problems(name: str, problems: Sequence[FileError]) -> FileError:
+    """Return one error for all problems of a file that has this name."""
+    if len(problems) == 1:
+        return problems[0]
+    lines = [str(each).removeprefix(name).lstrip(",: ") for each in problems]
+    fixes = dict.fromkeys(fix for each in problems for fix in each.fixes)
+    listed = "".join(f"\n  {line}" for line in lines)
+    return FileError(f"{name} has {len(problems)} problems:{listed}", list(fixes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +92,14 @@ class ReadOptions:
         Of text; None to recognise it.
     decimal, thousands
         Signs in numbers that are written as text; no thousands by default.
+    decimal_of, thousands_of
+        The same by column, where a column has its own.
+    skip_rows
+        Lines of a delimited file before its header, or before its rows.
+    comment
+        How lines of a delimited file begin that are left out; None for no such lines.
+    na
+        Texts that stand for a missing value, besides the usual ones.
     notations
         How numbers are written in columns of text that have their own way.
     columns
@@ -101,6 +126,11 @@ class ReadOptions:
     encoding: str | None = None
     decimal: str = "."
     thousands: str | None = None
+    decimal_of: Mapping[str, str] = field(default_factory=dict)
+    thousands_of: Mapping[str, str] = field(default_factory=dict)
+    skip_rows: int = 0
+    comment: str | None = None
+    na: tuple[str, ...] = ()
     notations: Mapping[str, Notation] = field(default_factory=dict)
     columns: Mapping[str, Kind] | None = None
     features: int | None = None

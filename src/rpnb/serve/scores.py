@@ -92,6 +92,9 @@ class Scores:
     ) -> None:
         """Score predictions whose labels have come.
 
+        Rows that were asked for before the model had learned anything got no
+        prediction: they are learned, and not scored.
+
         Parameters
         ----------
         labels, predicted
@@ -110,6 +113,12 @@ class Scores:
         for label, prediction, p in zip(
             labels, predicted, confidence or repeat(None), strict=False
         ):
+            if prediction is None:
+                count = balance[label] = balance[label] + 1
+                if label == majority or count > largest:
+                    majority, largest = label, count
+                last = label
+                continue
             wrong_0, wrong_1, wrong_2 = wrong = (
                 prediction != label,
                 majority != label,
@@ -148,7 +157,8 @@ class Scores:
         self.scored, self.mistakes = scored, [all_0, all_1, all_2]
         self._window_mistakes = [new_0, new_1, new_2]
         self._majority, self._last = majority, last
-        self.confusion.update(zip(labels, predicted, strict=True))
+        pairs = zip(labels, predicted, strict=True)
+        self.confusion.update(pair for pair in pairs if pair[1] is not None)
         self.learnt += len(labels)
 
     def _add_point(self) -> None:

@@ -108,7 +108,7 @@ def test_what_is_no_file_is_named(
 def test_neither_file_nor_dataset(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "lettre"]) == 2
     err = capsys.readouterr().err
-    assert "lettre: there is no such file" in err
+    assert "lettre: no such file" in err
     assert "Letter" in err
 
 

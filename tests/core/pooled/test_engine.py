@@ -24,7 +24,7 @@ from rpnb.core.pooled.pool import pool_rows
 NAMES = [
     name for name in MEMBERS if name not in ("window_forest", "selected_neighbours")
 ]
-# Those that take little time where kernels are not compiled.
+# Those whose state is small.
 LIGHT = ["binned_bayes", "neighbours", "transitions"]
 NOTHING = np.zeros((0, 0))
 

@@ -1,6 +1,5 @@
 """Blocks of a mini-batch are observed apart, in any order, and learnt at once."""
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
@@ -26,11 +25,10 @@ from rpnb.core.pooled.mini_batches import (
 )
 from rpnb.core.pooled.model import MEMBERS, PooledModel, copy_model, new_model
 
-COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 MERGEABLE = [name for name, member in MEMBERS.items() if member.MERGEABLE]
 # Those that take little time where kernels are not compiled.
 LIGHT = ["binned_bayes", "transitions"]
-NAMES = MERGEABLE if COMPILED else LIGHT
+NAMES = MERGEABLE
 NOTHING = np.zeros((0, 0))
 NO_LABELS, NO_WEIGHT = np.zeros(0, np.int64), np.zeros(0)
 FIRST, MOST, M, P = 260, 500, 3, 4
@@ -131,7 +129,7 @@ def test_a_mini_batch_is_its_slow_twin(weighted: bool) -> None:
             assert_allclose(found[:, 0], expected, rtol=2e-3, atol=2e-3)
 
 
-@settings(max_examples=15 if COMPILED else 3)
+@settings(max_examples=15)
 @given(
     st.lists(st.integers(1, 149), max_size=4, unique=True), st.randoms(), st.booleans()
 )

@@ -251,6 +251,23 @@ def test_classes_that_are_not_active_are_never_predicted() -> None:
     assert list(empty.active) == [True, True, False]
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1e300, 3.0])
+def test_scores_of_classes_that_are_not_active_leave_no_trace(odd: float) -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(60, 3, 5))
+    y = rng.integers(0, 4, 60)
+    active = np.array([True, True, True, True, False])
+    found = []
+    for value in (0.0, odd):
+        scores[:, :, 4] = value
+        state = pool.begin(np.full(3, 0.3), active)
+        labels, logs = np.empty(60, np.int64), np.empty((60, 5))
+        late = np.zeros((0, 3, 5))
+        pool.pool_rows(state, scores, y, np.ones(60), labels, logs, late)
+        found.append((labels.tolist(), logs.tolist(), [a.tolist() for a in state]))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("M", [2, 5, 6, 13])
 def test_rows_that_were_scored_beforehand_are_learnt_as_others(M: int) -> None:
     K, n = 3, 30

@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> No
         "file",
         metavar="FILE",
         help=f"a file ({', '.join(FORMATS)}; text may be compressed: gz, bz2, xz, "
-        "zst); - for the standard input; or one of the datasets that `rpnb datasets` "
-        "lists",
+        "zst, zip); - for the standard input; or one of the datasets that `rpnb "
+        "datasets` lists",
     )
     reading = parser.add_argument_group("reading")
     _add_columns(reading)
@@ -210,18 +210,43 @@ def add_file_options(group: "argparse._ArgumentGroup") -> None:
         help="of text, such as utf-8, utf-16 or cp1252 (default: recognised)",
     )
     group.add_argument(
+        "--skip-rows",
+        type=natural,
+        default=0,
+        metavar="N",
+        help="lines of a CSV file before its header (default: 0)",
+    )
+    group.add_argument(
+        "--comment",
+        metavar="TEXT",
+        help="leave out lines of a CSV file that begin so, such as #",
+    )
+    group.add_argument(
+        "--na",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TEXT",
+        help="texts of CSV that stand for a missing value, besides an empty cell, ?, "
+        "NA, N/A, n/a, NaN and null, and -, . and none among numbers",
+    )
+    group.add_argument(
         "--decimal",
         type=number_sign,
-        default=".",
-        metavar="C",
-        help="the decimal sign of numbers: . or , (default: .)",
+        action="append",
+        default=[],
+        metavar="[COLUMN=]C",
+        help="the decimal sign of numbers, of all columns or of one: . or , (default: "
+        ".)",
     )
     group.add_argument(
         "--thousands",
         type=number_sign,
-        metavar="C",
-        help="the sign between thousands: a comma, a dot, ', _ or space (default: "
-        "none)",
+        action="append",
+        default=[],
+        metavar="[COLUMN=]C",
+        help="the sign between thousands, of all columns or of one: a comma, a dot, "
+        "', _ or space (default: none)",
     )
     group.add_argument(
         "--features",

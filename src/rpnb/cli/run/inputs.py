@@ -1,8 +1,10 @@
 """What a run begins with: learners, new or loaded, and rows of a file or dataset."""
 
 import argparse
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,22 @@ def learners_of(
             "--model, --compare, --scale, --drift or parameters besides"
         )
     return load_model(arguments.load)
+
+
+def explained(error: FileError, command_line: str) -> CommandError:
+    """Return an error for the user, with a command that works if one is known."""
+    if "\n" not in str(error) or not error.fixes:
+        return CommandError(str(error))
+    words: dict[str, list[str]] = {}
+    for option, value in error.fixes:
+        words.setdefault(option, []).append(value)
+    more = []
+    for option, values in words.items():
+        if option in ("--drop", "--as-category"):
+            more += [option, *values]
+        else:
+            more += [word for value in values for word in (option, value)]
+    return CommandError(f"{error}\nTry: {command_line} {shlex.join(more)}")
 
 
 @contextmanager
@@ -105,13 +123,8 @@ def open_rows(
     Missing values are left to the learners if all of them take any.
     """
     path = arguments.file
-    if path != "-" and not Path(path).exists() and arguments.target is None:
+    if path != "-" and not Path(path).exists() and _is_dataset(arguments, path):
         return _dataset(arguments, path)
-    if arguments.thousands == arguments.decimal:
-        raise CommandError(
-            "--thousands and --decimal must be different signs, as in --thousands . "
-            "--decimal ,"
-        )
     options = ReadOptions(
         target=arguments.target,
         unlabelled=arguments.unlabelled,
@@ -158,15 +171,49 @@ def _takes_missing(model: Any) -> bool:
 
 def file_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of a reader that `add_file_options` declares."""
+    decimal_of, thousands_of = dict(arguments.decimal), dict(arguments.thousands)
+    decimal, thousands = decimal_of.pop(None, "."), thousands_of.pop(None, None)
+    for column in (None, *decimal_of, *thousands_of):
+        if thousands_of.get(column, thousands) == decimal_of.get(column, decimal):
+            raise CommandError(
+                "--thousands and --decimal must be different signs, as in --thousands "
+                ". --decimal ,"
+            )
     return {
+        "decimal_of": decimal_of,
+        "thousands_of": thousands_of,
+        "na": tuple(arguments.na),
+        "skip_rows": arguments.skip_rows,
+        "comment": arguments.comment or None,
         "header": not arguments.no_header,
         "delimiter": arguments.delimiter,
         "encoding": arguments.encoding,
-        "decimal": arguments.decimal,
-        "thousands": arguments.thousands,
+        "decimal": decimal,
+        "thousands": thousands,
         "features": arguments.features,
         "zero_based": arguments.zero_based,
     }
+
+
+def _is_dataset(arguments: argparse.Namespace, name: str) -> bool:
+    """Return whether a name that is no file is that of a dataset, or say so."""
+    from rpnb import datasets
+
+    try:
+        datasets.describe(name)
+    except datasets.UnknownDatasetError as error:
+        keys = {each.casefold(): each for each in error.close}
+        close = get_close_matches(name.casefold(), keys, n=1, cutoff=0.7)
+        if close and not Path(name).suffix:
+            raise CommandError(
+                f"{name}: no such file; did you mean the dataset {keys[close[0]]}?"
+            ) from error
+        return False
+    if arguments.target is not None:
+        raise CommandError(
+            f"{name}: no such file; for the dataset of this name leave out --target"
+        )
+    return True
 
 
 def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
@@ -176,8 +223,6 @@ def _dataset(arguments: argparse.Namespace, name: str) -> LabelledArrays:
         raise CommandError(f"{name}: --load and --save are for files")
     try:
         data = datasets.load(name)
-    except datasets.UnknownDatasetError as error:
-        raise CommandError(f"{name}: there is no such file; {error}") from error
     except datasets.DatasetError as error:
         raise CommandError(str(error)) from error
     if arguments.shuffle is None:

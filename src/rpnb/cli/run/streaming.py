@@ -15,7 +15,7 @@ import numpy as np
 from rpnb.cli import INTERRUPTED, CommandError
 from rpnb.cli.learners import given_parameters, has_parameter
 from rpnb.cli.progress import Display
-from rpnb.cli.run.inputs import ENCODER, learners_of, open_rows
+from rpnb.cli.run.inputs import ENCODER, explained, learners_of, open_rows
 from rpnb.cli.run.outputs import Outputs, PredictionsFile, writing
 from rpnb.cli.run.probabilities import (
     needed_probabilities,
@@ -97,7 +97,7 @@ def stream(arguments: argparse.Namespace) -> int:
             run.announce()
             run.evaluate(interrupt)
         except FileError as error:
-            raise CommandError(str(error)) from error
+            raise explained(error, arguments.command_line) from error
         if run.evaluation is None:  # stopped before the first row
             return INTERRUPTED
         run.write(interrupt.came())

@@ -31,6 +31,8 @@ _WITH_UNIT = re.compile(
     rf"\s*([+-]?[\d.,'_ ]*\d[.,]?(?:[eE][+-]?\d+)?)\s*([^\W\d_%]|[°µ])"
     rf"([^\d\s]{{0,{_LONGEST_UNIT - 1}}})\s*"
 )
+#: Texts that stand for a missing value among numbers, and may be words elsewhere.
+PERHAPS_MISSING = frozenset(("-", "--", ".", "none", "None", "NONE", "n.a."))
 #: Units that differ where numbers do not, so that a column must have one of them.
 UNITS = frozenset(
     [
@@ -111,29 +113,33 @@ class Notation:
         The signs; no thousands by default.
     unit
         What may follow each number, such as kg.
+    missing
+        Texts that stand for a missing number.
     """
 
     decimal: str = "."
     thousands: str | None = None
     unit: str | None = None
+    missing: tuple[str, ...] = ()
 
-    def to_json(self) -> list[str | None]:
-        """Return the signs and the unit, for a model file."""
-        return [self.decimal, self.thousands, self.unit]
+    def to_json(self) -> list[Any]:
+        """Return the signs, the unit and the texts, for a model file."""
+        return [self.decimal, self.thousands, self.unit, list(self.missing)]
 
     @classmethod
     def from_json(cls, saved: Any) -> "Notation":
         """Return what `to_json` wrote; ValueError if it did not."""
-        decimal, thousands, unit = saved
+        decimal, thousands, unit, missing = saved
         signs = SIGNS.values()
         if (
             decimal not in signs
             or (thousands is not None and thousands not in signs)
             or not (unit is None or isinstance(unit, str))
             or len(unit or "") > _LONGEST_UNIT
+            or not set(missing) <= PERHAPS_MISSING
         ):
             raise ValueError(f"{saved!r} is no notation of numbers")
-        return cls(decimal, thousands, unit)
+        return cls(decimal, thousands, unit, tuple(missing))
 
     @cached_property
     def pattern(self) -> str:
@@ -172,13 +178,25 @@ class Notation:
         """Return whether each text is a number in this notation, None if missing."""
         from pyarrow import compute
 
-        return compute.match_substring_regex(values, self.pattern)
+        return compute.match_substring_regex(self._there(values), self.pattern)
+
+    def _there(self, values: "pa.Array") -> "pa.Array":
+        """Return texts without those that stand for a missing value."""
+        if not self.missing:
+            return values
+        import pyarrow as pa
+        from pyarrow import compute
+
+        trimmed = compute.utf8_trim_whitespace(values)
+        gone = compute.is_in(trimmed, value_set=pa.array(self.missing))
+        return compute.if_else(gone, pa.scalar(None, values.type), values)
 
     def parse(self, values: "pa.Array") -> "pa.Array":
         """Return texts, all of them numbers in this notation, as doubles."""
         import pyarrow as pa
         from pyarrow import compute
 
+        values = self._there(values)
         if self.unit is not None:
             values = compute.replace_substring_regex(
                 values, rf"{re.escape(self.unit)}\s*$", ""
@@ -213,6 +231,20 @@ _NOTATIONS = tuple(
 def is_number_in_some_notation(text: str) -> bool:
     """Return whether a text is a number in any notation in use."""
     return any(notation.matches(text) for notation in _NOTATIONS)
+
+
+def notation_for(texts: Iterable[str]) -> Notation | None:
+    """Return the notation that texts are most likely written in; None if in none.
+
+    >>> notation_for(["1,5"]).decimal, notation_for(["1,234", "12,500"]).thousands
+    (',', ',')
+    """
+    given = list(texts)
+    fitting = [n for n in _NOTATIONS if all(n.matches(text) for text in given)]
+    comma, thousand = Notation(","), Notation(".", ",")
+    if comma in fitting and thousand in fitting:
+        return thousand
+    return fitting[0] if fitting else None
 
 
 def options_for(texts: Iterable[str]) -> str | None:

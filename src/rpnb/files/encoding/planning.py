@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.text_columns import examine_text
 from rpnb.files.formats.arrow import is_text, kind_of
-from rpnb.files.records import ColumnPlan, FileError, Kind, ReadOptions
+from rpnb.files.records import (
+    ColumnPlan,
+    FileError,
+    Kind,
+    ReadOptions,
+    join_problems,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,20 +63,31 @@ def plan_columns(
             dropped.setdefault(column, why)
     if options.columns is not None:
         return _as_before(name, names, options, dropped)
-    notation = Notation(options.decimal, options.thousands)
     kinds: dict[str, Kind] = {}
     notations: dict[str, Notation] = {}
     notes: list[str] = []
+    problems: list[FileError] = []
     for field in schema:
         if field.name in dropped:
             continue
-        kind = kind_of(name, field)
+        try:
+            kind = kind_of(name, field)
+        except FileError as problem:
+            problems.append(problem)
+            continue
         if field.name == options.target:
             continue
         if field.name in options.as_category or field.name in (declared or ()):
             kind = "category"
         elif is_text(field.type) and field.name in first:
-            found = examine_text(name, field.name, first[field.name], notation)
+            notation = notation_of(field.name, options)
+            if notation != Notation(options.decimal, options.thousands):
+                notations[field.name] = notation
+            try:
+                found = examine_text(name, field.name, first[field.name], notation)
+            except FileError as problem:
+                problems.append(problem)
+                continue
             kind = found.kind
             notes += [found.note] if found.note else []
             if found.notation is not None:
@@ -81,6 +98,13 @@ def plan_columns(
                 f"--drop {field.name}"
             )
         kinds[field.name] = kind
+    if problems:
+        problems += _missing_labels(name, options, first)
+        if options.missing == "refuse":
+            holes = (c for c in kinds if c in first and first[c].null_count)
+            gone = (c for c, each in notations.items() if each.missing)
+            problems += _missing_values(name, next(iter([*holes, *gone]), None))
+        raise join_problems(name, problems)
     if not kinds:
         raise FileError(
             f"{name}: no column is left beside the target {options.target!r}"
@@ -95,6 +119,44 @@ def plan_columns(
         dropped=dropped,
         notes=tuple(notes),
     )
+
+
+def notation_of(column: str, options: ReadOptions) -> Notation:
+    """Return how the numbers of a column may be written."""
+    return Notation(
+        options.decimal_of.get(column, options.decimal),
+        options.thousands_of.get(column, options.thousands),
+    )
+
+
+def _missing_labels(
+    name: str, options: ReadOptions, first: Mapping[str, "pa.ChunkedArray"]
+) -> list[FileError]:
+    """Return that a label of the first rows is missing, if one is."""
+    labels = first.get(str(options.target))
+    if labels is None or not labels.null_count or options.unlabelled != "refuse":
+        return []
+    row = labels.is_null().index(True).as_py() + 1
+    return [
+        FileError(
+            f"{name}, row {row}, column {options.target}: the label is missing; "
+            "--unlabelled predict predicts such rows and does not learn them",
+            [("--unlabelled", "predict")],
+        )
+    ]
+
+
+def _missing_values(name: str, column: str | None) -> list[FileError]:
+    """Return that a column has missing values, if there is one that has."""
+    if column is None:
+        return []
+    return [
+        FileError(
+            f"{name}, column {column}: values are missing; --missing mean fills in the "
+            "mean of the rows before, and --model Pooled takes them as they are",
+            [("--missing", "mean")],
+        )
+    ]
 
 
 def _has_blank_ends(labels: "pa.ChunkedArray") -> bool:
@@ -126,7 +188,8 @@ def _resolved(name: str, names: list[str], options: ReadOptions) -> ReadOptions:
             f"are {shown_names(names)}"
         )
     found = {}
-    for text in (target, *options.drop, *options.as_category):
+    named = (*options.decimal_of, *options.thousands_of)
+    for text in (target, *options.drop, *options.as_category, *named):
         if text is not None:
             column = find_column(text, names)
             if column is None:
@@ -140,6 +203,8 @@ def _resolved(name: str, names: list[str], options: ReadOptions) -> ReadOptions:
         target=None if target is None else found[target],
         drop=drop,
         as_category=tuple(found[text] for text in options.as_category),
+        decimal_of={found[text]: sign for text, sign in options.decimal_of.items()},
+        thousands_of={found[text]: sign for text, sign in options.thousands_of.items()},
     )
 
 

@@ -5,10 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rpnb.files.encoding.number_text import (
+    PERHAPS_MISSING,
     UNITS,
     Notation,
     is_number_in_some_notation,
     is_plain_number,
+    notation_for,
     options_for,
     split_unit,
 )
@@ -64,6 +66,11 @@ def examine_text(
     total = sum(counts.values())
     if total == 0:
         return ExaminedText("number")
+    gone = {v for v in counts if v.strip() in PERHAPS_MISSING}
+    if gone and len(gone) < len(counts):
+        found = _with_missing(column, counts, gone, notation)
+        if found is not None:
+            return found
     readable = {v for v in counts if is_plain_number(v) or notation.matches(v)}
     if len(readable) == len(counts):
         return ExaminedText("number", _number_note(column, counts, notation))
@@ -78,19 +85,37 @@ def examine_text(
         )
         row = values.to_pylist().index(wrong) + 1
         others = [v for v in numbers if v not in readable]
-        raise FileError(refused_number(name, row, column, wrong, others))
+        raise FileError(
+            refused_number(name, row, column, wrong, others),
+            _number_fixes(column, wrong, others),
+        )
     if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
         raise FileError(
             f"{name}, column {column}: holds dates or times, neither numbers nor "
-            f"categories; turn it into numbers, or leave it out: --drop {column}"
+            f"categories; turn it into numbers, or leave it out: --drop {column}",
+            [("--drop", column)],
         )
     if total >= _ENOUGH and len(counts) > _SHARE * total:
         raise FileError(
             f"{name}, column {column}: {len(counts):,} different values in the first "
             f"{total:,}: free text, not a category; leave it out: --drop {column}; or "
-            f"take it as categories nevertheless: --as-category {column}"
+            f"take it as categories nevertheless: --as-category {column}",
+            [("--drop", column)],
         )
     return ExaminedText("category")
+
+
+def _with_missing(
+    column: str, counts: dict[str, int], gone: set[str], notation: Notation
+) -> ExaminedText | None:
+    """Return that a column holds numbers and texts that stand for missing ones."""
+    numbers = [v for v in counts if v not in gone]
+    if not all(is_plain_number(v) or notation.matches(v) for v in numbers):
+        return None
+    texts = tuple(sorted({v.strip() for v in gone}))
+    shown = ", ".join(map(repr, texts))
+    note = f"column {column} is read as numbers; {shown} is taken as missing"
+    return ExaminedText("number", note, replace(notation, missing=texts))
 
 
 def _unit(
@@ -118,7 +143,8 @@ def _unit(
         shown = ", ".join(sorted(units)[:4])
         raise FileError(
             f"{name}, column {column}: numbers with different units ({shown}); give "
-            f"them one unit, or leave the column out: --drop {column}"
+            f"them one unit, or leave the column out: --drop {column}",
+            [("--drop", column)],
         )
     return None
 
@@ -131,6 +157,19 @@ def _number_note(column: str, counts: dict[str, int], notation: Notation) -> str
     if notation.thousands is not None or notation.decimal != ".":
         return None  # it was asked for
     return f"column {column} is read as numbers, such as {example.strip()!r}"
+
+
+def _number_fixes(column: str, cell: str, others: list[str]) -> list[tuple[str, str]]:
+    """Return options that read a column of numbers with a cell that is none so far."""
+    notation = notation_for(others) if is_number_in_some_notation(cell) else None
+    if notation is None:
+        return [("--as-category", column)]
+    found = []
+    if notation.decimal != ".":
+        found.append(("--decimal", f"{column}={notation.decimal}"))
+    if notation.thousands is not None:
+        found.append(("--thousands", f"{column}={notation.thousands}"))
+    return found
 
 
 def refused_number(

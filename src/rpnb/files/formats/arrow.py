@@ -78,7 +78,8 @@ def kind_of(name: str, field: "pa.Field") -> Kind:
     what = "dates or times" if types.is_temporal(kind) else "values"
     raise FileError(
         f"{name}, column {field.name}: holds {what} of type {kind}, neither numbers "
-        f"nor categories; turn it into numbers, or leave it out: --drop {field.name}"
+        f"nor categories; turn it into numbers, or leave it out: --drop {field.name}",
+        [("--drop", field.name)],
     )
 
 

@@ -4,7 +4,8 @@ A block that pyarrow refuses gets a slow second look that finds row and column.
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from rpnb.files.encoding.text_columns import refused_number
 from rpnb.files.formats.arrow import one_line, read_as, require_pyarrow
 from rpnb.files.formats.dialect import (
     cells_of,
+    comment_pattern,
     read_header,
+    skip_lines,
     skip_to_header,
     sniff_delimiter,
 )
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: What stands for a missing value where it is not in quotation marks.
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<NA>")
 # A line that no file has, for it is no text.
 _END = "\x00"
 
@@ -34,16 +37,32 @@ _END = "\x00"
 class Delimited(TextFile):
     """Batches of a file of delimited text."""
 
-    def __init__(self, path: str, options: ReadOptions) -> None:
+    def __init__(
+        self,
+        path: str,
+        options: ReadOptions,
+        source: Any = None,
+        delimiter: str | None = None,
+    ) -> None:
         require_pyarrow("CSV")
-        super().__init__(path, options)
+        self._comment = comment_pattern(options.comment)
+        complete = self._has_header(options.skip_rows)
+        super().__init__(path, options, complete, source)
         with closed_on_error(self._source):
-            head, declared = skip_to_header(self._first)
-            delimiter = options.delimiter or declared or self._sniff(head, options)
+            head = skip_lines(self.name, self._first, options.skip_rows)
+            whole = head.rfind(b"\n") + 1  # the rest of the last line is still to come
+            head = self._comment(head[:whole]) + head[whole:]
+            head, declared = skip_to_header(head)
+            if delimiter is None:
+                delimiter = options.delimiter or declared or self._sniff(head, options)
             names, self._first = read_header(self.name, head, delimiter, options.header)
+            self.notes += _repeated_names(names) if options.header else []
             notation = Notation(options.decimal, options.thousands)
-            self._reading = BlockReader(self.name, names, delimiter, '"', notation)
-            sample = next(whole_lines(BytesIO(), self._first, quote=b'"'), b"")
+            self._reading = BlockReader(
+                self.name, names, delimiter, '"', notation, options.na
+            )
+            lines = whole_lines(BytesIO(), self._first, quote=b'"')
+            sample = self._comment(next(lines, b""))
             if not sample.strip():
                 raise FileError(f"{self.name}: there are no rows")
             table = self._reading.sample(sample)
@@ -63,7 +82,33 @@ class Delimited(TextFile):
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
-        yield from self._read(self._reading.read, quote=b'"')
+        yield from self._read(
+            lambda block, row: self._reading.read(self._comment(block), row),
+            quote=b'"',
+        )
+
+    def _has_header(self, skipped: int) -> Callable[[bytes], bool]:
+        """Return a function that says whether bytes have a header and a row."""
+
+        def complete(head: bytes) -> bool:
+            lines = self._comment(head).count(b"\n")
+            return lines > 1 + skipped
+
+        return complete
+
+
+def _repeated_names(names: Sequence[str]) -> list[str]:
+    """Return a note on names of the header that had to be numbered."""
+    there = set(names)
+    again = [
+        name
+        for name in names
+        if (found := re.fullmatch(r"(.+)\.\d+", name)) and found[1] in there
+    ]
+    if not again:
+        return []
+    shown = ", ".join(again[:5]) + (", …" if len(again) > 5 else "")
+    return [f"names that occur twice are numbered: {shown}"]
 
 
 class BlockReader:
@@ -76,10 +121,11 @@ class BlockReader:
         delimiter: str,
         quote: str,
         notation: Notation,
+        na: Sequence[str] = (),
     ) -> None:
         self._name, self._names = name, list(names)
         self._delimiter, self._quote = delimiter, quote
-        self._notation = notation
+        self._notation, self._missing = notation, (*MISSING, *na)
         self._types: dict[str, Any] = {}
         self._wanted: list[str] = []
 
@@ -140,7 +186,7 @@ class BlockReader:
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=self._types or None,
                     include_columns=self._wanted or None,
-                    null_values=MISSING,
+                    null_values=self._missing,
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                     decimal_point=self._notation.decimal,
@@ -204,6 +250,6 @@ class BlockReader:
         for j, name in numbers:
             cell = cells[j].strip()
             plain = cell.replace(self._notation.decimal, ".")
-            if cell not in MISSING and not is_plain_number(plain):
+            if cell not in self._missing and not is_plain_number(plain):
                 return refused_number(self._name, row, name, cell)
         return None

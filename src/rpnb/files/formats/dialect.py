@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from rpnb.files.encoding.number_text import is_plain_number
 from rpnb.files.encoding.planning import UNNAMED, find_column
@@ -46,6 +46,24 @@ def cells_of(text: str, delimiter: str, quote: str = '"') -> Iterator[list[str]]
         csv.field_size_limit(LONGEST)
     lines = io.StringIO(text, newline="")
     return iter(csv.reader(lines, delimiter=delimiter, quotechar=quote))
+
+
+def comment_pattern(start: str | None) -> Callable[[bytes], bytes]:
+    """Return a function that leaves out lines which begin with `start`."""
+    if start is None:
+        return lambda block: block
+    sign = re.escape(start.encode())
+    pattern = re.compile(rb"^[ \t]*" + sign + rb"[^\n]*(?:\n|\Z)", re.MULTILINE)
+    return lambda block: pattern.sub(b"", block)
+
+
+def skip_lines(name: str, head: bytes, count: int) -> bytes:
+    """Return bytes without their first lines."""
+    for _ in range(count):
+        _, end, head = head.partition(b"\n")
+        if not end:
+            raise FileError(f"{name}: fewer lines than --skip-rows {count}")
+    return head
 
 
 def skip_to_header(head: bytes) -> tuple[bytes, str | None]:
@@ -109,6 +127,24 @@ def _first_rows(text: str, delimiter: str) -> Iterator[list[str]]:
         return
 
 
+def _numbered(names: list[str]) -> list[str]:
+    """Return names of which those that occur again have a number.
+
+    >>> _numbered(["a", "b", "a", "a.2", "a"])
+    ['a', 'b', 'a.3', 'a.2', 'a.4']
+    """
+    taken, found, last = set(names), [], dict.fromkeys(names, 0)
+    for name in names:
+        last[name] += 1
+        if name != "" and last[name] > 1:
+            while f"{name}.{last[name]}" in taken:
+                last[name] += 1
+            found.append(f"{name}.{last[name]}")
+        else:
+            found.append(name)
+    return found
+
+
 def read_header(
     name: str, head: bytes, delimiter: str, header: bool
 ) -> tuple[list[str], bytes]:
@@ -142,6 +178,7 @@ def read_header(
             f"{name}: the first line holds numbers, not names of columns; if the file "
             "has no header, say --no-header and name columns by number"
         )
+    names = _numbered(names)
     there = set(names)
     for j, each in enumerate(names):
         if each == "":

@@ -1,4 +1,8 @@
-"""JSON lines: one object a row, read by pyarrow block by block."""
+"""JSON lines: one object a row, read by pyarrow block by block; or a JSON array.
+
+Objects within objects are flattened: {"a": {"b": 1}} has the column a.b. An array is
+read as a whole.
+"""
 
 import json
 import re
@@ -30,8 +34,11 @@ class JsonLines(TextFile):
 
         super().__init__(path, options, lambda head: b"\n" in head)
         with closed_on_error(self._source):
+            if self._first.lstrip()[:1] == b"[":
+                self._first = self._array_as_lines()
             sample = self._first[: self._first.rfind(b"\n") + 1] or self._first
             self._schema: Any = None
+            self._nested: Any = None
             table = self._parse(sample, 1)
             found = table.schema
             self.plan = plan_columns(self.name, found, options, table)
@@ -43,6 +50,24 @@ class JsonLines(TextFile):
                     kind = field.type  # turned into categories later
                 fields.append(pa.field(column, kind))
             self._schema = pa.schema(fields)
+            self._nested = _nested_schema(self._whole, self._schema)
+
+    def _array_as_lines(self) -> bytes:
+        """Return all objects of a JSON array, one a line; lines as they are."""
+        parts = [self._first]
+        while more := self._source.read():
+            parts.append(more)
+        whole = b"".join(parts)
+        try:
+            rows = json.loads(whole)
+        except (ValueError, RecursionError) as error:
+            if _is_json(whole.split(b"\n", 1)[0]):
+                return whole  # lines, of which the first is no object
+            reason = f"not a JSON array ({one_line(error)})"
+            raise FileError(f"{self.name}: {reason}") from error
+        self.notes.append("a JSON array, which is read as a whole")
+        # Values that are no objects are refused with their row, as in JSON lines.
+        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
     def batches(self) -> Iterator["pa.RecordBatch"]:
         """Yield the rows in their order."""
@@ -65,9 +90,9 @@ class JsonLines(TextFile):
                 pa.BufferReader(block),
                 read_options=arrow_json.ReadOptions(block_size=len(block) + 1),
                 parse_options=arrow_json.ParseOptions(
-                    explicit_schema=self._schema,
+                    explicit_schema=self._nested,
                     unexpected_field_behavior=(
-                        "infer" if self._schema is None else "ignore"
+                        "infer" if self._nested is None else "ignore"
                     ),
                 ),
             )
@@ -79,7 +104,10 @@ class JsonLines(TextFile):
             fault = self._fault(block, row)
             if fault is not None:
                 raise FileError(fault)
-        return table
+        if self._nested is None:
+            self._whole = table.schema
+        table = _flat(table)
+        return table if self._schema is None else table.select(self._schema.names)
 
     def _reason(self, error: BaseException, row: int) -> str:
         """Return what pyarrow says of a block, with the row in the file."""
@@ -146,7 +174,7 @@ class JsonLines(TextFile):
             if not isinstance(values, dict):
                 return f"{self.name}, row {row}: not a JSON object, but {text:.40}"
             for field in self._schema or ():
-                value = values.get(field.name)
+                value = _value_at(values, field.name)
                 number = isinstance(value, int | float) and not isinstance(value, bool)
                 wanted = types.is_floating(field.type) or types.is_integer(field.type)
                 if value is not None and number != wanted:
@@ -157,6 +185,51 @@ class JsonLines(TextFile):
                     )
             row += 1
         return None
+
+
+def _is_json(line: bytes) -> bool:
+    """Return whether a line is a JSON value."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _flat(table: "pa.Table") -> "pa.Table":
+    """Return a table whose objects within objects are columns."""
+    from pyarrow import types
+
+    while any(types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    return table
+
+
+def _nested_schema(found: "pa.Schema", flat: "pa.Schema") -> "pa.Schema":
+    """Return the schema of objects whose columns, when flat, have these types."""
+    import pyarrow as pa
+
+    def field(each: Any, path: str) -> Any:
+        if not pa.types.is_struct(each.type):
+            at = flat.get_field_index(path)
+            return None if at < 0 else pa.field(each.name, flat.field(at).type)
+        parts = [field(part, f"{path}.{part.name}") for part in each.type]
+        kept = [part for part in parts if part is not None]
+        return pa.field(each.name, pa.struct(kept)) if kept else None
+
+    fields = [field(each, each.name) for each in found]
+    return pa.schema([each for each in fields if each is not None])
+
+
+def _value_at(values: Any, path: str) -> Any:
+    """Return the value of a column of flat objects, None if there is none."""
+    if path in values:
+        return values[path]
+    for cut in (i for i, sign in enumerate(path) if sign == "."):
+        inner = values.get(path[:cut])
+        if isinstance(inner, dict):
+            return _value_at(inner, path[cut + 1 :])
+    return None
 
 
 def _lines(block: bytes) -> int:

@@ -7,6 +7,7 @@ import lzma
 import os
 import select
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ BLOCK = 1 << 22
 #: The path that stands for the standard input.
 STANDARD_INPUT = "-"
 #: Endings of the names of compressed files.
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".zip")
 
 
 class ByteSource:
@@ -52,6 +53,15 @@ class ByteSource:
         if found is not None:
             self._compression, decompressed = _COMPRESSIONS[found]
             self._file = decompressed(buffered)
+        elif begin.startswith(_ZIP):
+            if not self.seekable:
+                raise FileError(f"{self.name}: a zip file must have a name; unpack it")
+            self._compression = "zip"
+            try:
+                self._file = _unzipped(buffered)
+            except FileError as error:
+                buffered.close()
+                raise FileError(f"{self.name}: {error}") from error
 
     def convert(self, function: Callable[[bytes], bytes]) -> None:
         """Put all bytes that are read from now on through a function.
@@ -91,7 +101,7 @@ class ByteSource:
             return data
         except EOFError as error:
             raise FileError(f"the {what} file is cut short; copy it again") from error
-        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        except _DAMAGE as error:
             raise FileError(f"not a sound {what} file ({error})") from error
         except OSError as error:
             reason = " ".join(str(error.strerror or error).split())
@@ -124,6 +134,72 @@ class ByteSource:
             self._file.close()
         if self._raw is not sys.stdin.buffer:
             self._raw.close()
+
+
+_ZIP = b"PK\x03\x04"
+_DAMAGE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+def _unzipped(file: Any) -> IO[bytes]:
+    """Return the only file in a zip file."""
+    try:
+        archive = zipfile.ZipFile(file)
+        return archive.open(_only_member(archive))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise FileError(f"not a zip file that can be read ({error})") from error
+
+
+def _only_member(archive: zipfile.ZipFile) -> str:
+    """Return the name of the only file in an archive; what Macs add does not count."""
+    names = [
+        each.filename
+        for each in archive.infolist()
+        if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+    ]
+    if len(names) != 1:
+        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        what = f"{len(names)} files ({shown})" if names else "no files"
+        raise FileError(f"a zip file with {what}, where there must be one; unpack it")
+    return names[0]
+
+
+def name_in_zip(path: str) -> str:
+    """Return the name of the only file in a zip file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _only_member(archive)
+    except (OSError, zipfile.BadZipFile, FileError) as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def standard_input_begins() -> bytes:
+    """Return the first bytes of the standard input, decompressed, and leave them there.
+
+    No bytes where they are compressed in a way that cannot be looked into.
+    """
+    stream: Any = sys.stdin.buffer
+    try:
+        if hasattr(stream, "peek"):
+            head = bytes(stream.peek(BLOCK))
+        else:
+            place = stream.tell()
+            head = bytes(stream.read(BLOCK))
+            stream.seek(place)
+    except OSError:  # what is wrong is said when it is read
+        return b""
+    looks: dict[bytes, Callable[[], Any]] = {
+        b"\x1f\x8b": lambda: zlib.decompressobj(31),
+        b"BZh": bz2.BZ2Decompressor,
+        b"\xfd7zXZ\x00": lzma.LZMADecompressor,
+    }
+    for begin, made in looks.items():
+        if head.startswith(begin):
+            try:
+                found: bytes = made().decompress(head)
+            except (OSError, zlib.error, lzma.LZMAError):
+                return b""
+            return found
+    return head
 
 
 def _zstd(file: IO[bytes]) -> Any:

@@ -30,7 +30,8 @@ def two_lines(head: bytes) -> bool:
 class TextFile:
     """Abstract: a file of text, or the standard input, that is read once.
 
-    `complete` says whether the first bytes have all that a reader needs at once.
+    `complete` says whether the first bytes have all that a reader needs at once;
+    `source` has bytes that do not come from a file as it is.
     """
 
     declared: list[Any] | None = None
@@ -40,8 +41,9 @@ class TextFile:
         path: str,
         options: ReadOptions,
         complete: Callable[[bytes], bool] = two_lines,
+        source: Any = None,
     ) -> None:
-        self._source = ByteSource(path)
+        self._source: Any = ByteSource(path) if source is None else source
         self.name, self.again = self._source.name, self._source.seekable
         self.categories: dict[str, list[str]] = {}
         with closed_on_error(self._source):

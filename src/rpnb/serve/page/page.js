@@ -168,7 +168,7 @@ function showModel(value) {
   const figures = [
     ["Error", percent(value.error)], ["In the window", percent(value.window_error)],
     ["Majority class", percent(value.references.majority)], ["Class before", percent(value.references.no_change)],
-    ["Rows learnt", whole(value.learnt)], ["Rows/s", whole(Math.round(rate(value, value.time)))],
+    ["Rows learned", whole(value.learnt)], ["Without a prediction", whole(value.learnt - value.scored)], ["Rows/s", whole(Math.round(rate(value, value.time)))],
     ["Waiting for labels", whole(value.waiting)], ["Dropped unlabelled", whole(value.expired)],
   ];
   $("figures").replaceChildren(...figures.map(([name, text]) => {

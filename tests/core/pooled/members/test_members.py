@@ -1,6 +1,5 @@
 """Members of the pool beside their slow twins, and the rules that all of them keep."""
 
-import os
 from types import ModuleType
 from typing import Any
 
@@ -25,9 +24,8 @@ from rpnb.core.pooled.members import (
 from rpnb.core.pooled.model import MEMBERS, model_shape
 
 # Where kernels are not compiled, fewer rows must do.
-COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-N = 330 if COMPILED else 32
-D = 32 if COMPILED else 16
+N = 330
+D = 32
 NO_FOREST = [name for name in MEMBERS if name != "window_forest"]
 
 
@@ -198,7 +196,7 @@ def test_a_class_that_is_not_active_leaves_no_trace(name: str) -> None:
 @pytest.mark.parametrize("name", MEMBERS)
 def test_classes_may_come_before_the_first_row(name: str) -> None:
     member = MEMBERS[name]
-    rows, y, weight = stream(60 if COMPILED else 20)
+    rows, y, weight = stream(60)
     none = member.begin(shape_of(4), np.zeros(0, np.bool_), 5)
     grown = member.grow_classes(none, np.full(3, -1), np.ones(3, np.bool_))
     straight = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
@@ -219,7 +217,7 @@ def test_memory_does_not_grow_with_the_rows(name: str) -> None:
 def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
     member = MEMBERS[name]
     rows, y, weight = stream(256)
-    for n in (2, 128, 256) if COMPILED else (2, 16):
+    for n in (2, 128, 256):
         state = member.begin(shape_of(4), np.ones(3, np.bool_), 5)
         nothing = np.zeros((0, len(member.OUTPUTS), 3))
         some = part(rows, slice(0, n))
@@ -242,7 +240,7 @@ def test_the_first_rows_are_learnt_anew_without_scores(name: str) -> None:
 )
 def test_sums_of_parts_are_the_sums_of_the_whole(name: str) -> None:
     member = MEMBERS[name]
-    n = 1280 if COMPILED else 260
+    n = 1280
     rows, y, weight = stream(n)
     states = []
     half, most = n * 2 // 5, n * 7 // 10

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.pooled.members.test_members import COMPILED, D, N, part, stream
+from core.pooled.members.test_members import D, N, part, stream
 from rpnb.core.pooled.member import Shape
 from rpnb.core.pooled.members import binned_bayes, selected_neighbours
 from rpnb.core.pooled.model import MEMBERS, model_shape
@@ -33,8 +33,6 @@ def test_states_are_as_the_schema_says(name: str, p: int, M: int, delay: int) ->
     check(name, shape, state)
     more = np.append(np.arange(M), -1)
     check(name, shape, member.grow_classes(state, more, more >= 0))
-    if p == 40 and not COMPILED:
-        return
     rows, y, weight = stream(N, p, M)
     for where in (slice(0, N // 2), slice(N // 2, N)):
         n = where.stop - where.start

@@ -1,0 +1,156 @@
+"""Files as people have them: all problems in one message, with a command that works."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rpnb.cli import main
+
+
+def messy(path: Path) -> None:
+    """Write a file with something wrong in nearly every column."""
+    lines = ["size;price;note;when;half;gap;word;label"]
+    for i in range(120):
+        cells = [
+            f"{i % 9},{i % 10}",
+            f"{1 + i % 7},{100 + i:03d}.50",
+            f"note no. {i}",
+            f"2020-01-{1 + i % 28:02d}",
+            str(i % 5) if i % 40 else "x",
+            str(i % 4) if i % 6 else "-",
+            "uv"[i % 2],
+            "pq"[i % 9 > 4] if i % 50 else "",
+        ]
+        lines.append(";".join(cells))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("model", ["Pooled", "PA"])
+def test_one_message_has_all_problems_and_a_command_that_works(
+    model: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    messy(tmp_path / "mess.csv")
+    words = ["run", "mess.csv", "--target", "label", "--json", "--model", model]
+    assert main(words) == 2
+    said = capsys.readouterr().err.splitlines()
+    count = 7 if model == "PA" else 6
+    assert said[0] == f"rpnb run: mess.csv has {count} problems:"
+    for column in ("size", "price", "note", "when", "half", "label"):
+        assert any(f"column {column}: " in line for line in said[1:-1]), column
+    assert any("--missing mean" in line for line in said) == (model == "PA")
+    program, *fixed = shlex.split(said[-1].removeprefix("Try: "))
+    assert program == "rpnb"
+    assert main(fixed) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"]["numbers"] == ["size", "price", "gap"]
+    assert list(found["columns"]["categories"]) == ["half", "word"]
+    assert list(found["columns"]["dropped"]) == ["note", "when"]
+    assert (found["rows"], found["unlabelled"]) == (117, 3)
+    assert "'-' is taken as missing" in " ".join(found["notes"])
+
+
+def test_a_single_problem_stays_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("a,note,y\n" + "".join(f"1,word {i},p\n" for i in range(99)))
+    assert main(["run", str(path), "--target", "y"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_notations_differ_by_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two.csv"
+    rows = [f'"{i % 9},5","1,{100 + i}.5",{"pq"[i % 2]}\n' for i in range(60)]
+    path.write_text("size,price,y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y", "--quiet", "--json", "--model", "PA"]
+    assert main([*words, "--decimal", "size=,", "--thousands", "2=comma"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == [
+        "size",
+        "price",
+    ]
+    assert main([*words, "--decimal", "length=,"]) == 2
+    assert "there is no column 'length'" in capsys.readouterr().err
+    assert main([*words, "--decimal", "size=,", "--thousands", ","]) == 2
+    assert "must be different signs" in capsys.readouterr().err
+
+
+def test_more_texts_stand_for_missing_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "na.csv"
+    texts = ["n/a", "#N/A", "-999", "gone"]
+    rows = [
+        f"{texts[i % 4] if i % 5 == 0 else i % 7},{'pq'[i % 2]}\n" for i in range(80)
+    ]
+    path.write_text("x,y\n" + "".join(rows))
+    words = ["run", str(path), "--target", "y", "--quiet", "--json", "--na", "-999"]
+    assert main([*words, "gone"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"]["numbers"] == ["x"]
+    words[words.index("--json") :] = ["--model", "PA", "--na", "gone", "-999"]
+    assert main(words) == 2
+    assert "row 1, column x: the value is missing" in capsys.readouterr().err
+
+
+def test_none_is_a_label_and_a_category_like_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.csv"
+    path.write_text("x,w,y\n" + "1,none,none\n2,some,some\nnone,-,some\n" * 30)
+    words = ["run", str(path), "--target", "y", "--quiet", "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["classes"] == ["none", "some"]
+    assert found["columns"] == {
+        "numbers": ["x"],
+        "categories": {"w": 3},
+        "dropped": {},
+    }
+
+
+def test_names_that_occur_twice_are_numbered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text("x,x,y,x\n" + "1,2,p,3\n4,5,q,6\n" * 30)
+    words = ["run", str(path), "--target", "y", "--model", "PA", "--json"]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["columns"]["numbers"] == ["x", "x.2", "x.3"]
+    assert "names that occur twice are numbered: x.2, x.3" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["."], ".: a folder, not a file; name one of its files: rows.csv"),
+        (["folder"], "folder: a folder, not a file; no file in it has a known format"),
+        (["irsi"], "irsi: no such file; did you mean the dataset Iris?"),
+        (["irsi", "--target", "y"], "did you mean the dataset Iris?"),
+        (["iris", "--target", "y"], "for the dataset of this name leave out --target"),
+        (["row.csv", "--target", "y"], "no such file; did you mean rows.csv?"),
+        (["qqqqqqqq"], "qqqqqqqq: there is no such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_no_file_is_answered_with_what_may_be_meant(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("x,y\n1,a\n")
+    (tmp_path / "folder").mkdir()
+    assert main(["run", *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
