@@ -116,6 +116,8 @@ class Guard:
             )
         finally:
             self.in_flight -= 1
+            # The connection keeps the scope of its last request while it is open.
+            scope.pop("body", None)
             memory.release()
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "other")
