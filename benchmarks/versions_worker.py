@@ -24,6 +24,7 @@ def load(library: Any, request: Request) -> Reply:
     with np.load(request["rows"]) as arrays:
         _rows.update(X=arrays["X"], y=arrays["y"])
     _rows["classes"] = np.unique(_rows["y"])
+    _rows["members"] = request["members"]
     _models.clear()
     return {"version": str(import_module("rpnb").__version__)}
 
@@ -100,6 +101,8 @@ JOBS = {"load": load, "learn": learn, "predict": predict, "one": one, "river": r
 
 
 def _new(module: str, learner: str, **parameters: Any) -> Any:
+    if learner == "Pooled" and _rows["members"]:
+        parameters["members"] = _rows["members"]
     return getattr(import_module(module), f"{learner}Classifier")(**parameters)
 
 

@@ -18,7 +18,8 @@ Records = Sequence[Mapping[str, Any]]
 Errors = dict[str, dict[str, float]]
 
 OWN = ("Pooled", "RPNB", "RPNB, scaled", "AROW", "OnlineBayes", "kNN")
-JAVA = ("ARF100", "SRP100", "SAMkNN", "KNN")
+JAVA = ("ARF100", "SRP100", "SGBT", "SAMkNN", "KNN")
+BATCH = ("LightGBM", "ExtraTrees")
 FIRST = "Pooled"
 
 
@@ -64,9 +65,12 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
     if aside:
         _heading("Kept aside")
         errors = _errors(aside)
-        _print_errors(errors, (*OWN, *JAVA, "NoChange"))
-        charts["pooled_aside"] = _print_tests(errors, OWN)
-        everyone = (*OWN, *JAVA)
+        runs = {r["permutation"] for r in aside}
+        print(f"Mean error over {len(runs)} permutations.\n")
+        names = (*OWN, *BATCH, "AMF", *JAVA, "NoChange")
+        _print_errors(errors, names, spreads=_spreads(aside))
+        charts["pooled_aside"] = _print_tests(errors, (*OWN, *BATCH))
+        everyone = (*OWN, *BATCH, "AMF", *JAVA)
         if len(_complete(errors, everyone)) > 1:
             charts["pooled_aside"] = _print_tests(errors, everyone)
     if figures is not None:
