@@ -90,6 +90,7 @@ def main() -> None:
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--names", nargs="*", default=list(NAMES), choices=NAMES)
     parser.add_argument("--jobs", nargs="*", default=list(WORK), choices=WORK)
+    parser.add_argument("--learners", nargs="*", default=LEARNERS, help="or baselines")
     parser.add_argument("--rows", type=int, help="the first ones only")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--members", nargs="*", help="of the pool, in both versions")
@@ -117,7 +118,7 @@ def main() -> None:
             np.savez(path, X=X[: given.rows], y=y[: given.rows])
             for each in workers:
                 each.request("load", rows=str(path), members=given.members)
-            for learner in LEARNERS:
+            for learner in given.learners:
                 for job, times in measure(workers, jobs, learner, given.repeat).items():
                     if job not in given.jobs:
                         continue

@@ -103,7 +103,10 @@ JOBS = {"load": load, "learn": learn, "predict": predict, "one": one, "river": r
 def _new(module: str, learner: str, **parameters: Any) -> Any:
     if learner == "Pooled" and _rows["members"]:
         parameters["members"] = _rows["members"]
-    return getattr(import_module(module), f"{learner}Classifier")(**parameters)
+    if learner in ("Pooled", "RPNB"):
+        return getattr(import_module(module), f"{learner}Classifier")(**parameters)
+    # Baselines are not random.
+    return getattr(import_module("rpnb.baselines"), learner)()
 
 
 def _single(request: Request) -> Any:

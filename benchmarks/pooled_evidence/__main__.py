@@ -123,6 +123,10 @@ def _is_run(source: Source, learner: str) -> bool:
         return not few or learner in ("Pooled", "RPNB", "NoChange")
     if "last label" in learner:
         return part == "timed"
+    if "window" in learner:
+        return part in ("streams", "same_run")
+    if learner in (*_BATCH, "AMF"):
+        return part == "aside"
     if part == "timed":
         return learner in ("ARF100", "SRP100")
     return part in ("same_run", "aside")

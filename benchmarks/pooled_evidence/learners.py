@@ -22,6 +22,8 @@ _NEAREST, _WINDOW = 3, 1000
 #: Seconds.
 _SHORT = 1.0
 _GROWTH = 1.2
+# Rows between fits to a window, and of the window.
+_REFIT, _REMEMBERED = 1000, 5000
 
 
 def own_learners() -> Mapping[str, Run]:
@@ -44,6 +46,7 @@ def other_learners() -> Mapping[str, Run]:
     found: dict[str, Run] = {"ExtraTrees": _refitted(_extra_trees)}
     if find_spec("lightgbm"):
         found["LightGBM"] = _refitted(lightgbm)
+        found["LightGBM, window"] = _run_window
     if find_spec("river"):
         found["AMF"] = _run_amf
     return found
@@ -62,6 +65,22 @@ def _refitted(make: Callable[[int], Any]) -> Run:
         return P.argmax(axis=1), time.process_time() - start
 
     return run
+
+
+def _run_window(
+    X: FloatArray, y: IntArray, M: int, seed: int
+) -> tuple[IntArray, float]:
+    """Run LightGBM, fitted every 1,000 rows to the last 5,000; to all before that."""
+    begin = time.process_time()
+    early = min(len(y), _REFIT)
+    parts = [
+        refit(lambda: lightgbm(seed), X[:early], y[:early], _GROWTH).argmax(axis=1)
+    ]
+    for start in range(_REFIT, len(y), _REFIT):
+        known = slice(max(0, start - _REMEMBERED), start)
+        model = lightgbm(seed).fit(X[known], y[known])
+        parts.append(model.predict(X[start : start + _REFIT]))
+    return np.concatenate(parts), time.process_time() - begin
 
 
 def _run_amf(X: FloatArray, y: IntArray, M: int, seed: int) -> tuple[IntArray, float]:

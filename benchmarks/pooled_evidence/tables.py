@@ -194,8 +194,8 @@ def _print_speed(records: Records) -> Drawing:
     for record in records:
         rate = record["rows"] / max(record["seconds"], 1e-9)
         speed.setdefault(record["data"], {})[record["learner"]] = rate
-    names = (FIRST, "RPNB", *JAVA)
-    complete = [d for d, found in errors.items() if all(name in found for name in JAVA)]
+    names = (FIRST, "RPNB", "LightGBM, window", *JAVA)
+    complete = list(_complete(errors, names))
     _print_errors({data: errors[data] for data in complete}, names)
     print("\nµs a row of processor time, one thread:\n")
     print("| data |", " | ".join(names), "| ARF100 / Pooled | SRP100 / Pooled |")
@@ -206,7 +206,7 @@ def _print_speed(records: Records) -> Drawing:
         for name in JAVA:
             ratios[name].append(rates[FIRST] / rates[name])
         cells = [f"{1e6 / rates[name]:,.1f}" for name in names[:2]]
-        cells += [f"{1e6 / rates[name]:,.0f}" for name in JAVA]
+        cells += [f"{1e6 / rates[name]:,.0f}" for name in names[2:]]
         cells += [f"{ratios[name][-1]:.0f}" for name in ("ARF100", "SRP100")]
         print(f"| {data} |", " | ".join(cells), "|")
     for name, values in ratios.items():
