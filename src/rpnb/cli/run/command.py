@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from rpnb.cli.learners import add_options
 from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
 from rpnb.files import FORMATS
 
@@ -68,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> No
     add_file_options(reading)
     _add_order(parser.add_argument_group("order and limits"), stream)
     _add_results(parser.add_argument_group("results"), stream)
+    from rpnb.cli.learners import add_options
+
     add_options(parser)
 
 
