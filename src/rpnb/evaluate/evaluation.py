@@ -21,6 +21,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.delays import Events, WaitingRows
+from rpnb.evaluate.differences import DifferenceTracker
 from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
@@ -128,11 +129,27 @@ class Participant:
 
 
 class Evaluation:
-    """Learners evaluated on one stream; `labels` are those of their drivers too."""
+    """Learners evaluated on one stream; `labels` are those of their drivers too.
 
-    def __init__(self, participants: Sequence[Participant], labels: LabelIndex) -> None:
+    With `compare`, the differences of all pairs of learners are tracked.
+    """
+
+    def __init__(
+        self,
+        participants: Sequence[Participant],
+        labels: LabelIndex,
+        *,
+        compare: bool = False,
+    ) -> None:
         self.participants = list(participants)
         self.labels = labels
+        names = [each.name for each in participants] if compare else []
+        references = [each.name for each in participants if each.reference]
+        self.errors = DifferenceTracker(names, references, "error")
+        """differences of errors"""
+        self.losses = DifferenceTracker(names, references, "log_loss")
+        """differences of log-losses, of learners whose probabilities are asked for"""
+        self._compare = compare
         self.class_history = CountHistory()
         """how often each label had occurred, along the stream"""
         self.unlabelled = 0
@@ -182,6 +199,12 @@ class Evaluation:
         """Count the predictions of all participants for rows with these labels."""
         repeats = self._repeats(truth)
         M, n = len(self.labels), truth.shape[0]
+        if self._compare:
+            wrong = np.array([each.numbers != truth for each in found], np.float64)
+            self.errors.add(wrong)
+            self.losses.add(
+                np.array([log_losses(each.probability, n) for each in found])
+            )
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
             numbers, details = predictions.numbers, predictions.details
@@ -251,6 +274,8 @@ class Evaluation:
         self._add_checkpoints()
 
     def _add_checkpoints(self) -> None:
+        self.errors.add_checkpoint()
+        self.losses.add_checkpoint()
         for participant in self.participants:
             participant.add_checkpoint(self.rows)
 
@@ -287,12 +312,14 @@ def native_evaluation(
     classes: Sequence[Any] | IntArray | None = None,
     window: int = 1000,
     probabilities: Probabilities = "none",
+    compare: bool = False,
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which are changed.
 
     References look at labels only. `classes` are known from the first row on, and
     `window` is that of the windowed error. Probabilities, of learners that have them,
     take longer: those of the predictions, or of the true labels with what metrics need.
+    With `compare`, differences of learners are tracked.
     """
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)
@@ -310,4 +337,4 @@ def native_evaluation(
         participants.append(
             Participant(name, driver, Confusion(window), reference=reference)
         )
-    return Evaluation(participants, index)
+    return Evaluation(participants, index, compare=compare)
