@@ -174,19 +174,3 @@ class DifferenceTracker:
     def pairs(self) -> list[tuple[str, str]]:
         """Return the names of the learners that are compared."""
         return [(self._names[i], self._names[j]) for i, j in self._pairs]
-
-
-def compare_with_best(
-    tracker: DifferenceTracker, errors: dict[str, float], confidence: float = 0.95
-) -> list[Difference]:
-    """Return the best learner's difference from each other one, all at once.
-
-    The best is chosen by the data, so that any pair might have been asked for: each
-    interval has the confidence by which all pairs hold together (Bonferroni).
-    """
-    best = min(errors, key=lambda name: errors[name])
-    pairs = [pair for pair in tracker.pairs() if set(pair) <= set(errors)]
-    single = 1.0 - (1.0 - confidence) / max(len(pairs), 1)
-    others = [name for name in errors if name != best]
-    found = [tracker.difference(best, other, single) for other in others]
-    return [difference for difference in found if difference is not None]

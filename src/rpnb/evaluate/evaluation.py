@@ -21,7 +21,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.delays import Events, WaitingRows
-from rpnb.evaluate.differences import DifferenceTracker
+from rpnb.evaluate.differences import Difference, DifferenceTracker
 from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
@@ -278,6 +278,25 @@ class Evaluation:
         self.losses.add_checkpoint()
         for participant in self.participants:
             participant.add_checkpoint(self.rows)
+
+    def compare_with_best(
+        self, errors: Mapping[str, float], confidence: float = 0.95
+    ) -> list[Difference]:
+        """Return the difference of the best learner from each other one, all at once.
+
+        The best is chosen by the data, so that any pair might have been asked for: each
+        interval has the confidence by which those of all pairs hold together
+        (Bonferroni). Empty where differences are not tracked.
+        """
+        if not self._compare:
+            return []
+        self.errors.add_checkpoint()
+        best = min(errors, key=lambda name: errors[name])
+        n_pairs = max(len(errors) * (len(errors) - 1) // 2, 1)
+        single = 1.0 - (1.0 - confidence) / n_pairs
+        others = [name for name in errors if name != best]
+        found = [self.errors.difference(best, name, single) for name in others]
+        return [each for each in found if each is not None]
 
     def sorted_labels(self) -> list[int]:
         """Return the numbers of the labels that were met, in the order of labels."""
