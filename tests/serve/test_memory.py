@@ -442,6 +442,21 @@ def test_connections_that_stay_open_keep_no_bodies(start: Start) -> None:
         assert memory_of(server)["most"] - before < 3 * len(body)
 
 
+def test_the_latest_predictions_keep_one_row_each(start: Start) -> None:
+    server = start()
+    with Client(server.address, retries=0, timeout=120) as client:
+        client.create("m", "GaussianNB", features=100)
+        client.learn("m", np.eye(100)[:2], ["x", "y"])
+        table = pa.table({f"x{j}": np.zeros(40_000) for j in range(100)})
+        body = stream(table)
+        path = "/v1/models/m/predict"
+        assert post(server, path, ARROW, body)[0] == 200
+        before = memory_of(server)["now"]
+        for _ in range(10):
+            assert post(server, path, ARROW, body)[0] == 200
+        assert memory_of(server)["now"] - before < 2 * len(body)
+
+
 def test_answers_of_many_numbers_are_bounded(start: Start) -> None:
     server = start()
     classes = [f"c{i}" for i in range(500)]
