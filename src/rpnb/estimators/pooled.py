@@ -130,7 +130,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     Notes
     -----
-    With s_k(c) the log score of member k for class c, clipped at 6 below its largest,
+    With s_k(c) the log score of member k for class c, relative to its largest, of which
+    what is more than 6 below counts less and less (as 6 more in the end),
 
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
