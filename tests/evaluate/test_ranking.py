@@ -104,12 +104,12 @@ def test_ranking_is_that_of_all_rows_for_any_chunking(
         found = running.measure(RANKING)
         faded = fading ** np.arange(end - 1.0, -1.0, -1.0)
         first = max(end - window, 0)
-        rows: dict[Span, tuple[int, FloatArray]] = {
+        spans: dict[Span, tuple[int, FloatArray]] = {
             "cumulative": (0, np.ones(end)),
             "window": (first, np.ones(end - first)),
             "fading": (0, faded),
         }
-        for span, (begin_at, weight) in rows.items():
+        for span, (begin_at, weight) in spans.items():
             some_rows = truth[begin_at:end], given[begin_at:end], weight
             expected = naive.auc(*some_rows)
             assert_allclose(found[span]["auc"], expected, rtol=1e-9, err_msg=span)
