@@ -315,7 +315,8 @@ class PrequentialResult:
         if not curves:
             raise ValueError(
                 "there are no probabilities to draw: metrics must hold one of "
-                "log_loss, brier, calibration_error, coverage or auc"
+                "log_loss, brier, calibration_error, coverage, auc, "
+                "average_precision or best_f1"
             )
         if ax is None:
             pyplot = require_pyplot("plot_calibration")

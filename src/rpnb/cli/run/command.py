@@ -10,6 +10,7 @@ from rpnb.files import FORMATS
 METRICS = (
     *("accuracy", "error", "macro_f1", "balanced_accuracy", "kappa", "kappa_temporal"),
     *("log_loss", "brier", "calibration_error", "coverage", "auc"),
+    *("average_precision", "best_f1"),
 )
 _ABOUT = """\
 For rows that arrive one after the other (a table in any order: `rpnb fit`).
@@ -272,7 +273,8 @@ def _add_results(group: "argparse._ArgumentGroup", stream: bool) -> None:
         metavar="NAME",
         help="more columns in the table: accuracy, error, macro_f1, "
         "balanced_accuracy, kappa, kappa_temporal; and of learners that give "
-        "probabilities log_loss, brier, calibration_error, coverage, auc",
+        "probabilities log_loss, brier, calibration_error, coverage, auc, "
+        "average_precision, best_f1",
     )
     group.add_argument(
         "--predictions",
