@@ -175,7 +175,7 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     and values beyond ±1e150 are refused. Rows of more than 4,096 features are hashed to
     1,024 columns, sparse or not.
 
-    Columns of frames that are no numbers become features. A column of up to 24
+    Columns of frames that are no numbers become features. A column of up to 12
     categories becomes one feature for each; one of more becomes the frequencies of up
     to four classes, or groups of classes, among the rows before with the same category.
     Which of the two is decided after 32, 128 and 512 rows, and the rows before are then

@@ -18,7 +18,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 #: Labelled rows after which the layout of the features is chosen again.
 LOOKS: Final = (32, 128, 512)
 #: Categories of a column up to which each has its own column.
-MOST_INDICATORS: Final = 24
+MOST_INDICATORS: Final = 12
 #: Columns that all indicators may have together, about.
 MOST_COLUMNS: Final = 512
 #: Categories of a column that are told apart; others share places by their hash.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from hashlib import blake2b
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,17 @@ from rpnb.core.kernels.arrays import FloatArray
 TEXT_WIDTH: Final = 256
 #: Columns that a column of dates has: days, and sine and cosine of three cycles.
 DATE_WIDTH: Final = 7
+#: What a column holds.
+ColumnKind: TypeAlias = Literal["number", "category", "text", "date"]
+#: How many columns of numbers a column becomes.
+WIDTHS: Final[dict[ColumnKind, int]] = {
+    "number": 1,
+    "category": 1,
+    "text": TEXT_WIDTH,
+    "date": DATE_WIDTH,
+}
+#: Columns of numbers that columns of text and dates may become.
+MOST_WIDTH: Final = 1 << 16
 #: Words from which on a text is no category.
 MANY_WORDS: Final = 5
 

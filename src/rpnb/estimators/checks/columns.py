@@ -6,15 +6,16 @@ Frames of pandas and polars, tables of Arrow, and arrays or lists of Python valu
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from rpnb.core.columns.coding import (
-    DATE_WIDTH,
-    TEXT_WIDTH,
+    MOST_WIDTH,
+    WIDTHS,
+    ColumnKind,
     category_numbers,
     date_numbers,
     is_missing,
@@ -23,16 +24,6 @@ from rpnb.core.columns.coding import (
 )
 from rpnb.core.kernels.arrays import FloatArray
 
-ColumnKind: TypeAlias = Literal["number", "category", "text", "date"]
-#: The kinds of columns and how many columns of numbers each becomes.
-WIDTHS: Final[dict[ColumnKind, int]] = {
-    "number": 1,
-    "category": 1,
-    "text": TEXT_WIDTH,
-    "date": DATE_WIDTH,
-}
-#: Columns of numbers that columns of text and dates may become.
-MOST_WIDTH: Final = 1 << 16
 #: Parameters that name columns.
 CATEGORICAL: Final = "categorical_features"
 TEXT: Final = "text_features"

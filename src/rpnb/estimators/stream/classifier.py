@@ -473,6 +473,17 @@ class StreamClassifier(
             self._columns, self._categories = columns, categories
         self._state = state
 
+    def _declare(self, X: Any, classes: LabelArray) -> None:
+        """Make the state for rows like X, none of which is learned, and these classes.
+
+        For callers that may ask for a prediction before the first row is learned.
+        """
+        columns = self._find_columns(X)
+        categories = new_categories(columns, classes.shape[0])
+        p = X.shape[1] if categories is None else categories.width
+        state = self._state_for(p, classes, classes, first=True)
+        self._commit(X, classes, state, columns, categories, first=True)
+
     # For adapters to other libraries
 
     def _initialise(self, p: int, classes: LabelArray) -> None:
