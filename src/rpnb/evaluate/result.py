@@ -439,6 +439,10 @@ class RunFacts:
     """columns taken as numbers"""
     categories: Mapping[str, int] = field(default_factory=dict)
     """columns taken as categories, and how many values each has"""
+    texts: tuple[str, ...] = ()
+    """columns read word by word"""
+    dates: tuple[str, ...] = ()
+    """columns taken as dates"""
     dropped: Mapping[str, str] = field(default_factory=dict)
     """columns left out, and why"""
     notes: tuple[str, ...] = ()

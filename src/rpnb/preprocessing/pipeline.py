@@ -429,6 +429,7 @@ def _check_parts(scaler: Any, learner: Any) -> None:
             f"learner must be a classifier of rpnb, got {learner!r}; for estimators of "
             "scikit-learn use its make_pipeline(RunningScaler(), …)"
         )
+    learner._check_numbers("StreamPipeline")
 
 
 def _apply(state: PipelineState, X: Any) -> Any:

@@ -120,11 +120,11 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
     )
     group.add_argument(
         "--categorical",
-        choices=("codes", "one-hot"),
-        default="codes",
-        help="categories as integers in the order of their first appearance, as in the "
-        "paper; or one column per value, for which the file is read twice (default: "
-        "codes)",
+        choices=("native", "codes", "one-hot"),
+        help="categories, text and dates as the learner takes them; categories as "
+        "integers in the order of their first appearance, as in the paper; or one "
+        "column per value, for which the file is read twice (default: native for "
+        "learners that take them, such as Pooled, and codes for others)",
     )
     group.add_argument(
         "--missing",

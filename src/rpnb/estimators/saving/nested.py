@@ -1,4 +1,4 @@
-"""A learner inside another, in one model file: its parameters, its state, its schema."""
+"""A learner inside another, in one model file: parameters, state and schema."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -53,7 +53,11 @@ def export_learner(
 
 
 def learner_schema(
-    learner: StreamLearner[Any], state: Mapping[str, Any], shapes: Shapes, M: int, p: int
+    learner: StreamLearner[Any],
+    state: Mapping[str, Any],
+    shapes: Shapes,
+    M: int,
+    p: int,
 ) -> StateSchema:
     """Return what a file must hold of the state of a learner."""
     version = learner._state_version  # type: ignore[attr-defined]
