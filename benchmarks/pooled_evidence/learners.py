@@ -91,7 +91,7 @@ def _run_amf(X: FloatArray, y: IntArray, M: int, seed: int) -> tuple[IntArray, f
     labels = np.empty(len(y), np.int64)
     start = time.thread_time()
     for i, (values, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
-        row = dict(enumerate(values))
+        row: dict[Any, Any] = dict(enumerate(values))
         found = model.predict_one(row)
         labels[i] = -1 if found is None else found
         model.learn_one(row, label)

@@ -67,8 +67,8 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
         errors = _errors(aside)
         runs = {r["permutation"] for r in aside}
         print(f"Mean error over {len(runs)} permutations.\n")
-        names = (*OWN, *BATCH, "AMF", *JAVA, "NoChange")
-        _print_errors(errors, names, spreads=_spreads(aside))
+        shown = (*OWN, *BATCH, "AMF", *JAVA, "NoChange")
+        _print_errors(errors, shown, spreads=_spreads(aside))
         charts["pooled_aside"] = _print_tests(errors, (*OWN, *BATCH))
         everyone = (*OWN, *BATCH, "AMF", *JAVA)
         if len(_complete(errors, everyone)) > 1:
