@@ -149,6 +149,23 @@ def test_the_pointer_shows_values_and_buttons_switch_series(
     assert pressed.count() == 3
 
 
+def test_on_a_phone_values_stand_beside_the_names(
+    open_page: Callable[..., Any],
+) -> None:
+    page = open_page("run", PHONE, has_touch=True)
+    chart = page.locator("#curves figure.drawn").first
+    chart.locator("canvas").wait_for()
+    names = chart.locator(".names")
+    before = names.inner_text()
+    assert before.startswith("error so far")
+    chart.locator(".u-over").tap(position={"x": 100, "y": 80})
+    page.wait_for_function(
+        "document.querySelector('#curves .names').innerText.startsWith('row')"
+    )
+    assert names.inner_text() != before
+    assert not chart.locator(".tip").is_visible()
+
+
 def test_panels_of_members_share_their_pointer(open_page: Callable[..., Any]) -> None:
     page = open_page("run")
     page.locator("#members").scroll_into_view_if_needed()

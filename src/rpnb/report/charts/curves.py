@@ -45,6 +45,8 @@ _MANY_POINTS = 20
 _MOST_LINES = 24
 # Names that fit one above the other.
 _MOST_NAMES = 13
+# Curves above so many times the emphasised ones do not widen the scale.
+_FAR = 3.0
 #: Measures that are errors: high at the beginning of a stream.
 _ERRORS = ("error", "window")
 #: Measures that are at most 1.
@@ -128,23 +130,19 @@ def leaders(curves: Iterable[Curve]) -> tuple[str, ...]:
 
 
 def fitted_range(
-    curves: Sequence[Curve],
-    emphasised: Sequence[str],
-    measure: Measure,
-    far: float = 3.0,
+    curves: Sequence[Curve], emphasised: Sequence[str], measure: Measure
 ) -> tuple[float, float]:
     """Return the ends of the vertical axis: a tick below, half a step above.
 
     The axis starts at 0 unless that wasted half of its height. References do not widen
-    it, nor do curves that are more than `far` times above the emphasised ones: they are
-    cut off.
+    it, nor do curves that are far above the emphasised ones: they are cut off.
     """
     scaled = [c for c in curves if not c.reference] or list(curves)
     if not scaled:
         return 0.0, 1.0
     main = [c for c in scaled if c.method in emphasised] or scaled
     high = max(_highest(c, measure) for c in scaled)
-    high = min(high, far * max(_highest(c, measure) for c in main))
+    high = min(high, _FAR * max(_highest(c, measure) for c in main))
     low = max(min(float((c.mean - c.deviation).min()) for c in scaled), 0.0)
     if not high > 0.0:
         return 0.0, 1.0

@@ -65,7 +65,7 @@ def member_panels(history: MemberHistory) -> list[MemberPanel]:
         Curve(name, rows[at], values, np.zeros(len(at)), 1)
         for name, values in errors.items()
     ]
-    low, high = fitted_range(curves, ["pool"], "window", far=1.6)
+    low, high = fitted_range(curves, ["pool"], "window")
     ranked = sorted(weights, key=lambda name: -float(weights[name][-1]))
     return [
         MemberPanel(
