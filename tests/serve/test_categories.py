@@ -26,7 +26,7 @@ for i in range(0, N, 40):
     ROWS[i][1] = None
 LABELS = ["a" if (row[1] == "Oslo") ^ (row[2] in (0, 3)) else "b" for row in ROWS]
 NAMES = ["size", "city", "kind"]
-GIVEN = {"categorical_features": ["city", "kind"], "random_state": 0}
+GIVEN: dict[str, Any] = {"categorical_features": ["city", "kind"], "random_state": 0}
 
 
 def small(client: Client, name: str, **more: Any) -> None:
