@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,17 @@ from rpnb.estimators.saving.pooled_schema import (
     pooled_schema,
 )
 from rpnb.estimators.saving.schema import StateSchema
+from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, ScoredRows, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.contributions import largest
+from rpnb.estimators.trust.plots import draw_importance
+from rpnb.estimators.trust.pool_reasons import explain_pool, pool_importance
+from rpnb.estimators.trust.reasons import Explanation, feature_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
@@ -136,11 +144,12 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     See Also
     --------
-    RPNBClassifier : faster, smaller, exact to merge and to explain.
+    RPNBClassifier : faster, smaller, exact to merge, and to explain in closed form.
 
     Notes
     -----
-    With s_k(c) the log score of member k for class c, clipped at 6 below its largest,
+    With s_k(c) the log score of member k for class c, relative to its largest, of which
+    what is more than 6 below counts less and less (as 6 more in the end),
 
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
@@ -457,9 +466,81 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         )
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
-        weight = self._row_weights(target, weight)
         label = np.empty(1, np.int64)
-        run(self._state, row, target, weight, label, _NOTHING)
+        with lock_of(self):
+            weight = self._row_weights(target, weight)
+            run(self._state, row, target, weight, label, _NOTHING)
+
+    # Reasons
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        label: Any = None,
+        against: Any = None,
+        background: Any = None,
+        n_evaluations: int = 512,
+    ) -> Explanation:
+        """Return what members and features add to a class's log odds against another.
+
+        What is explained is the pool's log odds of one class against another for rows
+        in any order, as in `predict`, before they are turned into probabilities. What
+        the members add is exact. What the features add are Shapley values: exact where
+        all sets of the features can be evaluated, up to nine of them by default; for
+        more, means over random orders of the features and their reverses, with standard
+        errors. Members whose scores are additive or quadratic in the features have no
+        sampling error. Values add up to the difference between the row's score and the
+        background's, to rounding, in any case.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        label : label, optional
+            The class that is explained; by default each row's prediction.
+        against : label, optional
+            The class that it is compared with; by default the row's second best.
+        background : array-like of shape (k, p), optional
+            Rows whose values stand for features that are left out, averaged over the
+            rows. By default the mean of each feature by which the model scales. For
+            sparse rows, and for more than 4,096 features, it is zero.
+        n_evaluations : int, default=512
+            About how often the model is evaluated for each row. Errors fall with its
+            root; two orders of the features are taken in any case. An evaluation takes
+            as long as predicting a row.
+
+        Returns
+        -------
+        Explanation
+            With `errors`, and with `members` by the names of `weights_`.
+        """
+        return explain_pool(self, X, label, against, background, n_evaluations)
+
+    def feature_importance(self, X: Any = None) -> FloatArray:
+        """Return how much each feature matters at present: (p,), adding up to 1.
+
+        The mean absolute Shapley value of the rows X or, by default, of the last rows
+        that were learned: 64, or all of the first 256.
+        """
+        return pool_importance(self, X)
+
+    def plot_importance(
+        self, X: Any = None, *, top: int = 15, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw `feature_importance` as bars, by matplotlib; return the axes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), optional
+            As for `feature_importance`.
+        top : int, default=15
+            So many features have a bar of their own; the others have one together.
+        ax : axes of matplotlib, optional
+            Where to draw; a new figure by default.
+        """
+        found = self.feature_importance(X)
+        return draw_importance(largest(found, feature_names(self), top), ax)
 
     # Looking
 

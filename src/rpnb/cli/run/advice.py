@@ -17,7 +17,7 @@ _RUNS = 0.25
 # A class with this share of the rows leaves the others few.
 _MOST = 0.8
 # Metrics that tell how well the rare classes are predicted.
-_FOR_RARE = ("balanced_accuracy", "auc")
+_FOR_RARE = ("balanced_accuracy", "auc", "average_precision")
 
 
 def column_lines(facts: RunFacts) -> list[str]:

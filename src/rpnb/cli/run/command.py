@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from rpnb.cli.learners import add_options
 from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
 from rpnb.files import FORMATS
 
@@ -11,6 +10,7 @@ from rpnb.files import FORMATS
 METRICS = (
     *("accuracy", "error", "macro_f1", "balanced_accuracy", "kappa", "kappa_temporal"),
     *("log_loss", "brier", "calibration_error", "coverage", "auc"),
+    *("average_precision", "best_f1"),
 )
 _ABOUT = """\
 For rows that arrive one after the other (a table in any order: `rpnb fit`).
@@ -68,6 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> No
     add_file_options(reading)
     _add_order(parser.add_argument_group("order and limits"), stream)
     _add_results(parser.add_argument_group("results"), stream)
+    from rpnb.cli.learners import add_options
+
     add_options(parser)
 
 
@@ -271,7 +273,8 @@ def _add_results(group: "argparse._ArgumentGroup", stream: bool) -> None:
         metavar="NAME",
         help="more columns in the table: accuracy, error, macro_f1, "
         "balanced_accuracy, kappa, kappa_temporal; and of learners that give "
-        "probabilities log_loss, brier, calibration_error, coverage, auc",
+        "probabilities log_loss, brier, calibration_error, coverage, auc, "
+        "average_precision, best_f1",
     )
     group.add_argument(
         "--predictions",

@@ -216,6 +216,7 @@ class _Run:
             classes=self._classes(first),
             window=self._arguments.window,
             probabilities=self._probabilities,
+            compare=len(self._models) > 1,
         )
 
     def _spread_of(self, first: LabelledChunk) -> str | None:

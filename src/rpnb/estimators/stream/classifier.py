@@ -17,6 +17,7 @@ from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.columns import Columns, find_columns
+from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -28,6 +29,7 @@ from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.checks.spread import warn_of_spread
 from rpnb.estimators.docstrings import with_shared_text
 from rpnb.estimators.notebook import NotebookView
+from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import (
     balanced_weights,
     check_class_weight,
@@ -126,6 +128,7 @@ class StreamClassifier(
         classes: ArrayLike | None = None,
         *,
         return_proba: Literal[False] = False,
+        costs: Costs | None = None,
     ) -> LabelArray: ...
     @overload
     def predict_then_learn(
@@ -135,6 +138,7 @@ class StreamClassifier(
         classes: ArrayLike | None = None,
         *,
         return_proba: Literal[True],
+        costs: Costs | None = None,
     ) -> tuple[LabelArray, FloatArray]: ...
     def predict_then_learn(
         self,
@@ -143,6 +147,7 @@ class StreamClassifier(
         classes: ArrayLike | None = None,
         *,
         return_proba: bool = False,
+        costs: Costs | None = None,
     ) -> LabelArray | tuple[LabelArray, FloatArray]:
         """Predict each row with what was known before it, then learn it.
 
@@ -164,6 +169,11 @@ class StreamClassifier(
             for learners with `predict_proba`. They change neither labels nor what is
             learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
             others row by row.
+        costs : array-like of shape (M, M) or mapping, optional
+            What predictions cost, by true class (row) and predicted class (column), in
+            the order of `classes_` as they are afterwards, or by true class. Labels are
+            then those with the least expected cost by the probabilities before each
+            row; see `predict`. Costs do not change what is learned.
 
         Returns
         -------
@@ -175,6 +185,9 @@ class StreamClassifier(
             With `return_proba`: the probabilities of `classes_` as they are afterwards,
             0 for a class that was not known yet.
         """
+        if costs is not None:
+            labels, P = self._decided_then_learned(X, y, classes, costs)
+            return (labels, P) if return_proba else labels
         if return_proba:
             labels, scored = self._scored_then_learned(X, y, classes)
             return labels, scored.probabilities
@@ -206,6 +219,27 @@ class StreamClassifier(
         scored = join_scored(parts, self._index)
         scored.probabilities[numbers < 0] = 0.0
         return decode(numbers, self.classes_), scored
+
+    def _decided_then_learned(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None,
+        costs: Any,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[LabelArray, FloatArray]:
+        """Predict rows by costs, then learn them; return labels and probabilities."""
+        _require_probabilities(self)
+        first = not self.__sklearn_is_fitted__()
+        known = _NO_CLASSES if first else self.classes_
+        index = LabelIndex() if first else self._index
+        declared = None if classes is None else as_labels(classes, "classes")
+        afterwards, _ = number_labels(as_labels(y), known, index, declared)
+        checked = check_costs(costs, afterwards)
+        _, scored = self._scored_then_learned(X, y, classes, sample_weight)
+        P = scored.probabilities
+        numbers = np.where(P.any(axis=1), least_costly(P, checked), -1)
+        return decode(numbers, self.classes_), P
 
     def _learn_batch(
         self,
@@ -302,6 +336,25 @@ class StreamClassifier(
         joined, numbers = number_labels(labelled.labels, known, index, declared)
         if joined is not known:
             check_class_weight(self._class_weight, joined, whole=whole)
+        with lock_of(self):
+            return self._learn_checked(
+                *(X, labelled, declared, joined, numbers),
+                *(first, predict, scored, whole),
+            )
+
+    def _learn_checked(
+        self,
+        X: Any,
+        labelled: LabelledRows,
+        declared: LabelArray | None,
+        joined: LabelArray,
+        numbers: IntArray,
+        first: bool,
+        predict: bool,
+        scored: list[ScoredPart] | None,
+        whole: bool,
+    ) -> IntArray:
+        known = _NO_CLASSES if first else self.classes_
         add_at_first_row = self._requires_seen_classes and joined is not known
         if add_at_first_row:
             joined = initial_classes(labelled.labels, known, declared)
@@ -499,21 +552,42 @@ class StreamClassifier(
 
     # Predicting
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, costs: Costs | None = None) -> LabelArray:
         """Return the label of each row of X (n, p); changes nothing.
 
         Rows may be in any order: no prediction depends on which rows were learned last.
         `predict_next` predicts the next row of a stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        costs : array-like of shape (M, M) or mapping, optional
+            What predictions cost, by true class (row) and predicted class (column), in
+            the order of `classes_`; or a mapping from labels to what a mistake costs
+            where the label is true, 1 by default. The label of a row is then the one
+            with the least expected cost, the first of equals, for learners with
+            `predict_proba`. By default all mistakes cost the same.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted labels.
         """
+        if costs is not None:
+            return self._least_costly(X, costs, "predict_proba")
         rows = self._rows_to_predict(X)
         return decode(self._classify_unordered(self._state, rows), self.classes_)
 
-    def predict_next(self, X: Any) -> LabelArray:
+    def predict_next(self, X: Any, *, costs: Costs | None = None) -> LabelArray:
         """Return the label of each row of X (n, p) if it came next in the stream.
 
         Learners that use the most recent labels, such as `PooledClassifier`, use them
-        here and in `predict_then_learn`, and not in `predict`. Changes nothing.
+        here and in `predict_then_learn`, and not in `predict`. Changes nothing. For the
+        parameters see `predict`.
         """
+        if costs is not None:
+            return self._least_costly(X, costs, "predict_next_proba")
         rows = self._rows_to_predict(X)
         return decode(self._classify(self._state, rows), self.classes_)
 
@@ -526,6 +600,17 @@ class StreamClassifier(
         model: Any = self
         found: FloatArray = model.predict_proba(X)
         return found
+
+    def _least_costly(self, X: Any, costs: Any, method: str) -> LabelArray:
+        """Return the labels with the least expected cost, by a method's probabilities.
+
+        What is wrong with the costs is said before what is wrong with the rows.
+        """
+        _require_probabilities(self)
+        self._require_fitted()
+        checked = check_costs(costs, self.classes_)
+        P: FloatArray = getattr(self, method)(X)
+        return decode(least_costly(P, checked), self.classes_)
 
     def _rows_to_predict(self, X: Any) -> NDArray[Any]:
         """Check that the model is fitted and X fits it; return X as an array."""
@@ -559,3 +644,11 @@ class StreamClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+
+def _require_probabilities(model: Any) -> None:
+    """Refuse costs for a learner without probabilities."""
+    if not has_probabilities(model):
+        raise ValueError(
+            f"costs must be None for {type(model).__name__}, which has no probabilities"
+        )

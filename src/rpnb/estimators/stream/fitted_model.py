@@ -29,7 +29,13 @@ from rpnb.estimators.saving.estimator import (
     require_version,
     write_estimator,
 )
-from rpnb.estimators.saving.schema import StateSchema, check_arrays, check_values
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    check_arrays,
+    check_values,
+    saturated,
+)
+from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import (
     COUNTS,
     ClassWeight,
@@ -138,8 +144,14 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             A secret of at least 16 bytes with which the file is signed (HMAC-SHA-256):
             whoever has it can verify, by `load` with the same key, that the file was
             written by someone who has it. The content is not encrypted.
+
+        Notes
+        -----
+        If another thread is learning with the model, this waits until its call has
+        ended: the file holds the state between two calls.
         """
-        write_estimator(path, self._as_saved(), key=key)
+        with lock_of(self):
+            write_estimator(path, self._as_saved(), key=key)
 
     def _as_saved(self) -> SavedEstimator:
         """Return what a model file holds of this model."""
@@ -155,6 +167,11 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             if counts is None:  # before the first row
                 counts = np.zeros(self.classes_.shape[0], np.int64)
             arrays = {**arrays, COUNTS: counts}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        schema = self._file_schema(
+            metadata, shapes, self.classes_.shape[0], self.n_features_in_
+        )
+        metadata, arrays = saturated(metadata, arrays, schema)
         saved = SavedEstimator(
             type(self).__name__,
             self._parameters_to_json(),
