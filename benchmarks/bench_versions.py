@@ -12,6 +12,7 @@ faster. At the end are the geometric means over the datasets, and the largest ra
 
 `--data` holds NAME.csv.gz and `--streams` NAME.npz, as for bench_pooled.py. Of datasets
 that are in neither, rows of the same shape are drawn; GM is always generated.
+`--members` gives the pool of both versions the same members, where one has more.
 """
 
 import argparse
@@ -89,8 +90,10 @@ def main() -> None:
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--names", nargs="*", default=list(NAMES), choices=NAMES)
     parser.add_argument("--jobs", nargs="*", default=list(WORK), choices=WORK)
+    parser.add_argument("--learners", nargs="*", default=LEARNERS, help="or baselines")
     parser.add_argument("--rows", type=int, help="the first ones only")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--members", nargs="*", help="of the pool, in both versions")
     given = parser.parse_args()
     # To predict, a model must have learned.
     jobs = [job for job in WORK if job in given.jobs or job == "learn"]
@@ -114,8 +117,8 @@ def main() -> None:
             path = folder / f"{name}.npz"
             np.savez(path, X=X[: given.rows], y=y[: given.rows])
             for each in workers:
-                each.request("load", rows=str(path))
-            for learner in LEARNERS:
+                each.request("load", rows=str(path), members=given.members)
+            for learner in given.learners:
                 for job, times in measure(workers, jobs, learner, given.repeat).items():
                     if job not in given.jobs:
                         continue

@@ -19,6 +19,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -162,23 +163,33 @@ def run_pool(X: FloatArray, y: IntArray, seed: int, members: Any) -> FloatArray:
     return np.concatenate(parts)
 
 
-def run_lightgbm(X: FloatArray, y: IntArray, seed: int) -> FloatArray:
-    """Return the probabilities by LightGBM, fitted again when rows grow by half."""
-    from lightgbm import LGBMClassifier
+def refit(
+    make: Callable[[], Any], X: FloatArray, y: IntArray, growth: float
+) -> FloatArray:
+    """Return the probabilities by a learner fitted anew when rows have grown so much.
 
+    Each fit is to all rows before those that it predicts; the first is to 100 rows, or
+    a tenth of them if they are fewer than 1,000.
+    """
     M = int(y.max()) + 1
     P = np.full((len(y), M), 1.0 / M)
-    start = 100
+    start = min(100, max(len(y) // 10, 10))
     while start < len(y):
-        stop = min(start + start // 2, len(y))
-        model = LGBMClassifier(
-            n_estimators=100, num_leaves=31, random_state=seed, n_jobs=1, verbose=-1
-        )
-        model.fit(X[:start], y[:start])
+        stop = min(int(np.ceil(start * growth)), len(y))
+        model = make().fit(X[:start], y[:start])
         P[start:stop] = 0.0
         P[start:stop, model.classes_] = model.predict_proba(X[start:stop])
         start = stop
     return P
+
+
+def lightgbm(seed: int) -> Any:
+    """Return LightGBM with the trees and leaves that it has by default."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(
+        n_estimators=100, num_leaves=31, random_state=seed, n_jobs=1, verbose=-1
+    )
 
 
 def learners() -> dict[str, Callable[[FloatArray, IntArray, int], FloatArray]]:
@@ -188,11 +199,11 @@ def learners() -> dict[str, Callable[[FloatArray, IntArray, int], FloatArray]]:
         "before": lambda X, y, seed: run_pool(X, y, seed, rest),
         "pool": lambda X, y, seed: run_pool(X, y, seed, "all"),
     }
-    try:
-        import lightgbm  # noqa: F401
-    except ImportError:
-        return found
-    return {**found, "LightGBM": run_lightgbm}
+    if find_spec("lightgbm"):
+        found["LightGBM"] = lambda X, y, seed: refit(
+            lambda: lightgbm(seed), X, y, growth=1.5
+        )
+    return found
 
 
 def measure(P: FloatArray, y: IntArray) -> dict[str, float]:

@@ -1,40 +1,48 @@
 """What each part of the pooled classifier is worth: it is left out, or made otherwise.
 
-    python benchmarks/pooled_ablation.py --data FOLDER --streams FOLDER --keel FOLDER
+    cd benchmarks
+    python pooled_ablation.py run --data DIR --streams DIR --keel DIR [--long DIR]
+    python pooled_ablation.py show
 
-The folders are those of `python -m pooled_evidence`. For each setting: the geometric
-mean of its errors over those of the classifier as it is, minus 1, in per cent, with the
-standard error of the mean over the data: + is worse. The columns: the paper's datasets,
-those of them with more than 32 features, streams, and datasets kept aside. The rows are
-the first of each, with their classes known.
+The folders are those of `python -m pooled_evidence`, and of `long_streams.py`, whose
+generated streams need none. Results are lines of JSON in `--results`; what is there is
+not run again. The classes of a stream are known from its first row.
+
+`show` prints two tables. For each setting: the geometric mean of its errors over those
+of the classifier as it is, minus 1, in per cent, with the standard error of that mean
+over the data: + is worse. The columns are the paper's datasets, those of them with more
+than 32 features, the drifting streams, the datasets kept aside, and the long streams.
+Then the mean log-loss and the mean calibration error of each setting.
 """
 
 import argparse
+import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pooled_evidence.sources import Source, sources
+import long_streams
+from pooled_accuracy import calibration_error
+from pooled_evidence.sources import Rows, sources
 from rpnb import PooledClassifier
 from rpnb.core.pooled.model import MEMBERS
 
 _WIDE = 32
-#: Mean weights at the end of the 16 datasets of the paper with at most 1,500 rows and
-#: 200 features, eight permutations each.
-AVERAGES = {
-    "class_covariance": 0.184,
-    "shared_covariance": 0.158,
-    "binned_bayes": 0.164,
-    "neighbours": 0.115,
-    "selected_neighbours": 0.143,
-    "fading_covariance": 0.128,
-    "window_forest": 0.299,
-    "window_forest_fast": 0.177,
-    "transitions": 0.03,
-}
-GROUPS = ("datasets", "wide datasets", "streams", "kept aside")
+_BLOCK = 2048
+GROUPS = ("datasets", "wide datasets", "streams", "kept aside", "long streams")
+_PARTS = {"permutations": "datasets", "streams": "streams", "aside": "kept aside"}
+
+
+class Task(NamedTuple):
+    """A stream of one seed."""
+
+    group: str
+    name: str
+    seed: int
+    rows: Rows
 
 
 def settings() -> dict[str, dict[str, Any]]:
@@ -45,77 +53,123 @@ def settings() -> dict[str, dict[str, Any]]:
         found[f"without {name}"] = {"members": rest}
     found["256 projections"] = {"n_projections": 256}
     found["1,024 projections"] = {"n_projections": 1024}
-    found["window of 1,000 rows"] = {"window": 1000}
-    found["shared_covariance begins at 2/7"] = {"first": {"shared_covariance": 2 / 7}}
-    found["weights begin at their averages"] = {"first": AVERAGES}
     return found
 
 
-def make(parameters: dict[str, Any], p: int, M: int, seed: int) -> PooledClassifier:
-    """Return a classifier of M classes, with other first weights if there are any."""
-    given = {name: value for name, value in parameters.items() if name != "first"}
-    model = PooledClassifier(**given, random_state=seed)
-    model._initialise(p, np.arange(M))
-    pool, outputs = model._state.pool, model._state.outputs
-    for name, weight in parameters.get("first", {}).items():
-        if name in outputs:
-            pool.weights[outputs.index(name)] = weight
-    return model
+def tasks(options: argparse.Namespace) -> Iterator[Task]:
+    """Yield the streams, seed after seed, so that a run that is stopped has some."""
+    for seed in range(options.seeds):
+        for source in sources(options.data, options.streams, options.keel):
+            if source.part in _PARTS:
+                X, y = source.rows(seed)
+                most = options.rows if source.shuffled else options.stream_rows
+                rows = X[:most], y[:most]
+                yield Task(_PARTS[source.part], source.name, seed, rows)
+        folders = [options.long] if options.long else []
+        for name, load in long_streams.streams(folders, options.long_rows, seed):
+            if not name.endswith("_change"):
+                yield Task("long streams", name, seed, load())
 
 
-def groups_of(source: Source, p: int) -> list[str]:
-    """Return the columns in which a source is counted."""
-    if source.part == "permutations":
-        return ["datasets", "wide datasets"] if p > _WIDE else ["datasets"]
-    return ["streams"] if source.part == "streams" else ["kept aside"]
+def measure(parameters: dict[str, Any], task: Task) -> dict[str, float]:
+    """Return the error of a setting, its log-loss and its calibration error."""
+    X, y = task.rows
+    model = PooledClassifier(**parameters, random_state=task.seed)
+    classes = np.arange(int(y.max()) + 1)
+    labels, parts = [], []
+    for start in range(0, len(y), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        found, P = model.predict_then_learn(
+            X[block], y[block], classes, return_proba=True
+        )
+        labels.append(found)
+        parts.append(P)
+    chosen, P = np.concatenate(labels), np.maximum(np.concatenate(parts), 1e-12)
+    return {
+        # Half a row more, so that no logarithm is of zero.
+        "error": float((np.sum(chosen != y) + 0.5) / len(y)),
+        "loss": float(-np.log(P[np.arange(len(y)), y]).mean()),
+        "calibration": calibration_error(np.log(P), chosen, y),
+    }
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is missing."""
+    done = {
+        (r["group"], r["name"], r["seed"], r["setting"])
+        for r in long_streams.read_results(options.results)
+    }
+    for task in tasks(options):
+        for setting, parameters in settings().items():
+            if options.settings and setting not in options.settings:
+                continue
+            if (*task[:3], setting) in done:
+                continue
+            record = {"group": task.group, "name": task.name, "seed": task.seed}
+            record |= {"setting": setting, "features": task.rows[0].shape[1]}
+            record |= measure(parameters, task)
+            print(json.dumps(record), flush=True)
+            with options.results.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+def show(options: argparse.Namespace) -> None:
+    """Print the tables of what was measured."""
+    found: dict[str, dict[tuple[str, str], list[dict[str, Any]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for record in long_streams.read_results(options.results):
+        found[record["setting"]][record["group"], record["name"]].append(record)
+    usual = found["as it is"]
+    print("| setting |", " | ".join(GROUPS), "|")
+    print("|---|" + "---|" * len(GROUPS))
+    for setting, streams in found.items():
+        ratios: dict[str, list[float]] = defaultdict(list)
+        for key, records in streams.items():
+            ratio = np.log(mean_of(records, "error") / mean_of(usual[key], "error"))
+            ratios[key[0]].append(ratio)
+            if key[0] == "datasets" and records[0]["features"] > _WIDE:
+                ratios["wide datasets"].append(ratio)
+            if options.each:
+                print(f"{setting} {key[1]}: {np.exp(ratio):.3f}")
+        print(f"| {setting} |", " | ".join(cell(ratios[g]) for g in GROUPS), "|")
+    print("\n| setting | streams | log-loss | calibration error |\n|---|--:|--:|--:|")
+    for setting, streams in found.items():
+        loss, off = (
+            np.mean([mean_of(records, key) for records in streams.values()])
+            for key in ("loss", "calibration")
+        )
+        print(f"| {setting} | {len(streams)} | {loss:.4f} | {off:.4f} |")
+
+
+def mean_of(records: list[dict[str, Any]], key: str) -> float:
+    """Return the mean of a figure over seeds."""
+    return float(np.mean([record[key] for record in records]))
+
+
+def cell(logs: list[float]) -> str:
+    """Return the geometric mean of ratios as a change, with its standard error."""
+    if len(logs) < 2:
+        return "—"
+    error = np.std(logs, ddof=1) / np.sqrt(len(logs))
+    return f"{np.expm1(np.mean(logs)):+.1%} ± {error:.1%}"
 
 
 def main() -> None:
-    """Print a line for each setting."""
+    """Run or show, as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--streams", type=Path)
-    parser.add_argument("--keel", type=Path)
-    parser.add_argument("--rows", type=int, default=2500)
-    parser.add_argument("--permutations", type=int, default=3)
+    parser.add_argument("action", choices=("run", "show"))
+    for folder in ("--data", "--streams", "--keel", "--long"):
+        parser.add_argument(folder, type=Path)
+    parser.add_argument("--results", type=Path, default=Path("pooled_ablation.jsonl"))
+    parser.add_argument("--settings", nargs="*", help="only these")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=2500, help="of a dataset")
+    parser.add_argument("--stream-rows", type=int, default=100_000)
+    parser.add_argument("--long-rows", type=int, default=50_000)
+    parser.add_argument("--each", action="store_true", help="show every stream, too")
     options = parser.parse_args()
-    logs: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for source in sources(options.data, options.streams, options.keel):
-        if source.part not in ("permutations", "streams", "aside"):
-            continue
-        errors: dict[str, list[float]] = defaultdict(list)
-        for seed in range(options.permutations if source.shuffled else 1):
-            X, y = source.rows(seed)
-            most = options.rows if source.shuffled else 2 * options.rows
-            X, y = X[:most], y[:most]
-            for name, parameters in settings().items():
-                if "selected" in name and X.shape[1] <= _WIDE:
-                    errors[name].append(errors["as it is"][-1])
-                    continue
-                model = make(parameters, X.shape[1], int(y.max()) + 1, seed)
-                labels = model.predict_then_learn(X, y)
-                # Half a row more, so that no logarithm is of zero.
-                errors[name].append((np.sum(labels != y) + 0.5) / len(y))
-        usual = np.mean(errors["as it is"])
-        line = f"{source.part} {source.name}: {usual:.4f}"
-        for name, values in errors.items():
-            ratio = float(np.log(np.mean(values) / usual))
-            for group in groups_of(source, X.shape[1]):
-                logs[name][group].append(ratio)
-            line += f" {name} {np.mean(values) / usual:.3f};"
-        print(line, flush=True)
-    print("\n| setting |", " | ".join(GROUPS), "|")
-    print("|---|" + "---|" * len(GROUPS))
-    for name, found in logs.items():
-        cells = []
-        for group in GROUPS:
-            ratios = np.array(found[group])
-            if ratios.size < 2:
-                cells.append("—")
-                continue
-            error = ratios.std(ddof=1) / np.sqrt(ratios.size)
-            cells.append(f"{np.expm1(ratios.mean()):+.1%} ± {error:.1%}")
-        print(f"| {name} |", " | ".join(cells), "|")
+    (run if options.action == "run" else show)(options)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ def load(library: Any, request: Request) -> Reply:
     with np.load(request["rows"]) as arrays:
         _rows.update(X=arrays["X"], y=arrays["y"])
     _rows["classes"] = np.unique(_rows["y"])
+    _rows["members"] = request["members"]
     _models.clear()
     return {"version": str(import_module("rpnb").__version__)}
 
@@ -100,7 +101,12 @@ JOBS = {"load": load, "learn": learn, "predict": predict, "one": one, "river": r
 
 
 def _new(module: str, learner: str, **parameters: Any) -> Any:
-    return getattr(import_module(module), f"{learner}Classifier")(**parameters)
+    if learner == "Pooled" and _rows["members"]:
+        parameters["members"] = _rows["members"]
+    if learner in ("Pooled", "RPNB"):
+        return getattr(import_module(module), f"{learner}Classifier")(**parameters)
+    # Baselines are not random.
+    return getattr(import_module("rpnb.baselines"), learner)()
 
 
 def _single(request: Request) -> Any:

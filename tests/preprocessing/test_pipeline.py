@@ -323,3 +323,23 @@ def test_features_that_differ_in_spread_are_warned_of_once() -> None:
 def test_one_row_is_not_predicted_before_anything_is_learnt() -> None:
     with pytest.raises(NotFittedError, match="StreamPipeline instance is not"):
         scaled(small()).predict_one(X[0])
+
+
+@pytest.mark.parametrize(
+    "learner", [RPNBClassifier(), PooledClassifier(), GaussianNB()]
+)
+def test_what_has_seen_nothing_is_not_fitted(learner: Any, tmp_path: Path) -> None:
+    pipeline = make_stream_pipeline(RunningScaler(), learner)
+    X = np.zeros((2, 3))
+    for name in (
+        *("predict", "predict_proba", "predict_log_proba", "predict_next_proba"),
+        *("decision_function", "predict_set"),
+    ):
+        if hasattr(pipeline, name):
+            with pytest.raises(NotFittedError):
+                getattr(pipeline, name)(X)
+    with pytest.raises(NotFittedError):
+        pipeline.save(tmp_path / "model.rpnb")
+    if hasattr(pipeline, "merge"):
+        with pytest.raises(NotFittedError):
+            pipeline.merge(pipeline)

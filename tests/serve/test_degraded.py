@@ -117,6 +117,13 @@ def test_the_state_before_the_event_is_kept_and_served(start: Start, bad: str) -
     assert checked.returncode == 1
     assert f"event {event}" in checked.stdout
     assert "Traceback" not in checked.stderr
+    # Set aside is that event alone: the one after it is learned.
+    done = run_command("serve", folder, "--check", "--set-aside")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("was set aside") == 1
+    assert f"event {event} was set aside" in done.stdout
+    with Client(start().address, retries=0) as client:
+        assert client.model("m")["learnt"] == 49
 
 
 def test_an_event_is_set_aside_and_put_back(start: Start) -> None:

@@ -181,6 +181,7 @@ def run(case: Case, folder: Path) -> None:
     models.use(model)
     model.save(path)
     require_no_temporary(folder)
+    models.class_of(name).load(path)  # whatever learning has made of it
 
 
 TARGET = Target(make, run, models.warm_up)

@@ -85,6 +85,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A process of its own: until there is something to lose, Ctrl-C ends it at
         # once. Raised as an exception it might be lost in the middle of an import.
         signal.signal(signal.SIGINT, _leave)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # It was closed: what is written goes nowhere, and no file takes its place.
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # Characters that a terminal lacks, such as arrows, become question marks.

@@ -127,7 +127,12 @@ def _open(
     arguments: argparse.Namespace, state: Mapping[str, Any], model: Any
 ) -> "LabelledFile":
     """Return the file, whose columns are read as those of the training."""
-    from rpnb.cli.run.inputs import file_options, resuming, saved_missing
+    from rpnb.cli.run.inputs import (
+        file_options,
+        resuming,
+        saved_categorical,
+        saved_missing,
+    )
     from rpnb.files import LabelledFile, ReadOptions
 
     options = file_options(arguments)
@@ -140,7 +145,7 @@ def _open(
             ReadOptions(
                 target=None,
                 labelled=False,
-                categorical=state.get("categorical", "codes"),
+                categorical=saved_categorical(arguments.load, state),
                 missing=saved_missing(arguments.load, state, model),
                 **options,
             ),

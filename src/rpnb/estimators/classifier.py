@@ -22,6 +22,7 @@ from rpnb.estimators.merging import MergeInput, merge_models, merged_counts
 from rpnb.estimators.posteriors import decisions
 from rpnb.estimators.rpnb_learner import RPNBLearner, rows_in_scale
 from rpnb.estimators.scaling import learn_scale
+from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.learner import ScoredRows
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.probabilities import (
@@ -279,12 +280,13 @@ default="log_sum"
         weight = _ONE if sample_weight == 1.0 else one_weight(sample_weight)
         self._check_unchanged()
         row, target = check_row(self, x), np.array([number])
-        weight = self._row_weights(target, weight)
-        if self._state.scale is not None:
-            row = learn_scale(self._state.scale, row, target, weight)
-        learn = UPDATES[self.update]
-        start_calibration(self._state, self.temperature)
-        run(self._state, row, target, weight, learn, np.empty(1, np.int64))
+        with lock_of(self):
+            weight = self._row_weights(target, weight)
+            if self._state.scale is not None:
+                row = learn_scale(self._state.scale, row, target, weight)
+            learn = UPDATES[self.update]
+            start_calibration(self._state, self.temperature)
+            run(self._state, row, target, weight, learn, np.empty(1, np.int64))
 
     # A small predictor
 

@@ -35,7 +35,7 @@ from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.registry import find_learner
-from rpnb.estimators.saving.files import read_metadata, read_model
+from rpnb.estimators.saving.files import ModelFileError, read_metadata, read_model
 from rpnb.estimators.stream.class_weights import (
     COUNTS,
     check_class_weight,
@@ -319,6 +319,11 @@ def model_from_bytes(content: bytes, earlier: Any = None) -> Any:
 
     If `earlier` is a model with the same parameters, what follows from them is taken
     from it rather than computed again.
+
+    Raises
+    ------
+    ModelFileError
+        If the bytes are no model of this version of rpnb.
     """
     with NamedTemporaryFile(suffix=".rpnb") as file:
         file.write(content)
@@ -327,11 +332,14 @@ def model_from_bytes(content: bytes, earlier: Any = None) -> Any:
 
 
 def _model_from_file(path: str, earlier: Any) -> Any:
-    name = str(read_metadata(path)["estimator"])
+    name = read_metadata(path).get("estimator")
     if name == FrozenRPNB.__name__:
         return FrozenRPNB.load(path)
-    found = find_learner(name)
-    assert found is not None  # noqa: S101 - the file was written by this package
+    found = find_learner(name) if isinstance(name, str) else None
+    if found is None or found.estimator.__name__ != name:
+        raise ModelFileError(
+            f"the bytes hold a {name!r}, which is no learner of this version of rpnb"
+        )
     learner = found.estimator
     metadata, arrays = read_model(path)
     if (

@@ -1,6 +1,7 @@
 """Metrics of predictions, and prequential evaluation of learners on a stream."""
 
 from rpnb.evaluate.confusion import confusion_counts
+from rpnb.evaluate.differences import Difference
 from rpnb.evaluate.metrics import (
     CalibrationCurve,
     ClassScores,
@@ -18,6 +19,7 @@ from rpnb.evaluate.result import LearnerResult, PrequentialResult
 __all__ = [
     "CalibrationCurve",
     "ClassScores",
+    "Difference",
     "LearnerResult",
     "PrequentialResult",
     "accuracy",

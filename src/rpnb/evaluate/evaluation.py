@@ -21,6 +21,7 @@ from rpnb.evaluate.confusion import (
     log_losses,
 )
 from rpnb.evaluate.delays import Events, WaitingRows
+from rpnb.evaluate.differences import Difference, DifferenceTracker
 from rpnb.evaluate.drivers.driver import Driver, Predictions, Probabilities
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.metrics import Metric
@@ -128,11 +129,27 @@ class Participant:
 
 
 class Evaluation:
-    """Learners evaluated on one stream; `labels` are those of their drivers too."""
+    """Learners evaluated on one stream; `labels` are those of their drivers too.
 
-    def __init__(self, participants: Sequence[Participant], labels: LabelIndex) -> None:
+    With `compare`, the differences of all pairs of learners are tracked.
+    """
+
+    def __init__(
+        self,
+        participants: Sequence[Participant],
+        labels: LabelIndex,
+        *,
+        compare: bool = False,
+    ) -> None:
         self.participants = list(participants)
         self.labels = labels
+        names = [each.name for each in participants] if compare else []
+        references = [each.name for each in participants if each.reference]
+        self.errors = DifferenceTracker(names, references, "error")
+        """differences of errors"""
+        self.losses = DifferenceTracker(names, references, "log_loss")
+        """differences of log-losses, of learners whose probabilities are asked for"""
+        self._compare = compare
         self.class_history = CountHistory()
         """how often each label had occurred, along the stream"""
         self.unlabelled = 0
@@ -182,6 +199,12 @@ class Evaluation:
         """Count the predictions of all participants for rows with these labels."""
         repeats = self._repeats(truth)
         M, n = len(self.labels), truth.shape[0]
+        if self._compare:
+            wrong = np.array([each.numbers != truth for each in found], np.float64)
+            self.errors.add(wrong)
+            self.losses.add(
+                np.array([log_losses(each.probability, n) for each in found])
+            )
         for participant, predictions in zip(self.participants, found, strict=True):
             loss = log_losses(predictions.probability, n)
             numbers, details = predictions.numbers, predictions.details
@@ -251,8 +274,29 @@ class Evaluation:
         self._add_checkpoints()
 
     def _add_checkpoints(self) -> None:
+        self.errors.add_checkpoint()
+        self.losses.add_checkpoint()
         for participant in self.participants:
             participant.add_checkpoint(self.rows)
+
+    def compare_with_best(
+        self, errors: Mapping[str, float], confidence: float = 0.95
+    ) -> list[Difference]:
+        """Return the difference of the best learner from each other one, all at once.
+
+        The best is chosen by the data, so that any pair might have been asked for: each
+        interval has the confidence by which those of all pairs hold together
+        (Bonferroni). Empty where differences are not tracked.
+        """
+        if not self._compare:
+            return []
+        self.errors.add_checkpoint()
+        best = min(errors, key=lambda name: errors[name])
+        n_pairs = max(len(errors) * (len(errors) - 1) // 2, 1)
+        single = 1.0 - (1.0 - confidence) / n_pairs
+        others = [name for name in errors if name != best]
+        found = [self.errors.difference(best, name, single) for name in others]
+        return [each for each in found if each is not None]
 
     def sorted_labels(self) -> list[int]:
         """Return the numbers of the labels that were met, in the order of labels."""
@@ -287,12 +331,14 @@ def native_evaluation(
     classes: Sequence[Any] | IntArray | None = None,
     window: int = 1000,
     probabilities: Probabilities = "none",
+    compare: bool = False,
 ) -> Evaluation:
     """Return an evaluation of learners of this package, which are changed.
 
     References look at labels only. `classes` are known from the first row on, and
     `window` is that of the windowed error. Probabilities, of learners that have them,
     take longer: those of the predictions, or of the true labels with what metrics need.
+    With `compare`, differences of learners are tracked.
     """
     index = LabelIndex() if labels is None else labels
     declared = None if classes is None else np.asarray(classes)
@@ -310,4 +356,4 @@ def native_evaluation(
         participants.append(
             Participant(name, driver, Confusion(window), reference=reference)
         )
-    return Evaluation(participants, index)
+    return Evaluation(participants, index, compare=compare)

@@ -199,7 +199,7 @@ def prequential(
         )
         for name, driver in drivers.items()
     ]
-    evaluation = Evaluation(participants, labels)
+    evaluation = Evaluation(participants, labels, compare=True)
     shown = EvaluationProgress(n) if progress else None
     try:
         evaluation.run(
@@ -220,6 +220,7 @@ def prequential(
         window=window,
         fading=fading,
         every=every,
+        differences={"error": evaluation.errors, "log_loss": evaluation.losses},
     )
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.checks.parameters import check_choice
+from rpnb.estimators.checks.parameters import check_choice, check_real
 from rpnb.estimators.notebook import size_of
 from rpnb.estimators.trust.plots import require_pyplot
 from rpnb.evaluate.confusion import SPANS, Span
+from rpnb.evaluate.differences import LARGEST, Difference, DifferenceTracker, Loss
 from rpnb.evaluate.evaluation import Participant
 from rpnb.evaluate.metrics import (
     CalibrationCurve,
@@ -96,6 +97,8 @@ class PrequentialResult:
         The true and predicted labels, in the order in which they were first met.
     metrics, window, fading, every
         As passed to `prequential`.
+    differences
+        Sums from which `difference` computes.
     """
 
     courses: Mapping[str, LearnerResult]
@@ -106,6 +109,66 @@ class PrequentialResult:
     window: int
     fading: float
     every: int
+    differences: Mapping[Loss, DifferenceTracker] = field(
+        default_factory=dict, repr=False
+    )
+
+    def difference(
+        self,
+        first: str,
+        second: str,
+        loss: Loss = "error",
+        confidence: float = 0.95,
+    ) -> Difference:
+        """Compare two learners by a confidence sequence, valid at every row at once.
+
+        The interval of the difference may be looked at as often as one likes, and an
+        evaluation may be stopped because of it.
+
+        Parameters
+        ----------
+        first, second
+            Names of the learners; at most one of them is a reference.
+        loss
+            "error", or "log_loss" if that was among the metrics; probabilities below
+            0.001 count as that.
+        confidence
+            Probability that the interval never excludes the expected difference.
+
+        Returns
+        -------
+        Difference
+            The mean loss of the first less that of the second, with its interval, at
+            each checkpoint.
+
+        Examples
+        --------
+        >>> from rpnb import PooledClassifier, RPNBClassifier
+        >>> from rpnb.datasets import streams
+        >>> from rpnb.evaluate import prequential
+        >>> models = [PooledClassifier(random_state=0), RPNBClassifier(random_state=0)]
+        >>> result = prequential(models, streams.led(3000, seed=0))
+        >>> found = result.difference("PooledClassifier", "RPNBClassifier")
+        >>> found.better
+        'PooledClassifier'
+        """
+        check_choice("loss", loss, LARGEST)
+        check_real("confidence", confidence, 0.0, above=True, high=0.999999)
+        for name in (first, second):
+            check_choice("name", name, self.courses)
+        known = self.differences[loss].pairs()
+        if (first, second) not in known and (second, first) not in known:
+            raise ValueError(
+                f"two different learners must be compared, at most one of them a "
+                f"reference, got {first!r} and {second!r}"
+            )
+        found = self.differences[loss].difference(first, second, confidence)
+        if found is None:
+            raise ValueError(
+                f"{first} and {second} have no common log-loss: both need "
+                "probabilities of all rows, and the metrics must hold 'log_loss'"
+            )
+        return found
 
     def __getitem__(self, name: str) -> LearnerResult:
         return self.courses[check_choice("name", name, self.courses)]
@@ -376,6 +439,10 @@ class RunFacts:
     """columns taken as numbers"""
     categories: Mapping[str, int] = field(default_factory=dict)
     """columns taken as categories, and how many values each has"""
+    texts: tuple[str, ...] = ()
+    """columns read word by word"""
+    dates: tuple[str, ...] = ()
+    """columns taken as dates"""
     dropped: Mapping[str, str] = field(default_factory=dict)
     """columns left out, and why"""
     notes: tuple[str, ...] = ()

@@ -191,7 +191,10 @@ class LabelledFile:
                 column: Notation.from_json(each)
                 for column, each in state["notations"].items()
             }
-            options = replace(options, columns=state["columns"], notations=notations)
+            columns = state["columns"]
+            if not {*columns.values()} <= {"number", "category"}:
+                raise ValueError("columns are neither numbers nor categories")
+            options = replace(options, columns=columns, notations=notations)
         self._reader = _READERS[self.format](path, options)
         self.encoder: ColumnEncoder | SparseEncoder
         with closed_on_error(self._reader):

@@ -31,7 +31,11 @@ def set_aside(folder: Path) -> Iterator[str]:
                     "?, ? FROM events WHERE id=?",
                     (failed.reason, time.time(), failed.event),
                 )
-                connection.execute("DELETE FROM events WHERE id=?", (failed.event,))
+                gone = connection.execute(
+                    "DELETE FROM events WHERE id=?", (failed.event,)
+                )
+                if gone.rowcount == 0:
+                    raise LogError(f"{failed}: it cannot be set aside")
                 connection.execute("COMMIT")
                 yield (
                     f"model {row[1]}: event {failed.event} was set aside; --put-back "

@@ -341,27 +341,19 @@ def read_events(
     rows, number = 0, after
     while True:
         try:
-            line = cursor.fetchone()
+            try:
+                line = cursor.fetchone()
+            except DAMAGE as error:
+                raise _unreadable(connection, model, number, error) from error
             if line is None:
                 break
-            number, kind, when, n, body, checksum, header = line
-            about = checksum_of(model, kind, when, n)
-            if zlib.crc32(body) != checksum or header not in (None, about):
-                raise EventError(number, "is damaged: its checksum is another")
-            events.append(_event(connection, number, kind, when, body))
-        except DAMAGE as error:
+            number = line[0]
+            events.append(_sound_event(connection, model, *line))
+        except EventError:
             if events:
                 yield events
-            raise _unreadable(connection, model, number, error) from error
-        except Exception as error:
-            if events:
-                yield events
-            if isinstance(error, EventError):
-                raise
-            # Whatever its body holds: a text that is no JSON, too few numbers, …
-            problem = f"is damaged: it cannot be read ({type(error).__name__})"
-            raise EventError(number, problem, f"{problem}: {error}") from error
-        rows += n
+            raise
+        rows += len(events[-1].labels)
         if rows >= chunk:
             yield events
             events, rows = [], 0
@@ -373,11 +365,41 @@ def _unreadable(
     connection: sqlite3.Connection, model: int, after: int, error: Exception
 ) -> EventError:
     """Return the error of the first event after another one that cannot be read."""
-    found = connection.execute(
-        "SELECT min(id) FROM events INDEXED BY events_of_model WHERE model=? AND id>?",
-        (model, after),
-    ).fetchone()
-    return EventError(found[0] or after + 1, f"is damaged: it cannot be read: {error}")
+    number = after + 1
+    with suppress(*DAMAGE):
+        (found,) = connection.execute(
+            "SELECT min(id) FROM events INDEXED BY events_of_model "
+            "WHERE model=? AND id>?",
+            (model, after),
+        ).fetchone()
+        number = found or number
+    return EventError(number, f"is damaged: it cannot be read: {error}")
+
+
+def _sound_event(
+    connection: sqlite3.Connection,
+    model: int,
+    number: int,
+    kind: str,
+    when: float,
+    n: int,
+    body: bytes,
+    checksum: int,
+    header: int | None,
+) -> LabelledEvent:
+    """Return an event of a line of the table; whatever is wrong with it has its id."""
+    try:
+        about = checksum_of(model, kind, when, n)
+        if zlib.crc32(body) != checksum or header not in (None, about):
+            raise EventError(number, "is damaged: its checksum is another")
+        return _event(connection, number, kind, when, body)
+    except EventError:
+        raise
+    except Exception as error:
+        # Whatever its body holds, a text that is no JSON, too few numbers, …, or a row
+        # that it labels.
+        problem = f"is damaged: it cannot be read ({type(error).__name__})"
+        raise EventError(number, problem, f"{problem}: {error}") from error
 
 
 def _event(

@@ -316,30 +316,44 @@ def _replay(
     state may be half changed: they are applied again, one by one, to find it, and then
     those before it.
     """
-    try:
-        return *_apply_all(connection, number, begin()), None
-    except Exception as error:
-        failed = error if isinstance(error, EventError) else None
-    if failed is None:
-        model = begin()
-        last = model.applied
+    failed: EventError | None = None
+    before = 2**62
+    while True:
         try:
-            answers: dict[int, list[Label | None]] = {}
-            for (event,) in read_events(connection, number, model.applied, 1):
-                last = event.event
-                answers.update(model.apply([event]))
+            return *_apply_all(connection, number, begin(), before), failed
         except EventError as error:
-            failed = error
-        except Exception as error:
-            problem = f"cannot be applied ({type(error).__name__})"
-            failed = EventError(last, problem, f"{type(error).__name__}: {error}")
-        else:
-            return model, answers, None
-    return *_apply_all(connection, number, begin(), failed.event), failed
+            found = error
+        except Exception:
+            model, answers, refused = _apply_each(connection, number, begin(), before)
+            if refused is None:
+                return model, answers, failed
+            found = refused
+        if found.event >= before:
+            raise found
+        failed, before = found, found.event
+
+
+def _apply_each(
+    connection: sqlite3.Connection, number: int, model: ServedModel, before: int
+) -> tuple[ServedModel, dict[int, list[Label | None]], EventError | None]:
+    """Apply a model's events one by one, to find the one that cannot be applied."""
+    answers: dict[int, list[Label | None]] = {}
+    last = model.applied
+    try:
+        for (event,) in read_events(connection, number, last, 1, before):
+            last = event.event
+            answers.update(model.apply([event]))
+    except EventError as error:
+        return model, answers, error
+    except Exception as error:
+        problem = f"cannot be applied ({type(error).__name__})"
+        reason = f"{type(error).__name__}: {error}"
+        return model, answers, EventError(last, problem, reason)
+    return model, answers, None
 
 
 def _apply_all(
-    connection: sqlite3.Connection, number: int, model: ServedModel, before: int = 2**62
+    connection: sqlite3.Connection, number: int, model: ServedModel, before: int
 ) -> tuple[ServedModel, dict[int, list[Label | None]]]:
     """Apply a model's events, those before an id."""
     answers: dict[int, list[Label | None]] = {}

@@ -24,7 +24,7 @@ from rpnb.atomic import write_text
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.estimators.mini_batches import check_batch_size
 from rpnb.estimators.saving.estimator import write_estimator
-from rpnb.estimators.saving.files import read_attached
+from rpnb.estimators.saving.files import ModelFileError, read_attached
 from rpnb.spark.bad_rows import BadRows
 from rpnb.spark.columns import FrameColumns, Order, choose_columns
 from rpnb.spark.learn import BatchResult, learn_frame
@@ -96,10 +96,41 @@ def _add(counts: Mapping[str, int], classes: Any, numbers: IntArray) -> dict[str
     return total
 
 
-def saved_batch(path: str | PathLike[str]) -> SavedBatch | None:
-    """Return what a model file says of its query, None if it was written otherwise."""
-    held = read_attached(path, _ENTRY)
-    return None if held is None else SavedBatch(**held)
+def saved_batch(
+    path: str | PathLike[str], *, key: bytes | None = None
+) -> SavedBatch | None:
+    """Return what a model file says of its query, None if it was written otherwise.
+
+    Raises
+    ------
+    ModelFileError
+        If that is damaged, or the file was not signed with the key.
+    """
+    held = read_attached(path, _ENTRY, key)
+    if held is None:
+        return None
+    if not _is_sound(held):
+        raise ModelFileError(f"{path} is damaged: what it says of its query is wrong")
+    return SavedBatch(**held)
+
+
+def _is_sound(held: Any) -> bool:
+    """Return whether a JSON value is a record that `save_with_batch` has written."""
+
+    def count(value: Any, low: int = 0) -> bool:
+        return type(value) is int and low <= value < 2**62
+
+    if not isinstance(held, dict) or set(held) != set(SavedBatch._fields):
+        return False
+    counts = (held["truth"], held["predicted"])
+    return (
+        isinstance(held["query"], str)
+        and count(held["batch"], -1)
+        and all(count(held[name]) for name in ("rows", "mistakes", "set_aside"))
+        and held["mistakes"] <= held["rows"]
+        and all(isinstance(each, dict) for each in counts)
+        and all(count(value) for each in counts for value in each.values())
+    )
 
 
 def stream(
@@ -119,6 +150,7 @@ def stream(
     results: str | PathLike[str] | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    key: bytes | None = None,
 ) -> StreamingQuery:
     """Start a query that predicts and then learns every row of a streaming frame.
 
@@ -149,7 +181,10 @@ def stream(
     trigger : mapping, optional
         Arguments of Spark's `trigger`, such as ``{"availableNow": True}``.
     name : str, optional
-        Of the query.
+        Name of the query.
+    key : bytes, optional
+        A secret with which the model file is signed; a file at `path` that was not
+        signed with it is refused. See `RPNBClassifier.save`.
 
     Returns
     -------
@@ -166,6 +201,7 @@ def stream(
         {"classes": classes, "batch_size": batch_size, "bad_rows": bad_rows},
         aside,
         None if results is None else Path(results),
+        key,
     )
     # Where a row comes from, for the message that refuses it.
     with_files = frame
@@ -199,13 +235,15 @@ class _Learner:
         arguments: dict[str, Any],
         aside: str | None,
         results: Path | None,
+        key: bytes | None = None,
     ) -> None:
+        self._key = key
         self._model, self._columns, self._path = model, columns, path
         self._checkpoint, self._arguments = checkpoint, arguments
         self._aside, self._results = aside, results
         self._saved: SavedBatch | None = None
         if path.exists():
-            _restore(model, path)
+            _restore(model, path, key)
 
     def learn(self, frame: DataFrame, batch: int) -> None:
         """Learn a trigger, unless it has been learnt before."""
@@ -228,7 +266,8 @@ class _Learner:
         """Return what was learnt of this query, if it is the one of the model file."""
         metadata = frame.sparkSession.read.text(f"{self._checkpoint}/metadata")
         query = str(json.loads(metadata.collect()[0][0])["id"])
-        saved = saved_batch(self._path) if self._path.exists() else None
+        exists = self._path.exists()
+        saved = saved_batch(self._path, key=self._key) if exists else None
         if saved is None or saved.query != query:
             return SavedBatch(query)
         return saved
@@ -252,18 +291,21 @@ class _Learner:
             self._results.mkdir(parents=True, exist_ok=True)
             write_text(self._results / f"{batch:09d}.json", "".join(lines))
         if self._model.__sklearn_is_fitted__():
-            save_with_batch(self._model, self._path, saved)
+            save_with_batch(self._model, self._path, saved, key=self._key)
         return saved
 
 
-def save_with_batch(model: Any, path: Path, saved: SavedBatch) -> None:
-    """Write the model and what it has learnt of the query, in one step."""
-    write_estimator(path, model._as_saved(), attached={_ENTRY: saved._asdict()})
+def save_with_batch(
+    model: Any, path: Path, saved: SavedBatch, *, key: bytes | None = None
+) -> None:
+    """Write the model and what it has learned of the query, in one step."""
+    attached = {_ENTRY: saved._asdict()}
+    write_estimator(path, model._as_saved(), attached=attached, key=key)
 
 
-def _restore(model: Any, path: Path) -> None:
+def _restore(model: Any, path: Path, key: bytes | None) -> None:
     """Give a model the state of the one in a file, which has the same parameters."""
-    loaded = type(model).load(path)
+    loaded = type(model).load(path, key=key)
     if loaded._parameters_to_json() != model._parameters_to_json():
         raise ValueError(
             f"the model at {path} has other parameters: {loaded!r}, not {model!r}; "
@@ -309,7 +351,8 @@ class _ProgressListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: Any) -> None:
         progress = event.progress
-        saved = saved_batch(self._path) if self._path.exists() else None
+        exists = self._path.exists()
+        saved = saved_batch(self._path, key=self._key) if exists else None
         text = "nothing learnt yet"
         if saved is not None and saved.query == str(progress.id):
             text = (

@@ -28,6 +28,10 @@ def column_lines(facts: RunFacts) -> list[str]:
     if facts.categories:
         named = [f"{name} ({count} values)" for name, count in facts.categories.items()]
         lines.append(f"categories  {_listed(named)}")
+    if facts.texts:
+        lines.append(f"text        {_listed(facts.texts)}")
+    if facts.dates:
+        lines.append(f"dates       {_listed(facts.dates)}")
     if facts.dropped:
         named = [f"{name} ({why})" for name, why in facts.dropped.items()]
         lines.append(f"left out    {_listed(named)}")

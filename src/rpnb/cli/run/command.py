@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from rpnb.cli.learners import add_options
 from rpnb.cli.options import delimiter, encoding, natural, number_sign, positive
 from rpnb.files import FORMATS
 
@@ -69,6 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, stream: bool = True) -> No
     add_file_options(reading)
     _add_order(parser.add_argument_group("order and limits"), stream)
     _add_results(parser.add_argument_group("results"), stream)
+    from rpnb.cli.learners import add_options
+
     add_options(parser)
 
 
@@ -119,11 +120,11 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
     )
     group.add_argument(
         "--categorical",
-        choices=("codes", "one-hot"),
-        default="codes",
-        help="categories as integers in the order of their first appearance, as in the "
-        "paper; or one column per value, for which the file is read twice (default: "
-        "codes)",
+        choices=("native", "codes", "one-hot"),
+        help="categories, text and dates as the learner takes them; categories as "
+        "integers in the order of their first appearance, as in the paper; or one "
+        "column per value, for which the file is read twice (default: native for "
+        "learners that take them, such as Pooled, and codes for others)",
     )
     group.add_argument(
         "--missing",

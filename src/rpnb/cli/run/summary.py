@@ -63,7 +63,7 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     ]
     if len(learners) > 1:
         best = min(learners, key=lambda each: each.confusion.mistakes)
-        notes.append(f"Lowest error: {best.name}.")
+        notes.append(f"Lowest error: {best.name}.{_told_apart(evaluation, learners)}")
     if facts.scaled:
         notes.append(
             f"Each row scaled by the rows before it: {', '.join(facts.scaled)}."
@@ -118,6 +118,22 @@ def as_table(evaluation: Evaluation, facts: RunFacts) -> str:
     return to_text(table) if said is None else f"{said}\n\n{to_text(table)}"
 
 
+def _told_apart(evaluation: Evaluation, learners: Sequence[Participant]) -> str:
+    """Say which learners the best one is shown to be better than, and which not."""
+    errors = {each.name: each.confusion.error for each in learners}
+    found = evaluation.compare_with_best(errors)
+    if not found:
+        return ""
+    clear = [each.second for each in found if each.better == each.first]
+    unclear = [each.second for each in found if each.better is None]
+    said = []
+    if clear:
+        said.append(f"lower than {', '.join(clear)}")
+    if unclear:
+        said.append(f"not told apart from {', '.join(unclear)}")
+    return f" At 95 % confidence: {'; '.join(said)}."
+
+
 def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
     """Return the results as one JSON object on a line."""
     order = evaluation.sorted_labels()
@@ -133,6 +149,8 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "columns": {
                     "numbers": list(facts.numbers),
                     "categories": dict(facts.categories),
+                    "texts": list(facts.texts),
+                    "dates": list(facts.dates),
                     "dropped": dict(facts.dropped),
                 },
                 "notes": [*facts.notes, *advice(evaluation, facts)],
@@ -147,6 +165,7 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "written": list(facts.written),
                 "scaled": list(facts.scaled),
                 "advice": list(facts.advice),
+                "differences": _differences(evaluation),
                 "learners": [
                     _learner(participant, order, facts.metrics)
                     for participant in evaluation.participants
@@ -157,6 +176,22 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
         )
         + "\n"
     )
+
+
+def _differences(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return the differences of the best learner's error from those of the others."""
+    learners = [each for each in evaluation.participants if not each.reference]
+    errors = {each.name: each.confusion.error for each in learners}
+    return [
+        {
+            "best": each.first,
+            "other": each.second,
+            "error": float(each.mean[-1]),
+            "low": float(each.low[-1]),
+            "high": float(each.high[-1]),
+        }
+        for each in evaluation.compare_with_best(errors)
+    ]
 
 
 def _inner(model: Any) -> Any:

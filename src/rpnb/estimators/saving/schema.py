@@ -126,6 +126,32 @@ def check_arrays(
     return found
 
 
+def saturated(
+    state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], schema: StateSchema
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return values and arrays as a model file may hold them.
+
+    A counter that has gone beyond the largest that a file may have, and a sum that has
+    overflowed, stay at their bounds; anything else is as it was.
+    """
+    values = dict(state)
+    for name, rule in schema.values.items():
+        if rule.type is int and type(values.get(name)) is int:
+            values[name] = min(values[name], int(rule.high))
+    found = dict(arrays)
+    for name, bounds in schema.arrays.items():
+        array = found.get(name)
+        if array is None or array.dtype != bounds.dtype or array.size == 0:
+            continue
+        kind = array.dtype.kind
+        if kind == "f" and not bounds.infinite and np.isinf(array).any():
+            most = np.finfo(array.dtype).max
+            found[name] = np.clip(array, -most, most)
+        elif kind == "i" and bounds.high == MOST_COUNTED < array.max():
+            found[name] = np.minimum(array, MOST_COUNTED)
+    return values, found
+
+
 def _check_names(given: Collection[str], known: Collection[str], what: str) -> None:
     for name in known:
         if name not in given:

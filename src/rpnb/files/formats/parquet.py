@@ -1,5 +1,6 @@
 """Parquet, read by pyarrow batch by batch."""
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from rpnb.files.formats.arrow import (
     require_seekable,
     validated,
 )
-from rpnb.files.records import ReadOptions
+from rpnb.files.records import FileError, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 _ROWS, _BUFFER = 1 << 16, 1 << 18
 # Rows in which text is examined.
 _SAMPLE = 1 << 13
+# Bytes of text that are examined, and may be in one row.
+_SAMPLE_BYTES = 1 << 26
+# A row group may be unpacked to so many times the size of the file, or to so many
+# bytes.
+_MOST_GROWTH, _MOST_UNPACKED = 1000, 1 << 28
 
 
 class Parquet:
@@ -78,8 +84,42 @@ def _first_rows(path: str, columns: list[str]) -> "pa.Table | None":
 
     if not columns:
         return None
-    with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+    # Texts stay as they are stored, once for many rows, until their length is known.
+    with parquet.ParquetFile(
+        path, read_dictionary=columns, pre_buffer=False, buffer_size=_BUFFER
+    ) as file:
+        _check_growth(path, file)
         for batch in file.iter_batches(_SAMPLE, columns=columns):
             validated(batch)
-            return pa.Table.from_batches([batch])
+            rows = min(batch.num_rows, _SAMPLE_BYTES // max(_longest(batch), 1))
+            some = batch.slice(0, max(rows, 1))
+            return pa.table({name: _plain(some[name]) for name in columns})
     return None
+
+
+def _check_growth(path: str, file: Any) -> None:
+    """Refuse a file that is far larger once it is unpacked, by its metadata."""
+    size = max(os.stat(path).st_size, 1)
+    metadata = file.metadata
+    for i in range(metadata.num_row_groups):
+        # Not of each column: PyArrow aborts at one whose metadata are damaged.
+        unpacked = metadata.row_group(i).total_byte_size
+        if unpacked > max(_MOST_GROWTH * size, _MOST_UNPACKED):
+            raise FileError(
+                f"{path}: {size} bytes would become {unpacked} in one row group"
+            )
+
+
+def _longest(batch: "pa.RecordBatch") -> int:
+    """Return the bytes of a row's texts, at most."""
+    from pyarrow import compute
+
+    total = 0
+    for column in batch.columns:
+        texts = getattr(column, "dictionary", column)
+        total += compute.max(compute.binary_length(texts)).as_py() or 0
+    return total
+
+
+def _plain(column: Any) -> Any:
+    return column.dictionary_decode() if hasattr(column, "dictionary") else column

@@ -134,7 +134,7 @@ class RowEndpoints:
                 answer["confidence"][-1] if "confidence" in answer else None,
                 X.shape[0],
                 answer["ids"][-1] if remember else None,
-                X[-1],
+                X[-1].copy(),  # a view would keep all rows
             )
         )
         numbers = X.shape[0] * (len(model.known) if all_classes else 1)

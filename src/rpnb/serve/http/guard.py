@@ -45,8 +45,9 @@ _HEADERS = [
 ]
 # Bytes of an answer that are handed over at once; then those before must be on the way.
 _AT_ONCE = 2**17
-# Requests that begin to be answered in a turn of the event loop.
-_PER_TURN = 64
+# Seconds of a turn of the event loop in which requests begin to be answered, and how
+# many of those that wait for the next one do so then.
+_TURN, _PER_TURN = 0.02, 16
 # The status of a request whose client has gone, in logs and figures.
 _NOBODY = 499
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -115,6 +116,8 @@ class Guard:
             )
         finally:
             self.in_flight -= 1
+            # The connection keeps the scope of its last request while it is open.
+            scope.pop("body", None)
             memory.release()
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "other")
@@ -216,29 +219,30 @@ class _Turns:
     """
 
     def __init__(self) -> None:
-        self._left = _PER_TURN
+        self._began: float | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
         """Wait until it is a request's turn."""
-        if self._left == _PER_TURN:
+        now = time.perf_counter()
+        if self._began is None:
+            self._began = now
             asyncio.get_running_loop().call_soon(self._next_turn)
-        if self._left > 0 and not self._waiting:
-            self._left -= 1
+        if now - self._began < _TURN and not self._waiting:
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         await turn
 
     def _next_turn(self) -> None:
-        self._left = _PER_TURN
-        while self._waiting and self._left > 0:
+        """Let some go on after what has arrived meanwhile."""
+        self._began = None
+        for _ in range(min(len(self._waiting), _PER_TURN)):
             turn = self._waiting.popleft()
             if not turn.done():  # the client may have gone
-                self._left -= 1
                 turn.set_result(None)
-        if self._left < _PER_TURN:
-            # After those have been answered, and what has arrived meanwhile.
+        if self._waiting:
+            self._began = time.perf_counter()
             asyncio.get_running_loop().call_later(0, self._next_turn)
 
 

@@ -1,0 +1,146 @@
+"""Files of models that learn meanwhile, have counted too far, or are of nobody."""
+
+import copy
+import io
+import json
+import pickle
+import sys
+import threading
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.streams import blobs
+from rpnb import PooledClassifier, RPNBClassifier
+from rpnb.baselines import PA1, GaussianNB
+from rpnb.estimators.mini_batches import model_from_bytes, model_to_bytes
+from rpnb.estimators.saving.files import ModelFileError, read_model, write_model
+from rpnb.estimators.saving.schema import StateSchema, check_arrays, reals, saturated
+from rpnb.estimators.stream.activity import lock_of
+
+
+def with_metadata(content: bytes, **changed: Any) -> bytes:
+    """Return a model file with other metadata, and a digest that fits them."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    metadata = json.loads(parts["metadata.json"]) | changed
+    parts["metadata.json"] = json.dumps(
+        {name: value for name, value in metadata.items() if value is not None}
+    ).encode()
+    stream, lines = io.BytesIO(), ""
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in parts.items():
+            if name == "digest.json":
+                data = json.dumps(
+                    {"sha256": sha256(lines.encode()).hexdigest()}
+                ).encode()
+            archive.writestr(zipfile.ZipInfo(name), data)
+            lines += f"{sha256(data).hexdigest()}  {name}\n"
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", ["Nobody", "", None, 5, ["RPNB"], "StreamPipeline", "rpnb"]
+)
+def test_bytes_of_an_unknown_estimator_are_refused(name: Any) -> None:
+    X, y = blobs(0)
+    content = model_to_bytes(GaussianNB().fit(X, y))
+    assert type(model_from_bytes(content)) is GaussianNB
+    with pytest.raises(ModelFileError):
+        model_from_bytes(with_metadata(content, estimator=name))
+    with pytest.raises(ModelFileError):
+        model_from_bytes(content[:-5])
+
+
+def test_counters_at_their_bound_stay_there(tmp_path: Path) -> None:
+    """A crafted file may have the largest counters; what is learned then is saved."""
+    X, y = blobs(0)
+    path = tmp_path / "model.rpnb"
+    PA1().fit(X, y).save(path)
+    metadata, arrays = read_model(path)
+    arrays["counts"][:] = 2**62
+    metadata = {k: v for k, v in metadata.items() if not k.startswith("format")}
+    write_model(path, metadata, arrays)
+    model = PA1.load(path)
+    model.partial_fit(X, y)
+    model.save(path)
+    assert (read_model(path)[1]["counts"] == 2**62).all()
+    PA1.load(path)
+
+
+def test_sums_that_overflow_stay_at_the_largest_number() -> None:
+    schema = StateSchema({"sums": reals(3), "any": reals(1, infinite=True)})
+    arrays = {"sums": np.array([1.0, np.inf, -np.inf]), "any": np.array([np.inf])}
+    values, found = saturated({}, arrays, schema)
+    assert values == {}
+    assert found["sums"].tolist() == [1.0, sys.float_info.max, -sys.float_info.max]
+    assert found["any"] is arrays["any"]
+    check_arrays(found, schema)
+
+
+def test_saving_waits_for_learning(tmp_path: Path) -> None:
+    X, y = blobs(0)
+    path = tmp_path / "model.rpnb"
+    model = GaussianNB().fit(X, y)
+    thread = threading.Thread(target=model.save, args=(path,))
+    with lock_of(model):  # as while it learns
+        thread.start()
+        thread.join(0.2)
+        assert not path.exists()
+    thread.join()
+    assert np.array_equal(GaussianNB.load(path).predict(X), model.predict(X))
+
+
+def test_copies_have_locks_of_their_own() -> None:
+    model = GaussianNB()
+    with lock_of(model):
+        for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301 - our own
+            assert lock_of(other) is not lock_of(model)
+    assert lock_of(model) is lock_of(model)
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+@pytest.mark.parametrize("kind", [RPNBClassifier, PooledClassifier])
+def test_saving_beside_a_learning_thread_is_consistent(
+    tmp_path: Path, kind: Any, one_by_one: bool
+) -> None:
+    """Each file is the state after some of the calls, which another model repeats."""
+    X, y = blobs(0, 60)
+    model = kind(random_state=0).fit(X, y)
+    alone = copy.deepcopy(model)
+    calls = 40
+    path = tmp_path / "model.rpnb"
+
+    def step(learner: Any, i: int) -> None:
+        if one_by_one:
+            learner.learn_one(X[i], y[i])
+        else:
+            learner.partial_fit(X[i : i + 20], y[i : i + 20])
+
+    def learn() -> None:
+        for i in range(calls):
+            step(model, i)
+
+    thread = threading.Thread(target=learn)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    found = set()
+    thread.start()
+    try:
+        while thread.is_alive():
+            model.save(path)
+            found.add(path.read_bytes())
+    finally:
+        thread.join()
+        sys.setswitchinterval(interval)
+    states = set()
+    for i in range(calls + 1):
+        alone.save(path)
+        states.add(path.read_bytes())
+        if i < calls:
+            step(alone, i)
+    assert found <= states
