@@ -185,6 +185,11 @@ def test_members_of_the_pool_have_a_chart_and_sampled_values_an_error() -> None:
         assert "Pooled: what each member adds to the score of the last row." in page
         assert "binned_bayes" in page
         assert "over the last 20 rows" in page
+        assert "x1 = " in page
+        coded = reasons_section([participant], rows, 200, ["x1"])
+        assert coded is not None
+        assert "x1 = " not in coded
+        assert "x2 = " in coded
         assert ("Standard errors of the values are at most" in page) == sampled
 
 

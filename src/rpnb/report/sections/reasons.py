@@ -1,6 +1,6 @@
 """What predictions rest on: importance of the features, and one row explained."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,11 +80,15 @@ class LastRows:
 
 
 def reasons_section(
-    participants: Sequence[Participant], rows: LastRows | None, number: int
+    participants: Sequence[Participant],
+    rows: LastRows | None,
+    number: int,
+    coded: Collection[str] = (),
 ) -> Html | None:
     """Return the charts of each learner that can be explained, None if none can.
 
-    `number` is how many rows the stream had.
+    `number` is how many rows the stream had. Columns in `coded` hold categories as
+    numbers, which are not shown.
     """
     if rows is None or rows.X is None:
         return None
@@ -92,7 +96,7 @@ def reasons_section(
     for each in participants:
         found = _explain(each.model, rows)
         if found is not None:
-            parts.append(_charts(each.name, found, rows, number))
+            parts.append(_charts(each.name, found, rows, number, coded))
     if not parts:
         return None
     said = (
@@ -123,9 +127,18 @@ def _explain(model: Any, rows: LastRows) -> Explanation | None:
     return found
 
 
-def _charts(name: str, explanation: Explanation, rows: LastRows, number: int) -> Html:
+def _charts(
+    name: str,
+    explanation: Explanation,
+    rows: LastRows,
+    number: int,
+    coded: Collection[str],
+) -> Html:
     shares = largest(explanation.importance(), explanation.names, _BARS)
     steps = explanation.waterfall(-1, top=_STEPS, X=rows.X)
+    bare = {step: step.rpartition(" = ")[0] for step in steps.names}
+    shown = [bare[step] if bare[step] in coded else step for step in steps.names]
+    steps = steps._replace(names=tuple(shown))
     label, against = explanation.labels[-1], explanation.against[-1]
     right = "rightly" if label == rows.label else f"wrongly, it is {rows.label},"
     k = explanation.base.shape[0]
