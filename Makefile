@@ -136,8 +136,7 @@ THREAD = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,lib
 .PHONY: test-sanitizers
 test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## the core under sanitizers of memory, undefined behaviour and threads, all lines executed
 	find build/checked -name '*.gcda' -delete
-	$(ADDRESS) -m coverage run --source=rpnb.core -m pytest -q -p no:cacheprovider tests/core
-	$(BIN)/coverage report --fail-under=100
+	$(ADDRESS) -m pytest -q -p no:cacheprovider --numprocesses=2 --cov=rpnb.core --cov-fail-under=100 tests/core
 	$(BIN)/gcovr --root . --filter cpp/ --merge-lines --exclude-throw-branches --exclude-noncode-lines --exclude-function-lines --fail-under-line 100 build/checked
 	cd tools && $(ADDRESS) -m fuzzer --targets model_files --seconds 30
 	$(THREAD) -m pytest -q -p no:cacheprovider tests/core -k threads

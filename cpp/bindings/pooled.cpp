@@ -228,6 +228,13 @@ void bind_model(nb::module_& module) {
              const nb::gil_scoped_release released;
              self.score(rows, predicted, log_posteriors, ordered);
            })
+      .def("fill_scores",
+           [](const PooledModel& self, const RowBlock& rows, View<double, 3> scores) {
+             self.check_rows(rows);
+             check_scores(scores, rows.size(), self.outputs(), self.classes());
+             const nb::gil_scoped_release released;
+             self.fill_scores(rows, scores);
+           })
       .def("fill_rows", [](const PooledModel& self, const RowBlock& rows, Matrix<double> raw,
                            Matrix<float> z, Matrix<float> low, Matrix<float> phi) {
         self.check_rows(rows);

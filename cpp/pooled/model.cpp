@@ -183,6 +183,25 @@ void PooledModel::score(const RowBlock& rows, Vector<std::int64_t> predicted,
   }
 }
 
+void PooledModel::fill_scores(const RowBlock& rows, const View<double, 3>& scores) const {
+  for (Index done = 0; done < rows.size(); done += kChunk) {
+    const Index stop = std::min(done + kChunk, rows.size());
+    Workspace space;
+    const auto raw = raw_rows(rows, places, shape.p, done, stop, space);
+    const Chunk chunk(*this, raw);
+    scale->apply(raw, chunk.z);
+    features->fill(chunk.z, chunk.phi, chunk.low);
+    score_members(chunk.rows(), chunk.scores, false);
+    for (Index i = done; i < stop; ++i) {
+      for (Index k = 0; k < outputs(); ++k) {
+        for (Index c = 0; c < classes(); ++c) {
+          scores(i, k, c) = pool->active[c] ? chunk.scores(i - done, k, c) : 0.0;
+        }
+      }
+    }
+  }
+}
+
 void PooledModel::fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<float> z,
                             Matrix<float> low, Matrix<float> phi) const {
   for (Index done = 0; done < rows.size(); done += kChunk) {

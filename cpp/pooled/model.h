@@ -46,6 +46,10 @@ class PooledModel {
   void score(const RowBlock& rows, Vector<std::int64_t> predicted, Matrix<double> log_posteriors,
              bool ordered) const;
 
+  // Fill in the scores (n, K, M) that members give to rows in no order; 0 for classes
+  // that are not active. Changes nothing.
+  void fill_scores(const RowBlock& rows, const View<double, 3>& scores) const;
+
   // Fill in rows as members see them: hashed, scaled and projected.
   void fill_rows(const RowBlock& rows, Matrix<double> raw, Matrix<float> z, Matrix<float> low,
                  Matrix<float> phi) const;

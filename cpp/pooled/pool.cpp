@@ -14,8 +14,9 @@ namespace rpnb {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Where scores are clipped, below the best class.
+// From where on scores below the best class are compressed, and by how much in the end.
 constexpr double kLowest = -6.0;
+constexpr double kBeyond = 6.0;
 constexpr double kMemory = 0.99;
 constexpr double kRidge = 30.0;
 // Of the temperature.
@@ -132,8 +133,11 @@ Index combine(const Pool& pool, Matrix<const double> scores, const RowSpace& spa
     const double w = pool.weights[k];
     for (Index c = 0; c < M; ++c) {
       const double value = f[c] - highest;
-      // Written so that NaN and +∞, of a class that is not active, are replaced as well.
-      f[c] = value > kLowest && value <= 0.0 ? value : kLowest;
+      // Written so that NaN and ±∞ become −6: of a class that is not active, or that
+      // members do not know yet where labels come late.
+      const double x = value <= kLowest && value > -kInfinity ? kLowest - value : 0.0;
+      const double low = (kLowest - kBeyond) + kBeyond * kBeyond / (kBeyond + x);
+      f[c] = value > kLowest && value <= 0.0 ? value : low;
       logs[c] += (w + added[c]) * f[c];
     }
   }

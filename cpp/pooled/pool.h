@@ -1,14 +1,19 @@
 // The pool: one log-linear model of the members' scores, learned online.
 //
-// With f_k(c) = max(s_k(c) − max_c s_k(c), −6) the clipped scores of member k,
+// With f_k(c) the scores s_k(c) of member k below its best class, of which what is beyond
+// 6 counts less and less,
+//
+//   d = s_k(c) − max_c s_k(c),   f_k(c) = d if d > −6, else −6 − 6x/(6 + x), x = −6 − d,
 //
 //   P(c) ∝ exp(b_c + Σ_k (w_k + v_kc) f_k(c))
 //
 // predicts the class with the largest P: evidence is multiplied (a logarithmic opinion
-// pool; Genest & Zidek, "Combining probability distributions", 1986). The weights follow
-// the log-loss by an online Newton step (Hazan, Agarwal & Kale, "Logarithmic regret
-// algorithms for online convex optimization", 2007), with a memory of about 100 rows for
-// the curvature:
+// pool; Genest & Zidek, "Combining probability distributions", 1986). f is above −12, so
+// that no member by itself can rule a class out. It is not simply cut off at −6, since
+// the scores of a rare class are below that for nearly all rows, and would all be equal.
+// The weights follow the log-loss by an online Newton step (Hazan, Agarwal & Kale,
+// "Logarithmic regret algorithms for online convex optimization", 2007), with a memory of
+// about 100 rows for the curvature:
 //
 //   g_k = r (E_P f_k − f_k(y))
 //   H ← 0.99 H + 0.01·30 I + ½(r Cov_P f + g gᵀ)

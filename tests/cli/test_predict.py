@@ -85,6 +85,72 @@ def test_labels_and_probabilities_are_those_of_the_model(
     np.testing.assert_allclose(probabilities, P.max(axis=1), rtol=1e-5)
 
 
+COSTS = {
+    ("one", "one"): 0.0, ("one", "two"): 9.0, ("one", "three"): 8.0,
+    ("two", "one"): 1.0, ("two", "two"): 0.0, ("two", "three"): 1.5,
+    ("three", "one"): 1.0, ("three", "two"): 2.0, ("three", "three"): 0.5,
+}  # fmt: skip
+
+
+def write_costs(path: Path, rows: list[str], columns: list[str]) -> None:
+    lines = [",".join(["true label", *columns])]
+    lines += [
+        ",".join([true, *(str(COSTS[true, predicted]) for predicted in columns)])
+        for true in rows
+    ]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_costs_are_found_by_the_names_of_labels(folder: Path) -> None:
+    _, P, classes = expected(folder)
+    matrix = [[COSTS[true, each] for each in classes] for true in classes]
+    labels = classes[(P @ np.array(matrix)).argmin(axis=1)]
+    write_costs(folder / "costs.csv", ["two", "three", "one"], ["one", "three", "two"])
+    out = folder / "costs_out.csv"
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    words += ["--costs", str(folder / "costs.csv"), "--output", str(out), "--quiet"]
+    assert main(words) == 0
+    with out.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["prediction"] for row in rows] == labels.tolist()
+    assert labels.tolist() != expected(folder)[0].tolist()
+    given = [float(row["probability"]) for row in rows]
+    places = np.searchsorted(classes, labels)
+    np.testing.assert_allclose(given, P[np.arange(len(P)), places], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must have a column for each class, once: one, three, two; it has none"),
+        ("t,one,two\none,0,1\ntwo,1,0\n", "must have a column for each class, once"),
+        ("t,one,two,three\none,0,1,1\n", "must have a row for each class, once: one"),
+        (
+            "t,one,two,three\none,0,1,1\ntwo,1,0\nthree,1,1,0\n",
+            "the row of two must have 3 costs, got 2",
+        ),
+        (
+            "t,one,two,three\none,0,1,1\ntwo,1,0,much\nthree,1,1,0\n",
+            "the cost of predicting three for two must be a number, got 'much'",
+        ),
+        (
+            "t,one,two,three\none,0,1,1\ntwo,1,0,nan\nthree,1,1,0\n",
+            "got nan for true class 'two' and prediction 'three'",
+        ),
+    ],
+)
+def test_what_is_no_table_of_costs_is_refused(
+    text: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "bad_costs.csv"
+    path.write_text(text)
+    words = ["predict", str(folder / "new.csv"), "--load", str(folder / "m.rpnb")]
+    assert main([*words, "--costs", str(path), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "feather"])
 def test_every_output_format_has_the_same_rows(ending: str, folder: Path) -> None:
     labels, P, classes = expected(folder)

@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from rpnb._core.bayes import Model as CoreModel
+from rpnb._core.linear import LinearState
 from rpnb._core.passes import (
     SingleDensities,
     centre_projected,
@@ -47,17 +49,30 @@ def test_centred_rows_need_room() -> None:
         centre_projected(X, np.zeros(2), few, numbers, numbers.copy())
 
 
-def test_records_need_their_arrays() -> None:
-    state = Transitions.begin(pooled().shape, np.ones(2, np.bool_))
+def records() -> list[Any]:
+    """Records of several kinds: each has its own code."""
+    linear = LinearState(
+        W=np.zeros((2, 3)),
+        S=np.zeros((0, 3)),
+        eligible=np.ones(2, np.bool_),
+        counts=np.zeros(2, np.int64),
+        c=np.ones(1),
+    )
+    return [Transitions.begin(pooled().shape, np.ones(2, np.bool_)), linear]
+
+
+@pytest.mark.parametrize("state", records(), ids=lambda state: type(state).__name__)
+def test_records_need_their_arrays(state: Any) -> None:
+    record = type(state)
     arrays = state._asdict()
-    assert isinstance(Transitions(**arrays), Transitions)
+    assert isinstance(record(**arrays), record)
     name = next(iter(arrays))
-    with pytest.raises(TypeError, match=f"Transitions needs {name}"):
-        Transitions(**{k: v for k, v in arrays.items() if k != name})
+    with pytest.raises(TypeError, match=f"{record.__name__} needs {name}"):
+        record(**{k: v for k, v in arrays.items() if k != name})
     with pytest.raises(TypeError, match=f"{name} is not an array of the right type"):
-        Transitions(**{**arrays, name: np.zeros((1, 1, 1, 1), np.int8)})
+        record(**{**arrays, name: np.zeros((1, 1, 1, 1), np.int8)})
     with pytest.raises(TypeError, match="got arrays that it does not have"):
-        Transitions(**arrays, other=np.zeros(1))
+        record(**arrays, other=np.zeros(1))
 
 
 def test_features_need_columns_to_write_to() -> None:

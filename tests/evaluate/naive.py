@@ -76,6 +76,11 @@ def measure(
             {c: float(p * (k + 2) % 1.0) for k, c in enumerate("abcde")} for p in P
         ]
         return auc(t, given, w)
+    if name in ("average_precision", "best_f1"):
+        given = [
+            {c: float(p * (k + 2) % 1.0) for k, c in enumerate("abcde")} for p in P
+        ]
+        return at_thresholds(name, t, given, w)
     assert name == "log_loss"
     losses = -np.log(np.maximum(probability[first:], np.finfo(float).eps))
     return float(np.average(losses, weights=w))
@@ -119,6 +124,40 @@ def auc(
         if pairs > 0.0:
             areas.append(wins / pairs)
     return float(np.mean(areas)) if areas else float("nan")
+
+
+def at_thresholds(
+    name: str,
+    truth: Sequence[Any],
+    given: Sequence[dict[Any, float]],
+    weight: FloatArray,
+) -> float:
+    """Return "average_precision" or "best_f1" by scikit-learn, of ranks of the bins.
+
+    Of two classes that of the rarer one, of more the mean.
+    """
+    there = dict.fromkeys(truth)
+    if len(there) < 2:
+        return float("nan")
+    w = np.asarray(weight)[: len(truth)]
+    rows = {label: w[np.array(truth) == label].sum() for label in there}
+    found = {}
+    for label in there:
+        own = np.array([label == each for each in truth])
+        bins = [score_bin(each.get(label, 0.0)) for each in given]
+        ranks = np.array([sorted(set(bins)).index(each) for each in bins])
+        if name == "average_precision":
+            found[label] = reference.average_precision_score(
+                own, ranks, sample_weight=w
+            )
+        else:
+            found[label] = max(
+                reference.f1_score(own, ranks >= rank, sample_weight=w)
+                for rank in set(ranks.tolist())
+            )
+    if len(found) == 2 and len(set(rows.values())) == 2:
+        return float(found[min(rows, key=lambda label: rows[label])])
+    return float(np.mean(list(found.values())))
 
 
 def process(

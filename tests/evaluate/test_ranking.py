@@ -1,4 +1,4 @@
-"""AUC in bounded memory: that of all pairs of rows, for any chunking and any span."""
+"""Metrics of ranking in bounded memory: those of all rows, any chunking, any span."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_curve,
+    roc_auc_score,
+)
 from sklearn.naive_bayes import GaussianNB
 
 from evaluate import naive
@@ -26,6 +30,7 @@ Y = _RNG.integers(0, 3, 300)
 X = _RNG.normal(size=(300, 4)) + 0.8 * np.eye(3, 4)[Y]
 LABELS = np.array(["a", "b", "c"])[Y]
 
+RANKING: list[Metric] = ["auc", "average_precision", "best_f1"]
 probabilities = st.one_of(
     st.floats(0.0, 1.0),
     st.sampled_from([0.0, 1.0, 0.5, 2.0**-33, 1.0 - 2.0**-33, 0.25, 0.75, 1e-300]),
@@ -79,7 +84,7 @@ def streams(draw: st.DrawFn) -> Stream:
 
 @settings(max_examples=60)
 @given(streams(), st.integers(1, 40), st.sampled_from([0.5, 0.9, 1.0]))
-def test_auc_is_that_of_all_pairs_for_any_chunking(
+def test_ranking_is_that_of_all_rows_for_any_chunking(
     stream: Stream, window: int, fading: float
 ) -> None:
     truth, given, cuts = stream
@@ -96,16 +101,21 @@ def test_auc_is_that_of_all_pairs_for_any_chunking(
         details = ProbabilityDetails(none, none, none, scores)
         rows = ScoredRows(part, part, none > 0, none, details)
         running.add(rows, 4)
-        found = {k: v["auc"] for k, v in running.measure(["auc"]).items()}
+        found = running.measure(RANKING)
         faded = fading ** np.arange(end - 1.0, -1.0, -1.0)
         first = max(end - window, 0)
-        expected = {
-            "cumulative": naive.auc(truth[:end], given[:end], np.ones(end)),
-            "window": naive.auc(truth[first:end], given[first:end], np.ones(window)),
-            "fading": naive.auc(truth[:end], given[:end], faded),
+        spans: dict[Span, tuple[int, FloatArray]] = {
+            "cumulative": (0, np.ones(end)),
+            "window": (first, np.ones(end - first)),
+            "fading": (0, faded),
         }
-        for span, value in found.items():
-            assert_allclose(value, expected[span], rtol=1e-9, err_msg=span)
+        for span, (begin_at, weight) in spans.items():
+            some_rows = truth[begin_at:end], given[begin_at:end], weight
+            expected = naive.auc(*some_rows)
+            assert_allclose(found[span]["auc"], expected, rtol=1e-9, err_msg=span)
+            for name in RANKING[1:]:
+                expected = naive.at_thresholds(name, *some_rows)
+                assert_allclose(found[span][name], expected, rtol=1e-9, err_msg=span)
 
 
 def before_each_row(model: Any) -> FloatArray:
@@ -137,6 +147,26 @@ def test_auc_of_a_stream_is_close_to_the_exact_one_and_no_chunking_changes_it() 
         assert mine == other
 
 
+def test_of_two_classes_the_rarer_is_positive() -> None:
+    rng = np.random.default_rng(7)
+    rare = rng.random(3000) < 0.05
+    p = 1.0 / (1.0 + np.exp(3.0 - 1.5 * rng.normal(size=3000) - 2.0 * rare))
+    P = np.stack([1.0 - p, p], axis=1)
+    truth = np.where(rare, "yes", "no")
+    counts = bin_scores(P, ["no", "yes"], truth, LabelIndex()).counts()
+    exact = average_precision_score(rare, p)
+    assert abs(counts.average_precision() - exact) < 0.01
+    assert exact < 0.9 < average_precision_score(~rare, 1.0 - p)
+    precision, recall, _ = precision_recall_curve(rare, p)
+    f1 = 2.0 * precision * recall / (precision + recall + 1e-300)
+    assert abs(counts.best_f1() - f1.max()) < 0.01
+    # Neither names nor order of the classes make a difference.
+    names = ["z", "a"]
+    other = bin_scores(P, names, np.where(rare, "a", "z"), LabelIndex("az")).counts()
+    assert other.average_precision() == counts.average_precision()
+    assert other.best_f1() == counts.best_f1()
+
+
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_auc_of_learners_of_every_library() -> None:
     from river.naive_bayes import GaussianNB as RiverNB
@@ -149,10 +179,13 @@ def test_auc_of_learners_of_every_library() -> None:
     assert min(figures) > 0.65
 
 
-def test_auc_of_one_class_is_not_defined() -> None:
+def test_ranking_of_one_class_is_not_defined() -> None:
     ones = np.zeros(20, np.int64)
-    result = prequential(RPNBClassifier(4, random_state=0), X[:20], ones, metrics="auc")  # type: ignore[arg-type]
-    assert np.isnan(result["RPNBClassifier"].last("auc"))
+    result = prequential(
+        RPNBClassifier(4, random_state=0), X[:20], ones, metrics=RANKING
+    )
+    for name in RANKING:
+        assert np.isnan(result["RPNBClassifier"].last(name))
 
 
 @pytest.mark.parametrize("declared", [None, ["a", "b", "c"]])

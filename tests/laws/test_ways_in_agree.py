@@ -174,6 +174,15 @@ def with_probabilities(model: Any, X: Any, y: Any, known: Any = None) -> list[An
     return found
 
 
+def with_costs(model: Any, X: Any, y: Any, known: Any = None) -> None:
+    """Other labels, the same model."""
+    fitted = model.classes_ if model.__sklearn_is_fitted__() else []
+    declared = [] if known is None else known
+    M = np.unique([*fitted, *declared, *y]).shape[0]
+    costs = 1.0 + np.arange(M * M).reshape(M, M) - np.eye(M)
+    model.predict_then_learn(X, y, known, costs=costs)
+
+
 def with_sets(model: Any, X: Any, y: Any, known: Any = None) -> list[Any]:
     found: list[Any] = model.predict_set_then_learn(X, y, 0.9, known)[0].tolist()
     return found
@@ -259,6 +268,7 @@ def ways_into(model: Any) -> dict[str, Way]:
         return found
     found["probabilities"] = with_probabilities
     found["probabilities, cut"] = cut(with_probabilities, CUTS[0])
+    found["costs"] = with_costs
     inner = getattr(model, "learner", model)
     if getattr(inner, "temperature", "auto") and (
         getattr(inner, "combiner", "log_sum") == "log_sum"

@@ -212,6 +212,7 @@ class PooledModel:
         log_posteriors: FloatArray,
         ordered: bool,
     ) -> None: ...
+    def fill_scores(self, rows: RowBlock | FloatArray, scores: FloatArray) -> None: ...
     def fill_rows(
         self,
         rows: RowBlock | FloatArray,

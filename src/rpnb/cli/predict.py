@@ -1,6 +1,7 @@
 """`rpnb predict`: the labels of a file's rows, by a saved model."""
 
 import argparse
+import csv
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "most recent labels (default: rows are in any order)",
     )
     parser.add_argument(
+        "--costs",
+        type=Path,
+        metavar="CSV",
+        help="predict the labels with the least expected cost: a table of costs, true "
+        "labels in the first column, predicted labels in the first line",
+    )
+    parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
@@ -80,10 +88,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     state, models = load_model(arguments.load)
     (model,) = models.values()
+    costs = None
+    if arguments.costs is not None:
+        costs = read_costs(arguments.costs, model.classes_.tolist())
     interrupts_raise()
     start, rows = time.monotonic(), 0
     path = arguments.output
-    with Outputs([arguments.file, arguments.load]) as outputs:
+    read = [arguments.file, arguments.load]
+    with Outputs(read if costs is None else [*read, arguments.costs]) as outputs:
         try:
             source = _open(arguments, state, model)
             if not arguments.quiet:
@@ -96,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
                     open_table(path, outputs) as table,
                 ):
                     for chunk in ahead.items():
-                        columns = dict(_columns(model, chunk.X, arguments))
+                        columns = dict(_columns(model, chunk.X, arguments, costs))
                         table.write({"row": chunk.rows, **columns})
                         rows += len(chunk.rows)
             finally:
@@ -115,7 +127,12 @@ def _open(
     arguments: argparse.Namespace, state: Mapping[str, Any], model: Any
 ) -> "LabelledFile":
     """Return the file, whose columns are read as those of the training."""
-    from rpnb.cli.run.inputs import file_options, resuming, saved_missing
+    from rpnb.cli.run.inputs import (
+        file_options,
+        resuming,
+        saved_categorical,
+        saved_missing,
+    )
     from rpnb.files import LabelledFile, ReadOptions
 
     options = file_options(arguments)
@@ -128,7 +145,7 @@ def _open(
             ReadOptions(
                 target=None,
                 labelled=False,
-                categorical=state.get("categorical", "codes"),
+                categorical=saved_categorical(arguments.load, state),
                 missing=saved_missing(arguments.load, state, model),
                 **options,
             ),
@@ -138,14 +155,21 @@ def _open(
 
 
 def _columns(
-    model: Any, X: Any, arguments: argparse.Namespace
+    model: Any,
+    X: Any,
+    arguments: argparse.Namespace,
+    costs: list[list[float]] | None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the columns of the result: predictions, and probabilities if asked for."""
+    import numpy as np
+
     from rpnb.cli import CommandError
 
     probabilities = arguments.probabilities
     try:
-        yield "prediction", (model.predict_next if arguments.next else model.predict)(X)
+        predict = model.predict_next if arguments.next else model.predict
+        labels = predict(X) if costs is None else predict(X, costs=costs)
+        yield "prediction", labels
         if probabilities == "none" or not hasattr(model, "predict_proba"):
             if probabilities == "all":
                 raise CommandError(
@@ -155,8 +179,52 @@ def _columns(
         P = (model.predict_next_proba if arguments.next else model.predict_proba)(X)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    if probabilities == "prediction":
+    if probabilities == "prediction" and costs is None:
         yield "probability", P.max(axis=1)
+        return
+    if probabilities == "prediction":
+        places = np.searchsorted(model.classes_, labels)
+        yield "probability", P[np.arange(P.shape[0]), places]
         return
     for m, label in enumerate(model.classes_.tolist()):
         yield f"probability of {label}", P[:, m]
+
+
+def read_costs(path: Path, classes: list[Any]) -> list[list[float]]:
+    """Return the costs in a CSV file by true and predicted class, in their order.
+
+    Refuses a table that lacks a class, has another, or one twice.
+    """
+    from rpnb.cli import CommandError
+
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if any(map(str.strip, line))]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f"--costs: {path} cannot be read: {error}") from error
+    names = [str(label) for label in classes]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    columns = cells[0][1:] if cells else []
+    rows = [line[0] for line in cells[1:]]
+    for what, found in (("column", columns), ("row", rows)):
+        if sorted(found) != sorted(names):
+            raise CommandError(
+                f"--costs: {path} must have a {what} for each class, once: "
+                f"{', '.join(names)}; it has {', '.join(found) or 'none'}"
+            )
+    table = {}
+    for line in cells[1:]:
+        if len(line) != len(names) + 1:
+            raise CommandError(
+                f"--costs: {path}: the row of {line[0]} must have {len(names)} costs, "
+                f"got {len(line) - 1}"
+            )
+        for column, cell in zip(columns, line[1:], strict=True):
+            try:
+                table[line[0], column] = float(cell)
+            except ValueError as error:
+                raise CommandError(
+                    f"--costs: {path}: the cost of predicting {column} for {line[0]} "
+                    f"must be a number, got {cell!r}"
+                ) from error
+    return [[table[true, predicted] for predicted in names] for true in names]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rpnb.client.results import Label
 
-Rows = ArrayLike | Sequence[Mapping[str, float | None]]
+Rows = ArrayLike | Sequence[Mapping[str, float | str | None]]
 
 JSON = "application/json"
 _ARROW = "application/vnd.apache.arrow.stream"
@@ -49,6 +49,8 @@ def encode_batches(
     objects = (
         not isinstance(rows, np.ndarray) and len(rows) and isinstance(rows[0], dict)
     )
+    if not objects and _has_text(rows):  # categories
+        rows, objects = [[plain(each) for each in row] for row in rows], True
     X = rows if objects else np.asarray(rows, dtype=np.float64)
     if not objects and X.ndim != 2:
         raise ValueError(f"rows must be a table (n, p), got {X.ndim} dimensions")
@@ -71,6 +73,16 @@ def encode_batches(
         if some_ids is not None:
             body["ids"] = some_ids
         yield part.start, to_json(body), JSON
+
+
+def _has_text(rows: Any) -> bool:
+    """Return whether rows are lists, or an array, of which some values are text."""
+    if isinstance(rows, np.ndarray):
+        return rows.dtype.kind in "OUS"
+    return isinstance(rows, list | tuple) and any(
+        isinstance(row, list | tuple) and any(isinstance(each, str) for each in row)
+        for row in rows
+    )
 
 
 def _has_arrow() -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from rpnb.core.pooled.model import (
     merge_models,
     new_model,
 )
+from rpnb.estimators.checks.columns import AUTO, FROM_DTYPE, names_columns
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
 from rpnb.estimators.checks.labels import LabelArray, join_classes
 from rpnb.estimators.checks.parameters import draw_seed
@@ -50,6 +51,13 @@ from rpnb.estimators.stream.activity import lock_of
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.learner import BlockStatistics, ScoredRows, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+from rpnb.estimators.trust.contributions import largest
+from rpnb.estimators.trust.plots import draw_importance
+from rpnb.estimators.trust.pool_reasons import explain_pool, pool_importance
+from rpnb.estimators.trust.reasons import Explanation, feature_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NOTHING = np.zeros((0, 0))
 _ONE = np.ones(1)
@@ -100,6 +108,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         no delay. Predictions then trust members that live on the latest labels as much
         as they deserve. With a delay time and memory are about twice as large.
     {class_weight}
+    categorical_features : "from_dtype", list or None, default="from_dtype"
+        Columns whose values are categories, which have no order. "from_dtype" are
+        those of frames (pandas, polars, Arrow) whose type is category or text; a list
+        has their names, their numbers from 0 on, or True and False for each column.
+        None refuses them.
+    text_features : "auto", list or None, default="auto"
+        Columns of text that are read word by word. "auto" are those of text whose
+        first value has five words or more, a list has names or numbers; with None,
+        texts are categories.
     n_jobs : int or None, default=None
         Threads. Learning gives each thread members of its own, predicting gives each
         rows of its own. None is 1 unless a `joblib.parallel_config` says otherwise, −1
@@ -127,11 +144,12 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     See Also
     --------
-    RPNBClassifier : faster, smaller, exact to merge and to explain.
+    RPNBClassifier : faster, smaller, exact to merge, and to explain in closed form.
 
     Notes
     -----
-    With s_k(c) the log score of member k for class c, clipped at 6 below its largest,
+    With s_k(c) the log score of member k for class c, relative to its largest, of which
+    what is more than 6 below counts less and less (as 6 more in the end),
 
     .. math:: P(c) ∝ \exp Σ_k w_k s_k(c)
 
@@ -166,6 +184,16 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     and values beyond ±1e150 are refused. Rows of more than 4,096 features are hashed to
     1,024 columns, sparse or not.
 
+    Columns of frames that are no numbers become features. A column of up to 12
+    categories becomes one feature for each; one of more becomes the frequencies of up
+    to four classes, or groups of classes, among the rows before with the same category.
+    Which of the two is decided after 32, 128 and 512 rows, and the rows before are then
+    learned again. A category that comes later is a half in each of two features, and
+    beyond 4,096 categories of a column, new ones share 1,024 places by their hash. A
+    column of text becomes 128 hashed words and 128 hashed trigrams of their letters,
+    one of dates the number of days and the time of the day, week and year as sine and
+    cosine. A missing category is one more category. Such models cannot be merged.
+
     Examples
     --------
     >>> import numpy as np
@@ -196,6 +224,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     window: int | None = None
     delay: int = 0
     class_weight: ClassWeight = None
+    categorical_features: Literal["from_dtype"] | Sequence[str | int] | None = (
+        "from_dtype"
+    )
+    text_features: Literal["auto"] | Sequence[str | int] | None = "auto"
     n_jobs: int | None = None
     random_state: Any = None
 
@@ -217,6 +249,25 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
 
     def _check_changeable_parameters(self) -> None:
         check_jobs(self.n_jobs)
+
+    def _check_numbers(self, wrapper: str) -> None:
+        if names_columns(self.categorical_features, self.text_features):
+            raise ValueError(
+                f"{wrapper} gives its learner numbers only: PooledClassifier must have "
+                "categorical_features='from_dtype' and text_features='auto' in it"
+            )
+
+    def _restart(self, state: PooledModel, p: int) -> PooledModel:
+        names, D, window, delay = self._settings()
+        return new_model(names, p, D, window, state.pool.active, state.seed, delay)
+
+    def _restarted(self, before: PooledModel, state: PooledModel) -> PooledModel:
+        # The errors of predictions that were given; members may be others.
+        past = dict(zip([*before.outputs, ""], before.pool.mistakes, strict=True))
+        for k, name in enumerate([*state.outputs, ""]):
+            if name in past:
+                state.pool.mistakes[k] = past[name]
+        return state
 
     def _rearrange_classes(
         self,
@@ -271,6 +322,12 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     # Mini-batches in blocks
 
     def _check_learns_blocks(self) -> None:
+        if names_columns(self.categorical_features, self.text_features):
+            raise ValueError(
+                "PooledClassifier with categorical_features or text_features learns "
+                "row by row: features of categories follow all rows before, so parts "
+                "of a mini-batch cannot be shared out. Turn the columns into numbers"
+            )
         names, _, _, between = self._settings()
         check_adds_up(names, between)
 
@@ -376,6 +433,8 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             A plain NumPy array; infinities and values beyond ±1e150 are refused.
         """
         self._require_fitted()
+        if self._columns is not None:
+            return self.predict_next(as_table_of_one(x))[0]
         row = check_row(self, x)
         label = np.empty(1, np.int64)
         score(self._state, row, label, _NOTHING, ordered=True)
@@ -387,9 +446,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         A first row, or a class not seen before, goes the long way.
         """
         number = self._index.find(y) if self.__sklearn_is_fitted__() else None
-        if number is None or (
+        if (
+            number is None
+            or self._columns is not None
             # To a dictionary True is 1; the long way knows better.
-            isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b"
+            or (isinstance(y, bool | np.bool_) and self.classes_.dtype.kind != "b")
         ):
             given = (
                 None
@@ -409,6 +470,77 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         with lock_of(self):
             weight = self._row_weights(target, weight)
             run(self._state, row, target, weight, label, _NOTHING)
+
+    # Reasons
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        label: Any = None,
+        against: Any = None,
+        background: Any = None,
+        n_evaluations: int = 512,
+    ) -> Explanation:
+        """Return what members and features add to a class's log odds against another.
+
+        What is explained is the pool's log odds of one class against another for rows
+        in any order, as in `predict`, before they are turned into probabilities. What
+        the members add is exact. What the features add are Shapley values: exact where
+        all sets of the features can be evaluated, up to nine of them by default; for
+        more, means over random orders of the features and their reverses, with standard
+        errors. Members whose scores are additive or quadratic in the features have no
+        sampling error. Values add up to the difference between the row's score and the
+        background's, to rounding, in any case.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        label : label, optional
+            The class that is explained; by default each row's prediction.
+        against : label, optional
+            The class that it is compared with; by default the row's second best.
+        background : array-like of shape (k, p), optional
+            Rows whose values stand for features that are left out, averaged over the
+            rows. By default the mean of each feature by which the model scales. For
+            sparse rows, and for more than 4,096 features, it is zero.
+        n_evaluations : int, default=512
+            About how often the model is evaluated for each row. Errors fall with its
+            root; two orders of the features are taken in any case. An evaluation takes
+            as long as predicting a row.
+
+        Returns
+        -------
+        Explanation
+            With `errors`, and with `members` by the names of `weights_`.
+        """
+        return explain_pool(self, X, label, against, background, n_evaluations)
+
+    def feature_importance(self, X: Any = None) -> FloatArray:
+        """Return how much each feature matters at present: (p,), adding up to 1.
+
+        The mean absolute Shapley value of the rows X or, by default, of the last rows
+        that were learned: 64, or all of the first 256.
+        """
+        return pool_importance(self, X)
+
+    def plot_importance(
+        self, X: Any = None, *, top: int = 15, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw `feature_importance` as bars, by matplotlib; return the axes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p), optional
+            As for `feature_importance`.
+        top : int, default=15
+            So many features have a bar of their own; the others have one together.
+        ax : axes of matplotlib, optional
+            Where to draw; a new figure by default.
+        """
+        found = self.feature_importance(X)
+        return draw_importance(largest(found, feature_names(self), top), ax)
 
     # Looking
 
@@ -471,6 +603,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
                 raise TypeError(f"{name} must be a PooledClassifier, got {model!r}")
             if not model.__sklearn_is_fitted__():
                 raise ValueError(f"{name} has not seen any data yet")
+            if model._columns is not None:
+                raise ValueError(
+                    f"{name} has learned categories, text or dates: only models of "
+                    "numbers can be merged"
+                )
             check_copies(name, self._state, model._state)
         classes = self.classes_
         for model in models.values():
@@ -493,6 +630,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         members = self.members
         if not isinstance(members, str):
             parameters["members"] = list(members)
+        # Defaults are left out, as in files from before there were such columns.
+        for name, usual in (
+            ("categorical_features", FROM_DTYPE),
+            ("text_features", AUTO),
+        ):
+            given = parameters.pop(name)
+            if isinstance(given, str) and given == usual:
+                continue
+            parameters[name] = None if given is None else np.asarray(given).tolist()
         return parameters
 
     def _export_state(

@@ -30,10 +30,15 @@ Metric: TypeAlias = Literal[
     "calibration_error",
     "coverage",
     "auc",
+    "average_precision",
+    "best_f1",
 ]
 #: The metrics that need probabilities.
 OF_PROBABILITIES: frozenset[Metric] = frozenset(
-    ("log_loss", "brier", "calibration_error", "coverage", "auc")
+    (
+        *("log_loss", "brier", "calibration_error", "coverage"),
+        *("auc", "average_precision", "best_f1"),
+    )
 )
 #: Groups of probabilities in the calibration error.
 N_BINS = 10
@@ -212,6 +217,10 @@ METRICS: Mapping[Metric, Callable[[Totals], float]] = {
     "calibration_error": calibration_error,
     "coverage": lambda totals: totals.covered / totals.weight,
     "auc": lambda totals: nan if totals.ranks is None else totals.ranks.auc(),
+    "average_precision": lambda totals: (
+        nan if totals.ranks is None else totals.ranks.average_precision()
+    ),
+    "best_f1": lambda totals: nan if totals.ranks is None else totals.ranks.best_f1(),
 }
 
 _TITLES: Mapping[str, str] = {
@@ -219,6 +228,7 @@ _TITLES: Mapping[str, str] = {
     "kappa_temporal": "temporal kappa",
     "brier": "Brier score",
     "auc": "AUC",
+    "best_f1": "best F1",
 }
 
 

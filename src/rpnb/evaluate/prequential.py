@@ -88,11 +88,14 @@ def prequential(
     metrics : sequence of str, default=("accuracy", "macro_f1", "kappa", \
 "kappa_temporal")
         Of these, "error", "balanced_accuracy", and "log_loss", "brier",
-        "calibration_error", "coverage" and "auc", which need the probabilities of every
-        row and are NaN for learners without. Those of an `RPNBClassifier` are computed
-        in one pass, others row by row. "coverage" is the share of rows whose class is
-        in the prediction set for 0.9, where a learner has such sets. "auc" is the mean
-        over the classes, each against all others, of probabilities in narrow bins.
+        "calibration_error", "coverage", "auc", "average_precision" and "best_f1", which
+        need the probabilities of every row and are NaN for learners without. Those of
+        an `RPNBClassifier` or a `PooledClassifier` are computed in one pass, others row
+        by row. "coverage" is the share of rows whose class is in the prediction set for
+        0.9, where a learner has such sets. "auc" is the mean over the classes, each
+        against all others, of probabilities in narrow bins. "average_precision" and
+        "best_f1", the F1 at the best threshold, are those of the rarer of two classes,
+        and the mean over more than two.
     window : int, default=1000
         Rows in the sliding window.
     fading : float, default=0.999

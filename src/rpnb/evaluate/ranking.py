@@ -1,4 +1,4 @@
-r"""The area under the ROC curve (AUC) along a stream, in bounded memory.
+r"""Metrics of how well probabilities rank rows, online and in bounded memory.
 
 The AUC of a class is the probability that a row of it is given a higher probability of
 the class than a row of another class, a tie counting as a half (Hanley & McNeil, 1982).
@@ -12,6 +12,10 @@ Bins are counted for each class: all rows, and the rows of the class. The counts
 the AUC, depend on the rows alone, not on how they are cut into calls. A class that a
 learner does not know yet has the probability 0. The AUC of several classes is the mean
 over the classes, each against all others (one against the rest).
+
+Average precision and F1 at the best threshold come from the same counts. Both depend on
+which class is the positive one. Of two classes it is the one with fewer rows, or each
+in turn where they have equally many; of more, it is each in turn, and the mean counts.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -133,11 +137,54 @@ class BinCounts(NamedTuple):
         below = np.cumsum(negative, axis=1) - 0.5 * negative
         wins = (self.positive * below).sum(axis=1)
         there = (own > 0) & (others > 0)
-        if not there.any():
-            return nan
-        # Summed exactly: the order of the classes makes no difference.
-        each = wins[there] / (1.0 * own[there] * others[there])
-        return fsum(each.tolist()) / int(there.sum())
+        return _mean(wins[there] / (1.0 * own[there] * others[there]))
+
+    def average_precision(self) -> float:
+        r"""Return the average precision of the positive class, or the mean of several.
+
+        $$\sum_b (R_b - R_{b+1}) P_b$$
+        with $P_b$ and $R_b$ the precision and recall if the rows of bin b and above are
+        predicted positive, as scikit-learn's `average_precision_score` of the bins. NaN
+        where no class has rows of its own and rows of others.
+        """
+        own, found, predicted = self._thresholds()
+        precision = found / np.maximum(predicted, _TINY)
+        gained = np.diff(found, axis=1, prepend=0.0)
+        return _mean((gained * precision).sum(axis=1) / own)
+
+    def best_f1(self) -> float:
+        """Return the largest F1 over all thresholds, or the mean of several classes.
+
+        A threshold is a bin: rows of it and above are predicted positive. NaN where no
+        class has rows of its own and rows of others.
+        """
+        own, found, predicted = self._thresholds()
+        scores = 2.0 * found / (predicted + own[:, None])
+        return _mean(scores.max(axis=1))
+
+    def _thresholds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return counts of each positive class (s,), and of what thresholds predict.
+
+        They are rows of the class, and all rows, of each bin and above (s, bins), the
+        highest bin first.
+        """
+        own, rows = self.positive.sum(axis=1), self.rows.sum(axis=1)
+        there = np.flatnonzero((own > 0) & (own < rows))
+        if there.shape[0] == 2:
+            there = there[own[there] == own[there].min()]
+        found = np.cumsum(self.positive[there, ::-1], axis=1, dtype=np.float64)
+        predicted = np.cumsum(self.rows[there, ::-1], axis=1, dtype=np.float64)
+        return found[:, -1], found, predicted
+
+
+# Below every weight of a row, and above 0.
+_TINY = 1e-300
+
+
+def _mean(values: FloatArray) -> float:
+    """Return the mean, NaN of none; the order of the values makes no difference."""
+    # Summed exactly.
+    return fsum(values.tolist()) / values.shape[0] if values.shape[0] > 0 else nan
 
 
 #: No rows.

@@ -315,7 +315,8 @@ class PrequentialResult:
         if not curves:
             raise ValueError(
                 "there are no probabilities to draw: metrics must hold one of "
-                "log_loss, brier, calibration_error, coverage or auc"
+                "log_loss, brier, calibration_error, coverage, auc, "
+                "average_precision or best_f1"
             )
         if ax is None:
             pyplot = require_pyplot("plot_calibration")
@@ -438,6 +439,10 @@ class RunFacts:
     """columns taken as numbers"""
     categories: Mapping[str, int] = field(default_factory=dict)
     """columns taken as categories, and how many values each has"""
+    texts: tuple[str, ...] = ()
+    """columns read word by word"""
+    dates: tuple[str, ...] = ()
+    """columns taken as dates"""
     dropped: Mapping[str, str] = field(default_factory=dict)
     """columns left out, and why"""
     notes: tuple[str, ...] = ()

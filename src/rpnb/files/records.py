@@ -2,16 +2,17 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import IntArray
 from rpnb.files.encoding.number_text import Notation
 
 Label: TypeAlias = Hashable
-#: What a column of features holds.
-Kind: TypeAlias = Literal["number", "category"]
+#: What a column of features holds; text and dates with categorical="native" only.
+Kind: TypeAlias = ColumnKind
 
 
 class FileError(ValueError):
@@ -79,7 +80,9 @@ class ReadOptions:
     as_category
         Columns whose values are categories though they look like numbers.
     categorical
-        "codes" for integers in first-seen order, as in the paper; or "one-hot".
+        "codes" for integers in first-seen order, as in the paper; "one-hot"; or
+        "native" for learners that are told which columns are categories: each has the
+        number of its hash, and text and dates become numbers as well.
     missing
         "refuse"; "mean" for the mean of the column in the rows before; or "keep" for
         NaN, for learners that take it. Missing categories are one more category.
@@ -111,7 +114,8 @@ class ReadOptions:
         Whether the first feature of a sparse file is 0; None to read the file for it,
         or 1 where `features` is given.
     max_classes, max_categories
-        A target, or a column of text, with more different values is refused.
+        A target, or a column of text, with more different values is refused; of
+        columns, unless categorical is "native".
     """
 
     target: str | None

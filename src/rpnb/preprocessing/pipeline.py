@@ -21,8 +21,14 @@ from rpnb.core.passes.blocks import weights_of
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import as_table_of_one, check_row
 from rpnb.estimators.checks.weights import ANY_WEIGHT, one_weight
-from rpnb.estimators.registry import find_learner
-from rpnb.estimators.saving.schema import StateSchema, ValueSchema
+from rpnb.estimators.saving.nested import (
+    export_learner,
+    import_learner,
+    learner_from_json,
+    learner_schema,
+    learner_to_json,
+)
+from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.scaling import (
     apply_scale,
     scale_from_arrays,
@@ -37,9 +43,6 @@ from rpnb.preprocessing.scaler import RunningScaler, check_alike, scaled_rows
 
 # Rows that are scaled at once.
 _BLOCK_ROWS = 4096
-# Names in model files: of what belongs to the learner, and of its state's version.
-_PREFIX = "learner."
-_VERSION = "learner_state_version"
 
 
 @dataclass(slots=True)
@@ -347,61 +350,34 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
         state = self._state
         return {
             "scaler": state.scaler.parameters_to_json(),
-            "learner": {
-                "estimator": type(state.learner).__name__,
-                "parameters": state.learner._parameters_to_json(),
-            },
+            "learner": learner_to_json(state.learner),
         }
 
     @classmethod
     def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        given = parameters["learner"]
-        found = find_learner(given["estimator"])
-        if found is None:
-            raise ValueError(f"there is no learner {given['estimator']!r}")
         return {
             "scaler": RunningScaler.from_json(parameters["scaler"]),
-            "learner": found.estimator._from_saved_parameters(given["parameters"]),
+            "learner": learner_from_json(parameters["learner"]),
         }
 
     def _export_state(
         self, state: PipelineState
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        metadata, arrays = state.learner._export_state(state.inner)
-        return (
-            {
-                _VERSION: state.learner._state_version,
-                **{_PREFIX + name: value for name, value in metadata.items()},
-            },
-            {
-                **scale_to_arrays(state.scale),
-                **{_PREFIX + name: array for name, array in arrays.items()},
-            },
-        )
+        metadata, arrays = export_learner(state.learner, state.inner)
+        return metadata, {**scale_to_arrays(state.scale), **arrays}
 
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
-        version = self.learner._state_version
-        inner = self.learner._state_schema(
-            _of_learner(state), _of_learner(shapes), M, p
-        )
-        values = {_PREFIX + name: rule for name, rule in inner.values.items()}
-        arrays = {_PREFIX + name: rule for name, rule in inner.arrays.items()}
-        return StateSchema(
-            {**scale_schema(p), **arrays},
-            {_VERSION: ValueSchema(int, version, version), **values},
-        )
+        inner = learner_schema(self.learner, state, shapes, M, p)
+        return StateSchema({**scale_schema(p), **inner.arrays}, inner.values)
 
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PipelineState:
-        learner: StreamClassifier[Any] = clone(self.learner)
-        learner._set_classes(self.classes_)
-        learner.n_features_in_ = p
-        inner = learner._import_state(_of_learner(metadata), _of_learner(arrays), M, p)
+        inner = import_learner(self.learner, self.classes_, p, metadata, arrays)
         scale = scale_from_arrays(arrays)
-        return PipelineState(clone(self.scaler), clone(learner), scale, inner)
+        return PipelineState(clone(self.scaler), clone(self.learner), scale, inner)
 
 
 def _learn_scales(
@@ -415,15 +391,6 @@ def _learn_scales(
     for rows in row_blocks(n, max(_BLOCK_ROWS // max(size, 1), 1) * size):
         w = weights_of(weight, rows)
         yield rows, scaled_rows(state.scaler, state.scale, X[rows], y[rows], w, size), w
-
-
-def _of_learner(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what belongs to the learner, by the names that it has there."""
-    return {
-        name.removeprefix(_PREFIX): value
-        for name, value in held.items()
-        if name.startswith(_PREFIX)
-    }
 
 
 def make_stream_pipeline(scaler: Any, learner: Any) -> StreamPipeline:
@@ -462,6 +429,7 @@ def _check_parts(scaler: Any, learner: Any) -> None:
             f"learner must be a classifier of rpnb, got {learner!r}; for estimators of "
             "scikit-learn use its make_pipeline(RunningScaler(), …)"
         )
+    learner._check_numbers("StreamPipeline")
 
 
 def _apply(state: PipelineState, X: Any) -> Any:

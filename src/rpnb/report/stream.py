@@ -335,6 +335,10 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         found["Columns taken as categories"] = ", ".join(
             f"{name} ({count} values)" for name, count in facts.categories.items()
         )
+    if facts.texts:
+        found["Columns read word by word"] = ", ".join(facts.texts)
+    if facts.dates:
+        found["Columns taken as dates"] = ", ".join(facts.dates)
     if facts.dropped:
         found["Columns left out"] = ", ".join(
             f"{name} ({why})" for name, why in facts.dropped.items()

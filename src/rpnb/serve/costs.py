@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rpnb.core.columns.categories import GROUPS, MOST_COLUMNS, MOST_INDICATORS
+
 _SECOND_ORDER = ("CW", "SCW1", "SCW2", "AROW", "NAROW", "NHERD", "SOP", "IELLIP")
 # Numbers per feature of a tree: its leaves, and what each keeps of a class.
 _LEAVES = 1_000
@@ -30,6 +32,9 @@ def state_numbers(
         return number("n_estimators", 200) * q * (p + 20 + 2.0 * classes)
     if learner == "Pooled":
         D = number("n_projections", 512)
+        named = parameters.get("categorical_features")
+        if isinstance(named, list):  # features of their categories
+            p += min(MOST_INDICATORS * len(named), MOST_COLUMNS + GROUPS * len(named))
         kept = min(p, 4096)
         window = number("window", 4000)
         # Two matrices of the projections, and the rows of two windows.

@@ -119,13 +119,23 @@ class ServedModel:
 
     def __post_init__(self) -> None:
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
-        self.columns = RequestColumns(self.spec.n_features, self.spec.features, missing)
+        self.columns = RequestColumns(
+            self.spec.n_features, self.spec.features, missing, self._categories()
+        )
         for label in self.spec.classes or ():
             self.known.add(label)
         if self.learner.__sklearn_is_fitted__():
             self.known.update(self.learner.classes_.tolist())
         if self.known:
             self.kind = type(next(iter(self.known)))
+
+    def _categories(self) -> frozenset[int]:
+        """Return the columns whose values are categories."""
+        if self.learner.__sklearn_is_fitted__():
+            columns = self.learner._columns
+            return frozenset(() if columns is None else columns.categories)
+        given = self.spec.parameters.get("categorical_features")
+        return frozenset(given if isinstance(given, list) else ())
 
     @property
     def degraded(self) -> bool:

@@ -114,6 +114,7 @@ def read_spec(request: Any, limits: Limits) -> ModelSpec:
     if new_classes == "refuse" and classes is None:
         raise invalid("new_classes 'refuse' needs classes: the list of all labels")
     parameters = _parameters(learner.estimator, request.get("parameters", {}))
+    _name_by_number(parameters, names, p)
     if learner.seeded and parameters.get("random_state") is None:
         parameters["random_state"] = secrets.randbits(32)
     return ModelSpec(
@@ -157,6 +158,27 @@ def _parameters(estimator: type[Learner], given: Any) -> dict[str, Any]:
     return dict(given)
 
 
+def _name_by_number(
+    parameters: dict[str, Any], names: tuple[str, ...] | None, p: int
+) -> None:
+    """Let `categorical_features` have numbers of columns: rows are arrays here."""
+    if parameters.get("text_features", "auto") != "auto":
+        raise invalid("text_features must be 'auto': rows hold numbers and categories")
+    given = parameters.get("categorical_features")
+    if not isinstance(given, list):
+        return
+    places = []
+    for each in given:
+        place = names.index(each) if names and each in names else each
+        if type(place) is not int or not 0 <= place < p:
+            raise invalid(
+                "categorical_features must have names of features, or their numbers "
+                "from 0 on"
+            )
+        places.append(place)
+    parameters["categorical_features"] = sorted(set(places))
+
+
 def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
     """Return the learner of a specification; with classes, one that can predict.
 
@@ -172,9 +194,7 @@ def new_learner(spec: ModelSpec, limits: Limits | None = None) -> Learner:
         model = registered.estimator(**spec.parameters)
         if spec.classes is not None:
             classes = np.unique(as_array(spec.classes))
-            state = model._state_for(spec.n_features, classes, classes, first=True)
-            X = np.zeros((1, spec.n_features))
-            model._commit(X, classes, state, first=True)
+            model._declare(np.zeros((1, spec.n_features)), classes)
     except (TypeError, ValueError) as error:
         if limits is None:
             raise

@@ -39,9 +39,11 @@ def test_one_message_has_all_problems_and_a_command_that_works(
     words = ["run", "mess.csv", "--target", "label", "--json", "--model", model]
     assert main(words) == 2
     said = capsys.readouterr().err.splitlines()
-    count = 7 if model == "PA" else 6
+    # The pool takes missing values, text and dates as they are.
+    more = ["note", "when"] if model == "PA" else []
+    count = 7 if model == "PA" else 4
     assert said[0] == f"rpnb run: mess.csv has {count} problems:"
-    for column in ("size", "price", "note", "when", "half", "label"):
+    for column in ("size", "price", *more, "half", "label"):
         assert any(f"column {column}: " in line for line in said[1:-1]), column
     assert any("--missing mean" in line for line in said) == (model == "PA")
     program, *fixed = shlex.split(said[-1].removeprefix("Try: "))
@@ -49,8 +51,10 @@ def test_one_message_has_all_problems_and_a_command_that_works(
     assert main(fixed) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["columns"]["numbers"] == ["size", "price", "gap"]
-    assert list(found["columns"]["categories"]) == ["half", "word"]
-    assert list(found["columns"]["dropped"]) == ["note", "when"]
+    categories = ["half", "word"] if model == "PA" else ["note", "half", "word"]
+    assert list(found["columns"]["categories"]) == categories
+    assert found["columns"]["dates"] == ([] if model == "PA" else ["when"])
+    assert list(found["columns"]["dropped"]) == more
     assert (found["rows"], found["unlabelled"]) == (117, 3)
     assert "'-' is taken as missing" in " ".join(found["notes"])
 
@@ -60,7 +64,7 @@ def test_a_single_problem_stays_one_line(
 ) -> None:
     path = tmp_path / "one.csv"
     path.write_text("a,note,y\n" + "".join(f"1,word {i},p\n" for i in range(99)))
-    assert main(["run", str(path), "--target", "y"]) == 2
+    assert main(["run", str(path), "--target", "y", "--model", "PA"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -111,6 +115,8 @@ def test_none_is_a_label_and_a_category_like_others(
     assert found["columns"] == {
         "numbers": ["x"],
         "categories": {"w": 3},
+        "texts": [],
+        "dates": [],
         "dropped": {},
     }
 

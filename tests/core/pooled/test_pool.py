@@ -233,6 +233,23 @@ def test_the_pool_is_its_twin(weighted: bool) -> None:
     assert ours.weights[1] > 2 * ours.weights[0]
 
 
+def test_scores_far_below_the_best_keep_their_order_and_have_a_limit() -> None:
+    made = pool.begin(np.ones(1), np.ones(2, np.bool_))
+    made.noise[0] = 0.0
+    below = np.array([1.0, 5.9, 6.0, 6.1, 20.0, 60.0, 500.0, 1e9])
+    scores = np.zeros((len(below), 1, 2))
+    scores[:, 0, 1] = -below
+    # A cut-off would make all rows from 6 on equal.
+    assert len(np.unique(np.minimum(below, 6.0))) == 3
+    labels, logs = np.empty(len(below), np.int64), np.empty((len(below), 2))
+    nothing = np.zeros(0, np.int64), np.zeros(0)
+    pool.pool_rows(made, scores, *nothing, labels, logs, scores[:0])
+    odds = logs[:, 1] - logs[:, 0]
+    assert (np.diff(odds) < 0.0).all()
+    assert odds.min() >= -12.0 - 1e-9
+    assert_allclose(odds[:3], -below[:3])
+
+
 def test_classes_that_are_not_active_are_never_predicted() -> None:
     scores = np.zeros((3, 1, 3))
     scores[:, 0, 2] = np.nan

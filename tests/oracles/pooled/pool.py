@@ -26,7 +26,9 @@ class Pool:
         self.power, self.h, self.noise, self.seen = 1.0, 30.0, 0.02, 0
 
     def clipped(self, scores: FloatArray) -> FloatArray:
-        return np.maximum(scores - scores.max(axis=1, keepdims=True), -6.0)
+        below = scores - scores.max(axis=1, keepdims=True)
+        x = np.maximum(-6.0 - below, 0.0)
+        return np.maximum(below, -6.0) - 6.0 * x / (6.0 + x)
 
     def posterior(self, scores: FloatArray, known: Classes = ALL) -> FloatArray:
         weights = self.w[:, None] + self.v[:, known]

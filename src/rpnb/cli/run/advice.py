@@ -17,7 +17,7 @@ _RUNS = 0.25
 # A class with this share of the rows leaves the others few.
 _MOST = 0.8
 # Metrics that tell how well the rare classes are predicted.
-_FOR_RARE = ("balanced_accuracy", "auc")
+_FOR_RARE = ("balanced_accuracy", "auc", "average_precision")
 
 
 def column_lines(facts: RunFacts) -> list[str]:
@@ -28,6 +28,10 @@ def column_lines(facts: RunFacts) -> list[str]:
     if facts.categories:
         named = [f"{name} ({count} values)" for name, count in facts.categories.items()]
         lines.append(f"categories  {_listed(named)}")
+    if facts.texts:
+        lines.append(f"text        {_listed(facts.texts)}")
+    if facts.dates:
+        lines.append(f"dates       {_listed(facts.dates)}")
     if facts.dropped:
         named = [f"{name} ({why})" for name, why in facts.dropped.items()]
         lines.append(f"left out    {_listed(named)}")

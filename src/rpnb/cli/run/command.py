@@ -10,6 +10,7 @@ from rpnb.files import FORMATS
 METRICS = (
     *("accuracy", "error", "macro_f1", "balanced_accuracy", "kappa", "kappa_temporal"),
     *("log_loss", "brier", "calibration_error", "coverage", "auc"),
+    *("average_precision", "best_f1"),
 )
 _ABOUT = """\
 For rows that arrive one after the other (a table in any order: `rpnb fit`).
@@ -119,11 +120,11 @@ def _add_columns(group: "argparse._ArgumentGroup") -> None:
     )
     group.add_argument(
         "--categorical",
-        choices=("codes", "one-hot"),
-        default="codes",
-        help="categories as integers in the order of their first appearance, as in the "
-        "paper; or one column per value, for which the file is read twice (default: "
-        "codes)",
+        choices=("native", "codes", "one-hot"),
+        help="categories, text and dates as the learner takes them; categories as "
+        "integers in the order of their first appearance, as in the paper; or one "
+        "column per value, for which the file is read twice (default: native for "
+        "learners that take them, such as Pooled, and codes for others)",
     )
     group.add_argument(
         "--missing",
@@ -272,7 +273,8 @@ def _add_results(group: "argparse._ArgumentGroup", stream: bool) -> None:
         metavar="NAME",
         help="more columns in the table: accuracy, error, macro_f1, "
         "balanced_accuracy, kappa, kappa_temporal; and of learners that give "
-        "probabilities log_loss, brier, calibration_error, coverage, auc",
+        "probabilities log_loss, brier, calibration_error, coverage, auc, "
+        "average_precision, best_f1",
     )
     group.add_argument(
         "--predictions",

@@ -12,6 +12,7 @@ from rpnb.cli import CommandError
 from rpnb.cli.learners import given_parameters, make_learners, names_of
 from rpnb.estimators.registry import ALIASES, DEFAULT
 from rpnb.files import FileError, LabelledArrays, LabelledFile, ReadOptions
+from rpnb.files.encoding.columns import ColumnEncoder
 from rpnb.preprocessing import StreamPipeline
 
 #: The entry of a model file that says how labels and categories were read.
@@ -130,16 +131,58 @@ def open_rows(
         unlabelled=arguments.unlabelled,
         drop=tuple(arguments.drop),
         as_category=tuple(arguments.as_category),
-        categorical=arguments.categorical,
+        categorical=_categorical(arguments, state, models),
         missing=_missing(arguments, state, models),
         max_classes=arguments.max_classes,
         max_categories=arguments.max_categories,
         **file_options(arguments),
     )
     if state is None:
-        return LabelledFile(path, options, arguments.format)
+        source = LabelledFile(path, options, arguments.format)
+        for model in models.values():
+            _name_categories(model, source)
+        return source
     with resuming(arguments.load):
         return LabelledFile(path, options, arguments.format, state)
+
+
+def _categorical(
+    arguments: argparse.Namespace,
+    state: Mapping[str, Any] | None,
+    models: Mapping[str, Any],
+) -> str:
+    """Return what becomes of categories: as asked, as before, or as learners do."""
+    asked = arguments.categorical
+    if asked is None and state is not None:
+        return saved_categorical(arguments.load, state)
+    others = [name for name, each in models.items() if not _takes_categories(each)]
+    if asked == "native" and others:
+        raise CommandError(
+            f"--categorical native: {others[0]} takes numbers only; use --model "
+            "Pooled, without --scale and --drift, or --categorical codes"
+        )
+    if asked is not None:
+        return str(asked)
+    return "codes" if others else "native"
+
+
+def saved_categorical(path: Path, state: Mapping[str, Any]) -> str:
+    """Return what became of categories when a model was saved."""
+    found = state.get("categorical", "codes")
+    if found not in ("native", "codes", "one-hot"):
+        raise CommandError(f"{path} is damaged: its categories are {found!r}")
+    return str(found)
+
+
+def _takes_categories(model: Any) -> bool:
+    """Return whether a learner can be told which columns are categories."""
+    return hasattr(model, "categorical_features")
+
+
+def _name_categories(model: Any, source: LabelledFile) -> None:
+    """Tell a learner which columns of the file are categories, if it asks."""
+    if isinstance(source.encoder, ColumnEncoder) and source.encoder.category_places():
+        model.set_params(categorical_features=source.encoder.category_places())
 
 
 def _missing(

@@ -359,7 +359,12 @@ class _Run:
         found: dict[str, Any] = {"notes": tuple(source.notes)}
         if source.plan is not None:
             kinds = source.plan.kinds
-            found["numbers"] = tuple(n for n, k in kinds.items() if k == "number")
+            for fact, kind in (
+                ("numbers", "number"),
+                ("texts", "text"),
+                ("dates", "date"),
+            ):
+                found[fact] = tuple(n for n, k in kinds.items() if k == kind)
             found["categories"] = source.encoder.category_counts(self._position)
             found["dropped"] = source.plan.dropped
         return found

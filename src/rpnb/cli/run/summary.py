@@ -149,6 +149,8 @@ def as_json(evaluation: Evaluation, facts: RunFacts) -> str:
                 "columns": {
                     "numbers": list(facts.numbers),
                     "categories": dict(facts.categories),
+                    "texts": list(facts.texts),
+                    "dates": list(facts.dates),
                     "dropped": dict(facts.dropped),
                 },
                 "notes": [*facts.notes, *advice(evaluation, facts)],

@@ -54,6 +54,17 @@ def score(
         model.score(_as_rows(X[part]), labels[part], out, ordered)
 
 
+def member_scores(model: PooledModel, X: RowTable) -> FloatArray:
+    """Return the scores (n, K, M) that members give to rows in no order.
+
+    They are 0 for classes that are not active.
+    """
+    scores = np.empty((X.shape[0], len(model.outputs), model.M))
+    for part in row_blocks(X.shape[0]):
+        model.fill_scores(_as_rows(X[part]), scores[part])
+    return scores
+
+
 def prepare_rows(model: PooledModel, X: RowTable) -> MemberRows:
     """Return rows as members see them: hashed, scaled and projected."""
     n, shape = X.shape[0], model.shape

@@ -38,6 +38,8 @@ ROWS, SCORES, LAST_ROWS = "rows", "scores", "last_rows"
 _NO_LABELS = np.zeros(0, np.int64)
 _NO_WEIGHT = np.zeros(0)
 _NOTHING = np.zeros((0, 0))
+# Far below what makes a difference, and within single precision.
+_LEAST_SCORE = -1e30
 
 
 class PooledBlock(NamedTuple):
@@ -72,7 +74,7 @@ def observe_block(
     the first rows learnt, there are
 
     - ``scores`` (n, K, M), of single precision: of each member, relative to its best
-      active class, at least −6, which is also that of classes that are not active;
+      active class; −6 of classes that are not active;
     - ``last_rows``, the last 64 rows;
     - ``member.array`` for each of the arrays that a member sums;
 
@@ -126,10 +128,13 @@ def _observe(
 def relative_scores(
     scores: FloatArray, active: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Return scores (n, K, M) relative to the best active class, at least −6."""
-    known = np.where(active, scores, -np.inf)
-    best = known.max(axis=2, keepdims=True)
-    return np.maximum(known - best, pooling.LOWEST).astype(np.float32)
+    """Return scores (n, K, M) relative to the best active class.
+
+    Those of classes that are not active are what the pool takes for no score.
+    """
+    best = np.where(active, scores, -np.inf).max(axis=2, keepdims=True)
+    relative = np.where(active, scores - best, pooling.NO_SCORE)
+    return np.maximum(relative, _LEAST_SCORE).astype(np.float32)
 
 
 def learn_blocks(

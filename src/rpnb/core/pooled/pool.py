@@ -26,8 +26,8 @@ HISTORY: Final = 128
 FIRST_STEP: Final = 32
 
 
-#: Where scores are clipped, below the best class.
-LOWEST: Final = -6.0
+#: What takes the place of a score, relative to the best class, where there is none.
+NO_SCORE: Final = -6.0
 #: Bounds of the temperature, and of the share of labels that are noise.
 LEAST_POWER, MOST_POWER = 0.2, 4.0
 LEAST_NOISE, MOST_NOISE = 1e-4, 0.5

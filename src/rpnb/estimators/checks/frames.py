@@ -9,9 +9,12 @@ import numpy as np
 
 # What to do with a column, by what it holds.
 _CURES = {
-    "text": "turn it into numbers, such as codes, or leave it out",
-    "categories": "turn them into codes, such as X[column].cat.codes, or leave it out",
-    "dates or times": "turn them into numbers, such as days, or leave it out",
+    "text": "PooledClassifier learns it as it is; or turn it into numbers, such as "
+    "codes, or leave it out",
+    "categories": "PooledClassifier learns them as they are; or turn them into codes, "
+    "such as X[column].cat.codes, or leave it out",
+    "dates or times": "PooledClassifier learns them as they are; or turn them into "
+    "numbers, such as days, or leave it out",
     "values that are no numbers": "turn them into numbers, or leave it out",
 }
 

@@ -1,26 +1,29 @@
-"""Drift detectors of River: made by name, and updated with errors until an alarm."""
+"""Drift detectors: made by name, updated with errors until an alarm, saved."""
 
-from collections.abc import Iterable
-from importlib import import_module
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rpnb.estimators.checks.parameters import check_choice
+from rpnb.estimators.drift.adwin import BUCKETS, LEVELS, Adwin
+from rpnb.estimators.drift.sequential_tests import DDM, EDDM, PageHinkley
+from rpnb.estimators.saving.schema import ArraySchema, counts, reals
 
-# Where River has them. Page and Hinkley's test is set to detect a rise only; the
-# others do so by themselves, or by `first_alarm`.
-_DETECTORS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "adwin": ("river.drift", "ADWIN", {}),
-    "ddm": ("river.drift.binary", "DDM", {}),
-    "eddm": ("river.drift.binary", "EDDM", {}),
-    "page_hinkley": ("river.drift", "PageHinkley", {"mode": "up"}),
+_OWN: Final[Mapping[str, type[Adwin | DDM | EDDM | PageHinkley]]] = {
+    "adwin": Adwin,
+    "ddm": DDM,
+    "eddm": EDDM,
+    "page_hinkley": PageHinkley,
 }
 
 
 class Detector(Protocol):
-    """The interface of a detector; River's all have it."""
+    """The interface of a detector; River's all have it, too."""
 
     @property
-    def drift_detected(self) -> bool:
+    def drift_detected(self) -> Any:
         """Whether the last value gave an alarm."""
 
     def update(self, x: bool) -> Any:
@@ -31,28 +34,48 @@ class Detector(Protocol):
 
 
 def make_detector(given: Any) -> Detector:
-    """Return a detector that has seen nothing: River's by name, or like the given."""
+    """Return a detector that has seen nothing: one of ours, or like the given."""
     if isinstance(given, str):
-        module, name, parameters = _DETECTORS[
-            check_choice("detector", given, tuple(_DETECTORS))
-        ]
-        try:
-            kind = getattr(import_module(module), name)
-        except ImportError as error:
-            raise ImportError(
-                f"detector={given!r} is River's: pip install 'rpnb[river]'"
-            ) from error
-        made: Detector = kind(**parameters)
-        return made
+        return _OWN[check_choice("detector", given, tuple(_OWN))]()
     for wanted in ("update", "drift_detected", "clone"):
         if isinstance(given, type) or not hasattr(given, wanted):
             raise TypeError(
-                f"detector must be one of {', '.join(map(repr, _DETECTORS))} or a "
-                f"detector of River's kind (update, drift_detected, clone), got "
-                f"{given!r}"
+                f"detector must be one of {', '.join(map(repr, _OWN))} or a detector "
+                f"of River's kind (update, drift_detected, clone), got {given!r}"
             )
     copied: Detector = given.clone()
     return copied
+
+
+def detector_to_arrays(detector: Any) -> dict[str, NDArray[Any]]:
+    """Return what one of our detectors has seen, for a model file."""
+    found: dict[str, NDArray[Any]] = detector.to_arrays()
+    return found
+
+
+def detector_schema(
+    name: str, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, ArraySchema]:
+    """Return what a model file must hold of a detector; it says how many buckets."""
+    if name != "adwin":
+        size = len(make_detector(name).to_arrays()["numbers"])  # type: ignore[attr-defined]
+        return {"numbers": reals(size, infinite=True)}
+    levels, buckets = (
+        min(shapes.get(each, (1,))[0], most)
+        for each, most in (("counts", LEVELS), ("buckets", LEVELS * BUCKETS))
+    )
+    return {
+        "counts": counts(levels),
+        "buckets": reals(buckets, 2),
+        "sums": reals(2),
+        "ticks": counts(1),
+    }
+
+
+def detector_from_arrays(name: str, arrays: dict[str, NDArray[Any]]) -> Detector:
+    """Return the detector of a model file; refuse what cannot be one."""
+    own = _OWN[check_choice("detector", name, tuple(_OWN))]
+    return own.from_arrays({key: np.asarray(each) for key, each in arrays.items()})
 
 
 def first_alarm(detector: Detector, errors: Iterable[bool]) -> int:

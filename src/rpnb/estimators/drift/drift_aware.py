@@ -220,6 +220,7 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
     def _new_state(self, p: int, classes: LabelArray, declared: IntArray) -> DriftState:
         if not isinstance(self.model, StreamClassifier):
             raise TypeError(f"model must be a classifier of rpnb, got {self.model!r}")
+        self.model._check_numbers("DriftAware")
         if getattr(self.model, "batch_size", 1) != 1:
             raise ValueError(
                 "model must learn row by row, since an alarm takes effect at the next "

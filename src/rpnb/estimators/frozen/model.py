@@ -19,6 +19,7 @@ from rpnb.core.calibration.mixture import mix_rows
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.core.kernels.elementary import exp, log
 from rpnb.core.kernels.running_scale import RunningScale, copy_scale
+from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.frozen.onnx_graph import write_onnx
@@ -108,8 +109,15 @@ class FrozenRPNB(NotebookView, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         return decisions(self._scores(X))
 
-    def predict(self, X: Any) -> LabelArray:
-        """Return the label of each row of X (n, p)."""
+    def predict(self, X: Any, *, costs: Costs | None = None) -> LabelArray:
+        """Return the label of each row of X (n, p).
+
+        With `costs` (M, M), of predictions by true class (row) and predicted class
+        (column), it is the label with the least expected cost.
+        """
+        if costs is not None:
+            checked = check_costs(costs, self.classes_)
+            return self.classes_[least_costly(self.predict_proba(X), checked)]
         return self.classes_[self._scores(X).argmax(axis=1)]
 
     def predict_log_proba(self, X: Any) -> FloatArray:

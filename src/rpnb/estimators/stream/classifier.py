@@ -4,6 +4,7 @@ It checks the input, gives labels their numbers, adds new classes, and changes t
 learner's state only when nothing can fail any more.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -11,7 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from rpnb.core.columns.categories import LOOKS, Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.core.kernels.rows import row_blocks
+from rpnb.core.passes.blocks import weights_of
+from rpnb.estimators.checks.columns import Columns, find_columns
+from rpnb.estimators.checks.costs import Costs, check_costs, least_costly
 from rpnb.estimators.checks.labels import (
     LabelArray,
     as_labels,
@@ -44,6 +50,13 @@ from rpnb.estimators.stream.scored_parts import ScoredPart, join_scored
 from rpnb.labels import LabelIndex
 
 _NO_CLASSES: LabelArray = np.zeros(0, np.int64)
+
+
+def new_categories(columns: Columns | None, M: int) -> Categories | None:
+    """Return what is known of categories before the first row, None without any."""
+    if columns is None or not columns.categories:
+        return None
+    return Categories(columns.categories, columns.width, M)
 
 
 class StreamClassifier(
@@ -115,6 +128,7 @@ class StreamClassifier(
         classes: ArrayLike | None = None,
         *,
         return_proba: Literal[False] = False,
+        costs: Costs | None = None,
     ) -> LabelArray: ...
     @overload
     def predict_then_learn(
@@ -124,6 +138,7 @@ class StreamClassifier(
         classes: ArrayLike | None = None,
         *,
         return_proba: Literal[True],
+        costs: Costs | None = None,
     ) -> tuple[LabelArray, FloatArray]: ...
     def predict_then_learn(
         self,
@@ -132,6 +147,7 @@ class StreamClassifier(
         classes: ArrayLike | None = None,
         *,
         return_proba: bool = False,
+        costs: Costs | None = None,
     ) -> LabelArray | tuple[LabelArray, FloatArray]:
         """Predict each row with what was known before it, then learn it.
 
@@ -153,6 +169,11 @@ class StreamClassifier(
             for learners with `predict_proba`. They change neither labels nor what is
             learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
             others row by row.
+        costs : array-like of shape (M, M) or mapping, optional
+            What predictions cost, by true class (row) and predicted class (column), in
+            the order of `classes_` as they are afterwards, or by true class. Labels are
+            then those with the least expected cost by the probabilities before each
+            row; see `predict`. Costs do not change what is learned.
 
         Returns
         -------
@@ -164,6 +185,9 @@ class StreamClassifier(
             With `return_proba`: the probabilities of `classes_` as they are afterwards,
             0 for a class that was not known yet.
         """
+        if costs is not None:
+            labels, P = self._decided_then_learned(X, y, classes, costs)
+            return (labels, P) if return_proba else labels
         if return_proba:
             labels, scored = self._scored_then_learned(X, y, classes)
             return labels, scored.probabilities
@@ -196,6 +220,27 @@ class StreamClassifier(
         scored.probabilities[numbers < 0] = 0.0
         return decode(numbers, self.classes_), scored
 
+    def _decided_then_learned(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None,
+        costs: Any,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[LabelArray, FloatArray]:
+        """Predict rows by costs, then learn them; return labels and probabilities."""
+        _require_probabilities(self)
+        first = not self.__sklearn_is_fitted__()
+        known = _NO_CLASSES if first else self.classes_
+        index = LabelIndex() if first else self._index
+        declared = None if classes is None else as_labels(classes, "classes")
+        afterwards, _ = number_labels(as_labels(y), known, index, declared)
+        checked = check_costs(costs, afterwards)
+        _, scored = self._scored_then_learned(X, y, classes, sample_weight)
+        P = scored.probabilities
+        numbers = np.where(P.any(axis=1), least_costly(P, checked), -1)
+        return decode(numbers, self.classes_), P
+
     def _learn_batch(
         self,
         X: Any,
@@ -216,7 +261,7 @@ class StreamClassifier(
         """
         if not first:
             self._check_unchanged()
-        labelled = self._check_labelled(X, y, sample_weight)
+        labelled = self._check_labelled(X, y, sample_weight, first=first)
         return self._learn_labelled(
             X,
             labelled,
@@ -228,14 +273,15 @@ class StreamClassifier(
         )
 
     def _check_labelled(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, *, first: bool
     ) -> LabelledRows:
         """Return the rows of positive weight, or say what is wrong with them."""
         if sample_weight is not None:
             self._check_uses_weights()
+        columns = self._find_columns(X) if first else self._columns
         return check_labelled_rows(
             self,
-            X,
+            X if columns is None else columns.code(X),
             y,
             sample_weight,
             sparse=self._accepts_sparse,
@@ -265,7 +311,7 @@ class StreamClassifier(
         if not shuffle:
             self._learn_batch(X, y, y, sample_weight, first=True, whole=True)
             return
-        labelled = self._check_labelled(X, y, sample_weight)
+        labelled = self._check_labelled(X, y, sample_weight, first=True)
         order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
         self._learn_labelled(X, reorder(labelled, order), y, first=True, whole=True)
 
@@ -312,8 +358,14 @@ class StreamClassifier(
         add_at_first_row = self._requires_seen_classes and joined is not known
         if add_at_first_row:
             joined = initial_classes(labelled.labels, known, declared)
-        state = self._state_for(labelled.rows.shape[1], joined, declared, first=first)
-        self._commit(X, joined, state, first=first)
+        columns = self._find_columns(X) if first else self._columns
+        categories = self._categories
+        p = labelled.rows.shape[1]
+        if first:
+            categories = new_categories(columns, joined.shape[0])
+            p = p if categories is None else categories.width
+        state = self._state_for(p, joined, declared, first=first)
+        self._commit(X, joined, state, columns, categories, first=first)
         if first and self._sensitive_to_scale:
             warn_of_spread(labelled.rows, getattr(self, "feature_names_in_", None))
         if add_at_first_row:
@@ -345,12 +397,76 @@ class StreamClassifier(
         with and without probabilities, which are added to `scored`.
         """
         weight = self._row_weights(y, weight, whole=whole)
+        if self._categories is None:
+            self._learn_features(X, y, weight, labels, scored)
+            return
+        for part in self._parts_of_layouts(y):
+            w = weights_of(weight, part)
+            # The last part may have changed the layout.
+            features = self._categories.learn(X[part], y[part], w)
+            some = None if labels is None else labels[part]
+            self._learn_features(features, y[part], w, some, scored)
+            if self._categories.seen in LOOKS:
+                self._look_at_categories()
+
+    def _learn_features(
+        self,
+        X: Any,
+        y: IntArray,
+        weight: FloatArray,
+        labels: IntArray | None,
+        scored: list[ScoredPart] | None,
+    ) -> None:
+        """Learn rows as the learner has them, weighted, predicting into `labels`."""
         if scored is None:
             self._learn(self._state, X, y, weight, labels)
             return
         assert labels is not None  # noqa: S101 - probabilities come with predictions
         found = self._learn_scored(self._state, X, y, weight, labels)
         scored.append(ScoredPart(self.classes_, found))
+
+    # Categories
+
+    def _find_columns(self, X: Any) -> Columns | None:
+        """Return what the columns of the first rows hold, None if all are numbers."""
+        if not hasattr(self, "categorical_features"):
+            return None
+        text = getattr(self, "text_features", None)
+        return find_columns(X, self.categorical_features, text)
+
+    def _parts_of_layouts(self, y: IntArray) -> Iterator[slice]:
+        """Cut rows of classes y where the layout of the categories is chosen again.
+
+        And into blocks, since features may be many more than columns.
+        """
+        start, n = 0, y.shape[0]
+        for block in row_blocks(n):
+            start = block.start
+            while start < block.stop:
+                assert self._categories is not None  # noqa: S101 - they come with rows
+                until = self._categories.rows_until_look()
+                stop = block.stop
+                if until is not None:
+                    labelled = np.flatnonzero(y[start:stop] >= 0)
+                    if labelled.shape[0] >= until:
+                        stop = start + int(labelled[until - 1]) + 1
+                yield slice(start, stop)
+                start = stop
+
+    def _look_at_categories(self) -> None:
+        """Choose the layout of the categories; learn the first rows again in a new one.
+
+        What is counted of predictions stays as it was.
+        """
+        assert self._categories is not None  # noqa: S101 - the caller has some
+        self._categories, kept = self._categories.looked()
+        if kept is None:
+            return
+        rows = self._categories
+        state = self._restart(self._state, rows.width)
+        features = rows.learn(*kept)
+        self._learn(state, features, kept.y, kept.weight, None)
+        self._state = self._restarted(self._state, state)
 
     def _row_weights(
         self, y: IntArray, weight: FloatArray, *, whole: bool = False
@@ -389,16 +505,37 @@ class StreamClassifier(
         return self._state_with_classes(classes, active)
 
     def _commit(
-        self, X: Any, classes: LabelArray, state: State, *, first: bool
+        self,
+        X: Any,
+        classes: LabelArray,
+        state: State,
+        columns: Columns | None = None,
+        categories: Categories | None = None,
+        *,
+        first: bool,
     ) -> None:
         """Set the attributes that are new; the last check is the first line."""
         accept_rows(self, X, first=first)
         if first:
             self._record_parameters()
             self._set_thresholds = None
+            self._forget_columns()
         if first or classes is not self.classes_:
             self._set_classes(classes)
+        if first and columns is not None:
+            self._columns, self._categories = columns, categories
         self._state = state
+
+    def _declare(self, X: Any, classes: LabelArray) -> None:
+        """Make the state for rows like X, none of which is learned, and these classes.
+
+        For callers that may ask for a prediction before the first row is learned.
+        """
+        columns = self._find_columns(X)
+        categories = new_categories(columns, classes.shape[0])
+        p = X.shape[1] if categories is None else categories.width
+        state = self._state_for(p, classes, classes, first=True)
+        self._commit(X, classes, state, columns, categories, first=True)
 
     # For adapters to other libraries
 
@@ -415,21 +552,42 @@ class StreamClassifier(
 
     # Predicting
 
-    def predict(self, X: Any) -> LabelArray:
+    def predict(self, X: Any, *, costs: Costs | None = None) -> LabelArray:
         """Return the label of each row of X (n, p); changes nothing.
 
         Rows may be in any order: no prediction depends on which rows were learned last.
         `predict_next` predicts the next row of a stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations.
+        costs : array-like of shape (M, M) or mapping, optional
+            What predictions cost, by true class (row) and predicted class (column), in
+            the order of `classes_`; or a mapping from labels to what a mistake costs
+            where the label is true, 1 by default. The label of a row is then the one
+            with the least expected cost, the first of equals, for learners with
+            `predict_proba`. By default all mistakes cost the same.
+
+        Returns
+        -------
+        array of shape (n,)
+            The predicted labels.
         """
+        if costs is not None:
+            return self._least_costly(X, costs, "predict_proba")
         rows = self._rows_to_predict(X)
         return decode(self._classify_unordered(self._state, rows), self.classes_)
 
-    def predict_next(self, X: Any) -> LabelArray:
+    def predict_next(self, X: Any, *, costs: Costs | None = None) -> LabelArray:
         """Return the label of each row of X (n, p) if it came next in the stream.
 
         Learners that use the most recent labels, such as `PooledClassifier`, use them
-        here and in `predict_then_learn`, and not in `predict`. Changes nothing.
+        here and in `predict_then_learn`, and not in `predict`. Changes nothing. For the
+        parameters see `predict`.
         """
+        if costs is not None:
+            return self._least_costly(X, costs, "predict_next_proba")
         rows = self._rows_to_predict(X)
         return decode(self._classify(self._state, rows), self.classes_)
 
@@ -443,12 +601,32 @@ class StreamClassifier(
         found: FloatArray = model.predict_proba(X)
         return found
 
+    def _least_costly(self, X: Any, costs: Any, method: str) -> LabelArray:
+        """Return the labels with the least expected cost, by a method's probabilities.
+
+        What is wrong with the costs is said before what is wrong with the rows.
+        """
+        _require_probabilities(self)
+        self._require_fitted()
+        checked = check_costs(costs, self.classes_)
+        P: FloatArray = getattr(self, method)(X)
+        return decode(least_costly(P, checked), self.classes_)
+
     def _rows_to_predict(self, X: Any) -> NDArray[Any]:
         """Check that the model is fitted and X fits it; return X as an array."""
         self._require_fitted()
-        rows = check_rows(self, X, sparse=self._accepts_sparse)
+        rows = self._coded_rows(X)
         accept_rows(self, X, first=False)
-        return rows
+        return self._features(rows)
+
+    def _coded_rows(self, X: Any) -> Any:
+        """Return rows as an array of numbers, in which text is hashed."""
+        coded = X if self._columns is None else self._columns.code(X)
+        return check_rows(self, coded, sparse=self._accepts_sparse)
+
+    def _features(self, rows: Any) -> Any:
+        """Return rows as the learner has them: with features of their categories."""
+        return rows if self._categories is None else self._categories.encode(rows)
 
     # Attributes
 
@@ -466,3 +644,11 @@ class StreamClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+
+def _require_probabilities(model: Any) -> None:
+    """Refuse costs for a learner without probabilities."""
+    if not has_probabilities(model):
+        raise ValueError(
+            f"costs must be None for {type(model).__name__}, which has no probabilities"
+        )

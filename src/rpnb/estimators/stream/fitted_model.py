@@ -13,6 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from rpnb.estimators.checks.labels import LabelArray
+from rpnb.estimators.saving.columns import (
+    array_names,
+    check_categories,
+    saved_columns,
+    with_columns,
+    without_columns,
+)
 from rpnb.estimators.saving.estimator import (
     SavedEstimator,
     check_parameters,
@@ -175,6 +182,7 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             arrays,
             self._state_version,
         )
+        saved = with_columns(saved, self._columns, self._categories)
         return with_thresholds(saved, self._set_thresholds)
 
     @classmethod
@@ -204,12 +212,16 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             model = cls._from_saved_parameters(saved.parameters)
             model._set_thresholds = check_thresholds(saved)
             saved = without_thresholds(saved)
+            found = saved_columns(saved)
+            categories = None if found is None else check_categories(saved, found)
+            saved = without_columns(saved)
             check_class_weight(model._class_weight, saved.classes, whole=False)
             model._set_classes(saved.classes)
             model.n_features_in_ = saved.n_features
             if saved.feature_names is not None:
                 model.feature_names_in_ = saved.feature_names
-            M, p = saved.classes.shape[0], saved.n_features
+            M = saved.classes.shape[0]
+            p = saved.n_features if found is None else found.width
             shapes = {name: array.shape for name, array in saved.arrays.items()}
             schema = model._file_schema(saved.state, shapes, M, p)
             check_values(saved.state, schema)
@@ -220,6 +232,9 @@ class FittedModel(PredictsSets, StreamLearner[State]):
                 model._state = model._import_state(saved.state, arrays, M, p)
             model._record_parameters()
             model._class_counts = counts
+            if found is not None:
+                model._require_columns()
+                model._columns, model._categories = found.columns, categories
         return model
 
     def _file_schema(
@@ -237,9 +252,25 @@ class FittedModel(PredictsSets, StreamLearner[State]):
         require_version(saved, cls._state_version)
         model = cls._from_saved_parameters(saved.parameters)
         M, p = saved.classes.shape[0], saved.n_features
-        own = without_thresholds(saved).state
+        with report_damage("the model file"):
+            found = saved_columns(saved)
+        own = without_columns(without_thresholds(saved)).state
+        if found is not None:
+            p = found.width
         names = {*model._file_schema(own, {}, M, p).arrays}
+        if found is not None:
+            names |= array_names(found)
         return names | {ENTRY} if has_thresholds(saved) else names
+
+    def _forget_columns(self) -> None:
+        """Learn numbers from now on."""
+        for name in ("_columns", "_categories"):
+            self.__dict__.pop(name, None)
+
+    def _require_columns(self) -> None:
+        """Refuse a file with columns that are no numbers, of a learner of numbers."""
+        if not hasattr(self, "categorical_features"):
+            raise ValueError(f"{type(self).__name__} learns numbers only")
 
     @classmethod
     def _from_saved_parameters(cls, parameters: dict[str, Any]) -> Self:

@@ -10,8 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.core.columns.categories import Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.passes.blocks import weights_of
+from rpnb.estimators.checks.columns import Columns
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.saving.schema import StateSchema
@@ -72,6 +74,10 @@ class StreamLearner(ABC, Generic[State]):
     _predicts_blocks = False
     """Whether `_observe_block` predicts the rows itself, into `labels`."""
 
+    _columns: Columns | None = None
+    """what the columns of a table hold, where they are not all numbers"""
+    _categories: Categories | None = None
+    """what is known about categories, where some columns hold them"""
     _class_counts: IntArray | None = None
     """(M,) rows seen of each class, where weights of classes follow them"""
     classes_: LabelArray
@@ -153,6 +159,20 @@ class StreamLearner(ABC, Generic[State]):
     def _classify_unordered(self, state: State, X: NDArray[Any]) -> IntArray:
         """Do what `_classify` does for rows that are not the next of the stream."""
         return self._classify(state, X)
+
+    def _check_numbers(self, wrapper: str) -> None:
+        """Refuse parameters that name columns: what a `wrapper` passes are numbers."""
+
+    def _restart(self, state: State, p: int) -> State:
+        """Return a state of p features before the first row, else like `state`.
+
+        For learners that take tables with categories.
+        """
+        raise NotImplementedError
+
+    def _restarted(self, before: State, state: State) -> State:
+        """Return a state whose rows `before` had learned, with its past."""
+        return state
 
     @abstractmethod
     def _row_counts(self, state: State) -> tuple[int, int]:
@@ -257,6 +277,9 @@ class StreamLearner(ABC, Generic[State]):
             counts = np.zeros(classes.shape[0], np.int64)
             counts[index.find_all(self.classes_.tolist())] = self._class_counts
             self._class_counts = counts
+        if self._categories is not None:
+            known = LabelIndex(self.classes_.tolist())
+            self._categories.arrange_classes(known.find_all(classes.tolist()))
         self.classes_ = classes
         self._index = index
 

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from rpnb.core.kernels.arrays import IntArray
-from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.checks.rows import accept_rows
 from rpnb.estimators.stream.classifier import StreamClassifier
 
 _EQUAL_WEIGHTS = np.ones(1)
@@ -33,9 +33,7 @@ class ValidatedRows:
         model._require_fitted()
         model._check_unchanged()
         self._model = model
-        self._rows = (
-            X if checked else check_rows(model, X, sparse=model._accepts_sparse)
-        )
+        self._rows = X if checked and model._columns is None else model._coded_rows(X)
         accept_rows(model, X, first=False)
 
     def predict_then_learn(self, numbers: IntArray) -> IntArray:
@@ -67,6 +65,6 @@ class ValidatedRows:
         """Predict rows; learn all or none of them, or any where that is accepted."""
         model, X = self._model, self._rows[rows]
         if numbers[0] < 0 and not model._accepts_unlabelled:
-            labels[:] = model._classify(model._state, X)
+            labels[:] = model._classify(model._state, model._features(X))
         else:
             model._learn_numbered(X, numbers, _EQUAL_WEIGHTS, labels)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.estimators.checks.costs import Costs
 from rpnb.estimators.checks.labels import LabelArray, as_labels, decode
 from rpnb.estimators.checks.weights import check_weight
 from rpnb.estimators.stream.classifier import StreamClassifier
@@ -89,6 +90,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         sample_weight: ArrayLike | None = None,
         *,
         return_proba: Literal[False] = False,
+        costs: Costs | None = None,
     ) -> LabelArray: ...
     @overload
     def predict_then_learn(
@@ -99,6 +101,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         sample_weight: ArrayLike | None = None,
         *,
         return_proba: Literal[True],
+        costs: Costs | None = None,
     ) -> tuple[LabelArray, FloatArray]: ...
     def predict_then_learn(
         self,
@@ -108,6 +111,7 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         sample_weight: ArrayLike | None = None,
         *,
         return_proba: bool = False,
+        costs: Costs | None = None,
     ) -> LabelArray | tuple[LabelArray, FloatArray]:
         """Predict each row with what was known before it, then learn it.
 
@@ -131,6 +135,11 @@ class WeightedStreamClassifier(StreamClassifier[State]):
             for learners with `predict_proba`. They change neither labels nor what is
             learnt. `RPNBClassifier` and `PooledClassifier` compute them in one pass,
             others row by row.
+        costs : array-like of shape (M, M) or mapping, optional
+            What predictions cost, by true class (row) and predicted class (column), in
+            the order of `classes_` as they are afterwards, or by true class. Labels are
+            then those with the least expected cost by the probabilities before each
+            row; see `predict`. Costs do not change what is learned.
 
         Returns
         -------
@@ -145,8 +154,10 @@ class WeightedStreamClassifier(StreamClassifier[State]):
         if sample_weight is None:
             # For mypy: a boolean fits neither of the two signatures.
             if return_proba:
-                return super().predict_then_learn(X, y, classes, return_proba=True)
-            return super().predict_then_learn(X, y, classes)
+                return super().predict_then_learn(
+                    X, y, classes, return_proba=True, costs=costs
+                )
+            return super().predict_then_learn(X, y, classes, costs=costs)
         n = as_labels(y).shape[0]
         weight = check_weight(sample_weight, n, self._weight_limits)
         if not weight.all():
@@ -155,6 +166,9 @@ class WeightedStreamClassifier(StreamClassifier[State]):
                 f"sample_weight must be above 0 here, got 0 in row {row}: rows that "
                 "are not to be learnt are for predict"
             )
+        if costs is not None:
+            labels, P = self._decided_then_learned(X, y, classes, costs, weight)
+            return (labels, P) if return_proba else labels
         if return_proba:
             labels, scored = self._scored_then_learned(X, y, classes, weight)
             return labels, scored.probabilities

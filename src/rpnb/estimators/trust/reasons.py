@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from rpnb.estimators.trust.contributions import (
     NumberedNames,
     Waterfall,
     largest,
+    score_text,
     waterfall,
 )
 from rpnb.estimators.trust.plots import draw_importance, draw_waterfall
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 # Rows explained at once.
 _ROWS = 256
+# Lines of a table for notebooks, and features named in one.
+_LINES, _NAMED = 15, 3
 
 
 class QuadraticScores(NamedTuple):
@@ -61,6 +65,16 @@ class Explanation(NamedTuple):
     """(n,) the class whose score is subtracted"""
     names: NDArray[Any] | Sequence[str]
     """(p,) names of the features, or x1, x2, …"""
+    errors: Any = None
+    """(n, p) standard errors of the values, as these are; None where all are exact"""
+    members: FloatArray | None = None
+    """(n, K) what each member of a `PooledClassifier` adds: they add up to the score"""
+    member_names: tuple[str, ...] = ()
+    """(K,) names of the members, the last of them "constants" """
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: the features of a row, or a line for each."""
+        return explanation_table(self)
 
     def waterfall(self, row: int = 0, *, top: int = 9, X: Any = None) -> Waterfall:
         """Return what leads from the background's score to a row's, step by step.
@@ -78,12 +92,7 @@ class Explanation(NamedTuple):
         n = self.base.shape[0]
         if not -n <= row < n:
             raise IndexError(f"row must be from 0 to {n - 1}, got {row}")
-        values = self.values
-        if issparse(values):
-            part = slice(*values.indptr[[row % n, row % n + 1]])
-            places, own = values.indices[part], values.data[part]
-        else:
-            places, own = np.arange(len(self.names)), values[row]
+        places, own = row_values(self.values, row)
         names = [str(self.names[i]) for i in places]
         if X is not None:
             given = _cells(X, row, places)
@@ -96,7 +105,7 @@ class Explanation(NamedTuple):
 
         All zero where no feature contributes anything.
         """
-        return _shares(np.asarray(abs(self.values).sum(axis=0)).ravel())
+        return shares(np.asarray(abs(self.values).sum(axis=0)).ravel())
 
     def plot(
         self,
@@ -118,6 +127,100 @@ class Explanation(NamedTuple):
     def plot_importance(self, *, top: int = 15, ax: "Axes | None" = None) -> "Axes":
         """Draw `importance` as bars, by matplotlib; return the axes."""
         return draw_importance(largest(self.importance(), self.names, top), ax)
+
+
+def feature_names(model: Any) -> NDArray[Any] | Sequence[str]:
+    """Return the names of a fitted model's features; x1, x2, … if it has none."""
+    if hasattr(model, "feature_names_in_"):
+        names: NDArray[Any] = model.feature_names_in_
+        return names
+    return NumberedNames(model.n_features_in_)
+
+
+def row_values(found: Any, row: int) -> tuple[IntArray, FloatArray]:
+    """Return the places of a row's features, all or the stored ones, and their values.
+
+    `found` (n, p) has what features add, or the errors, sparse where the rows were.
+    """
+    if issparse(found):
+        n = found.shape[0]
+        part = slice(*found.indptr[[row % n, row % n + 1]])
+        return found.indices[part], found.data[part]
+    return np.arange(found.shape[1]), found[row]
+
+
+def explanation_table(explanation: Explanation) -> str:
+    """Return an explanation as a table of HTML."""
+    n = explanation.base.shape[0]
+    table = _table_of_features if n == 1 else _table_of_rows
+    return table(explanation)
+
+
+def _table_of_features(explanation: Explanation) -> str:
+    """Return the most important features of the only row, and the members."""
+    places, values = row_values(explanation.values, 0)
+    names = [str(explanation.names[i]) for i in places]
+    order = np.argsort(-np.abs(values), kind="stable")
+    heads = ["feature", "adds"]
+    cells = [[names[i], score_text(values[i], signed=True)] for i in order[:_LINES]]
+    if explanation.errors is not None:
+        heads.append("±")
+        errors = row_values(explanation.errors, 0)[1]
+        for line, i in zip(cells, order, strict=False):
+            line.append(score_text(errors[i]))
+    rest = order[_LINES:]
+    if len(rest) > 0:
+        total = score_text(float(values[rest].sum()), signed=True)
+        cells.append([f"{len(rest):,} others", total])
+    if explanation.members is not None:
+        added = explanation.members[0]
+        pairs = sorted(
+            zip(explanation.member_names, added, strict=True), key=lambda p: -abs(p[1])
+        )
+        cells += [[f"member {name}", score_text(a, signed=True)] for name, a in pairs]
+    base, score = (
+        score_text(float(x[0])) for x in (explanation.base, explanation.score)
+    )
+    caption = (
+        f"{explanation.labels[0]} rather than {explanation.against[0]}: score {score}, "
+        f"background {base}"
+    )
+    return html_table(caption, heads, cells)
+
+
+def _table_of_rows(explanation: Explanation) -> str:
+    """Return a line for each of the first rows."""
+    heads = ["row", "class", "rather than", "score", "what adds most"]
+    n = explanation.base.shape[0]
+    cells = []
+    for row in range(min(n, _LINES)):
+        steps = explanation.waterfall(row, top=_NAMED)
+        adds = [
+            f"{name} {score_text(value, signed=True)}"
+            for name, value in zip(steps.names[:_NAMED], steps.values, strict=False)
+        ]
+        label, against = explanation.labels[row], explanation.against[row]
+        score = score_text(float(explanation.score[row]))
+        cells.append([str(row), str(label), str(against), score, ", ".join(adds)])
+    caption = f"{n:,} rows explained"
+    return html_table(
+        caption + ("" if n <= _LINES else ", the first shown"), heads, cells
+    )
+
+
+def html_table(
+    caption: str, heads: Sequence[str], cells: Sequence[Sequence[str]]
+) -> str:
+    """Return a table of HTML; texts are escaped."""
+    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+        for line in cells
+    )
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
+        f"<tbody>{lines}</tbody></table>"
+    )
 
 
 class Explained(StreamClassifier[State]):
@@ -202,7 +305,7 @@ class Explained(StreamClassifier[State]):
             weight = np.where(scores.active, scores.weight, 0.0)
             there = np.flatnonzero(weight > 0.0)
             X = self._class_means(scores)[there]
-            return _shares(weight[there] @ np.abs(self._explain(X).values))
+            return shares(weight[there] @ np.abs(self._explain(X).values))
         return self.explain(X).importance()
 
     def plot_importance(
@@ -219,8 +322,8 @@ class Explained(StreamClassifier[State]):
         ax : axes of matplotlib, optional
             Where to draw; a new figure by default.
         """
-        shares = self.feature_importance(X)
-        return draw_importance(largest(shares, self._feature_names(), top), ax)
+        found = self.feature_importance(X)
+        return draw_importance(largest(found, self._feature_names(), top), ax)
 
     def _two_classes(
         self, rows: Any, scores: QuadraticScores, label: Any, against: Any
@@ -282,10 +385,7 @@ class Explained(StreamClassifier[State]):
         return recovered_mean(scores.R, scores.mean.T).T
 
     def _feature_names(self) -> NDArray[Any] | Sequence[str]:
-        if hasattr(self, "feature_names_in_"):
-            names: NDArray[Any] = self.feature_names_in_
-            return names
-        return NumberedNames(self.n_features_in_)
+        return feature_names(self)
 
     def _explain_sparse(
         self, rows: Any, scores: QuadraticScores, best: IntArray, rival: IntArray
@@ -321,7 +421,7 @@ class Explained(StreamClassifier[State]):
         return values, base, score
 
 
-def _shares(total: FloatArray) -> FloatArray:
+def shares(total: FloatArray) -> FloatArray:
     """Return parts of a whole as shares of their sum."""
     return total / max(float(total.sum()), np.finfo(np.float64).tiny)
 

@@ -10,11 +10,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rpnb.core.columns.coding import (
+    MOST_WIDTH,
+    WIDTHS,
+    category_numbers,
+    date_numbers,
+    text_numbers,
+)
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.number_text import Notation
 from rpnb.files.encoding.targets import Targets
-from rpnb.files.encoding.text_columns import refused_number
+from rpnb.files.encoding.text_columns import ISO_DATE, refused_number
 from rpnb.files.formats.arrow import as_array, is_text
 from rpnb.files.records import FileError, Kind, LabelledChunk, ReadOptions
 from rpnb.labels import NO_LABEL, LabelIndex
@@ -58,11 +66,18 @@ class ColumnEncoder:
         self._double = pa.float64()
         self._buffers = Buffers()
         self.name, self._kinds, self._options = name, dict(kinds), options
+        width = sum(WIDTHS[kind] for kind in kinds.values())
+        if width > max(MOST_WIDTH, len(kinds)):
+            raise FileError(
+                f"{name}: columns of text and dates become {width:,} columns of "
+                f"numbers: at most {MOST_WIDTH:,} are possible"
+            )
         self._notation = Notation(options.decimal, options.thousands)
         self.targets = Targets(
             name, str(options.target), options.max_classes, options.unlabelled
         )
         self._one_hot = options.categorical == "one-hot"
+        self._native = options.categorical == "native"
         known = categories or {}
         self._indexes = {
             column: LabelIndex(known.get(column, ()))
@@ -76,11 +91,23 @@ class ColumnEncoder:
         """Return the names of the columns of X."""
         names: list[str] = []
         for column in self._kinds:
+            width = WIDTHS[self._kinds[column]]
             if self._one_hot and column in self._indexes:
                 names += [f"{column}={value}" for value in self._indexes[column].labels]
+            elif width > 1:
+                names += [f"{column}[{i}]" for i in range(width)]
             else:
                 names.append(column)
         return names
+
+    def category_places(self) -> list[int]:
+        """Return the columns of X that are categories a learner must be told of."""
+        places, at = [], 0
+        for kind in self._kinds.values():
+            if kind == "category" and self._native:
+                places.append(at)
+            at += WIDTHS[kind]
+        return places
 
     def encode(self, batch: "pa.RecordBatch", rows: IntArray) -> LabelledChunk:
         """Return the rows of a batch, which have these numbers in the file."""
@@ -96,6 +123,11 @@ class ColumnEncoder:
             if kind == "number":
                 X[:, place] = self._numbers(j, column, values, rows)
                 place += 1
+                continue
+            if self._native:
+                part = X[:, place : place + WIDTHS[kind]]
+                part[:] = self._native_numbers(column, kind, values, rows)
+                place += WIDTHS[kind]
                 continue
             index = self._indexes[column]
             numbers = self._categories(column, index, values, rows)
@@ -142,6 +174,51 @@ class ColumnEncoder:
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
         return values.cast(self._double, safe=False)
+
+    def _native_numbers(
+        self, column: str, kind: Kind, values: "pa.Array", rows: IntArray
+    ) -> FloatArray:
+        """Return categories, text or dates as numbers (n, WIDTHS[kind])."""
+        if kind == "category":
+            codes, listed = self._listed(column, values, rows)
+            index = self._indexes[column]
+            if len(index) < self._options.max_categories:  # counted, and not kept
+                index.of_codes(codes, listed)
+            numbers = category_numbers(listed)
+            if values.null_count and self._options.missing == "keep":
+                numbers[-1] = np.nan
+            return numbers[codes][:, None]
+        if values.null_count and self._options.missing == "refuse":
+            self._refuse_missing(column, values, rows)
+        import pyarrow as pa
+
+        if kind == "text":
+            return text_numbers(values.cast(pa.string()).to_pylist())
+        return date_numbers(self._times(column, values, rows))
+
+    def _times(
+        self, column: str, values: "pa.Array", rows: IntArray
+    ) -> NDArray[np.datetime64]:
+        """Return dates and times, written as text or not."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not is_text(values.type):
+            if getattr(values.type, "tz", None) is not None:
+                values = values.cast(pa.timestamp("us", values.type.tz))
+                values = pc.local_timestamp(values)
+            whole = values.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+            missing = np.iinfo(np.int64).min  # NaT
+            return as_array(whole.fill_null(missing)).view("M8[us]")
+        texts = values.to_pylist()
+        for text, row in zip(texts, rows.tolist(), strict=True):
+            if text is not None and not _is_date(text):
+                raise FileError(
+                    f"{self.name}, row {row}, column {column}: {text[:40]!r} is no "
+                    "date such as 2024-05-31 or 2024-05-31 18:30:00, as others in the "
+                    "column are"
+                )
+        return np.array([t if t is None else t.rstrip("Z") for t in texts], "M8[us]")
 
     def _impute(self, j: int, numbers: FloatArray) -> FloatArray:
         """Put the mean of the values so far in place of each that is missing."""
@@ -224,7 +301,8 @@ class ColumnEncoder:
     def _refuse_missing(
         self, column: str, values: "pa.Array", rows: IntArray
     ) -> NoReturn:
-        missing = as_array(values.indices.is_null())
+        indices = getattr(values, "indices", values)
+        missing = as_array(indices.is_null())
         row = rows[int(np.argmax(missing))]
         raise FileError(
             f"{self.name}, row {row}, column {column}: the value is missing; "
@@ -272,7 +350,9 @@ class ColumnEncoder:
             "categorical": self._options.categorical,
             "missing": self._options.missing,
             "labels": self.targets.to_json(position.labels),
-            "categories": {name: list(index.labels[:k]) for (name, index), k in pairs},
+            "categories": {}
+            if self._native
+            else {name: list(index.labels[:k]) for (name, index), k in pairs},
             "counts": position.counts.tolist(),
             "sums": position.sums.tolist(),
             "notations": {
@@ -299,9 +379,12 @@ class ColumnEncoder:
                 )
         self.targets.resume(state["labels"])
         categories = state["categories"]
-        if type(categories) is not dict or set(categories) != set(self._indexes):
+        known = () if self._native else self._indexes
+        if type(categories) is not dict or set(categories) != set(known):
             raise ValueError("categories are not those of the columns")
-        self._indexes = {name: LabelIndex(categories[name]) for name in self._indexes}
+        self._indexes = {
+            name: LabelIndex(categories.get(name, ())) for name in self._indexes
+        }
         counts = np.array(state["counts"], np.int64)
         sums = np.array(state["sums"], np.float64)
         sizes = self._counts.shape, self._sums.shape
@@ -310,6 +393,17 @@ class ColumnEncoder:
         ):
             raise ValueError("sums of missing values are not those of the columns")
         self._counts, self._sums = counts, sums
+
+
+def _is_date(text: str) -> bool:
+    """Return whether a text is a date that exists."""
+    if not ISO_DATE.fullmatch(text):
+        return False
+    try:
+        np.datetime64(text.rstrip("Z"), "us")
+    except ValueError:
+        return False
+    return True
 
 
 def _references(kept: list[FloatArray], i: int) -> int:

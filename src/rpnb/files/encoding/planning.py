@@ -63,6 +63,7 @@ def plan_columns(
             dropped.setdefault(column, why)
     if options.columns is not None:
         return _as_before(name, names, options, dropped)
+    native = options.categorical == "native"
     kinds: dict[str, Kind] = {}
     notations: dict[str, Notation] = {}
     notes: list[str] = []
@@ -71,7 +72,7 @@ def plan_columns(
         if field.name in dropped:
             continue
         try:
-            kind = kind_of(name, field)
+            kind = kind_of(name, field, native=native)
         except FileError as problem:
             problems.append(problem)
             continue
@@ -84,7 +85,9 @@ def plan_columns(
             if notation != Notation(options.decimal, options.thousands):
                 notations[field.name] = notation
             try:
-                found = examine_text(name, field.name, first[field.name], notation)
+                found = examine_text(
+                    name, field.name, first[field.name], notation, native=native
+                )
             except FileError as problem:
                 problems.append(problem)
                 continue

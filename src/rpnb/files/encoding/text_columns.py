@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from rpnb.core.columns.coding import is_words
 from rpnb.files.encoding.number_text import (
     PERHAPS_MISSING,
     UNITS,
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 _EXAMINED = 20_000
 # So many values, and more than this share of them different, are free text.
 _ENOUGH, _SHARE = 50, 0.5
+#: Dates and times that are read: year, month and day, perhaps with a time.
+ISO_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?)?", re.ASCII
+)
 _DATE = re.compile(r"\s*\d{1,4}([./-])\d{1,2}\1\d{1,4}([ T]\d.*)?\s*", re.ASCII)
 
 
@@ -37,7 +42,12 @@ class ExaminedText(NamedTuple):
 
 
 def examine_text(
-    name: str, column: str, values: "pa.ChunkedArray", notation: Notation
+    name: str,
+    column: str,
+    values: "pa.ChunkedArray",
+    notation: Notation,
+    *,
+    native: bool = False,
 ) -> ExaminedText:
     """Return what a column of text holds, and a note if that needs one.
 
@@ -49,12 +59,14 @@ def examine_text(
         The first rows of the column.
     notation
         How numbers may be written.
+    native
+        Whether dates, free text and very many categories are welcome.
 
     Raises
     ------
     FileError
         Where it holds numbers in another notation, numbers with a little text among
-        them, dates, or free text.
+        them, or, unless `native`, dates or free text.
     """
     import pyarrow as pa
 
@@ -89,13 +101,24 @@ def examine_text(
             refused_number(name, row, column, wrong, others),
             _number_fixes(column, wrong, others),
         )
+    if native and all(ISO_DATE.fullmatch(v) for v in counts):
+        return ExaminedText("date", f"column {column} is read as dates")
     if 2 * sum(n for v, n in counts.items() if _DATE.fullmatch(v)) > total:
         raise FileError(
             f"{name}, column {column}: holds dates or times, neither numbers nor "
             f"categories; turn it into numbers, or leave it out: --drop {column}",
             [("--drop", column)],
         )
+    if native and 2 * sum(n for v, n in counts.items() if is_words(v)) > total:
+        return ExaminedText("text", f"column {column} is read word by word")
     if total >= _ENOUGH and len(counts) > _SHARE * total:
+        if native:
+            note = (
+                f"column {column} has {len(counts):,} different values in the first "
+                f"{total:,}: a category of very many values; if it is no feature: "
+                f"--drop {column}"
+            )
+            return ExaminedText("category", note)
         raise FileError(
             f"{name}, column {column}: {len(counts):,} different values in the first "
             f"{total:,}: free text, not a category; leave it out: --drop {column}; or "

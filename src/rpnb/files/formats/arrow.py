@@ -56,8 +56,11 @@ def reported(where: Callable[[], str]) -> Iterator[None]:
         raise FileError(f"{where()}: {one_line(error)}") from error
 
 
-def kind_of(name: str, field: "pa.Field") -> Kind:
-    """Return whether a column holds numbers or categories; refuse other types."""
+def kind_of(name: str, field: "pa.Field", *, native: bool = False) -> Kind:
+    """Return whether a column holds numbers or categories; refuse other types.
+
+    With `native`, dates are accepted as well.
+    """
     from pyarrow import types
 
     kind: Any = field.type
@@ -75,6 +78,8 @@ def kind_of(name: str, field: "pa.Field") -> Kind:
         return "number"
     if is_text(kind):
         return "category"
+    if native and (types.is_timestamp(kind) or types.is_date(kind)):
+        return "date"
     what = "dates or times" if types.is_temporal(kind) else "values"
     raise FileError(
         f"{name}, column {field.name}: holds {what} of type {kind}, neither numbers "
@@ -122,6 +127,10 @@ def read_as(field: "pa.Field", kind: Kind | None) -> "pa.DataType":
         return field.type
     if kind == "number" and is_text(field.type):
         return pa.string()  # turned into numbers later
+    if kind == "text" or (kind == "date" and is_text(field.type)):
+        return pa.string()
+    if kind == "date":
+        return pa.timestamp("us")
     return pa.float64()
 
 

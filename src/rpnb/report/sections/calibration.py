@@ -37,6 +37,8 @@ _METRICS: tuple[Metric, ...] = (
     "brier",
     "calibration_error",
     "auc",
+    "average_precision",
+    "best_f1",
     "coverage",
 )
 

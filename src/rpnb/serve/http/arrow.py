@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rpnb.core.columns.coding import category_numbers
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.http.tables import (
     LONGEST_CHARACTER,
@@ -86,7 +87,8 @@ def read_arrow(body: Bytes, named: Mapping[str, str], parts: TableParts) -> None
                     parts.add(part, _as_list(pa, batch.column(name), part))
                 if features:
                     parts.reserve_rows(batch.num_rows)
-                    parts.add("rows", _as_rows(batch, features))
+                    categories = parts.columns.categories
+                    parts.add("rows", _as_rows(batch, features, categories))
     except UnicodeDecodeError:
         raise invalid("names of Arrow columns must be UTF-8") from None
     except (pa.ArrowException, OSError, KeyError):
@@ -137,9 +139,23 @@ def _check_types(
             raise invalid(f"{part} must be a column of text, integers or booleans")
     for j, name in enumerate(features):
         kind = schema.field(name).type
+        if j in columns.categories and _is_category(pa, kind):
+            continue
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             which = columns.column(j)
             raise invalid(f"column {which} must be one of numbers", column=which)
+
+
+def _is_category(pa: Any, kind: Any) -> bool:
+    """Return whether values of a type may be categories, beside numbers."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+    )
 
 
 # Metadata
@@ -285,10 +301,14 @@ def _as_list(pa: Any, column: Any, part: str) -> list[Any]:
     return found
 
 
-def _as_rows(batch: Any, names: list[str]) -> FloatArray:
+def _as_rows(batch: Any, names: list[str], categories: frozenset[int]) -> FloatArray:
     X = np.empty((batch.num_rows, len(names)))
     for j, name in enumerate(names):
-        X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
+        column = batch.column(name)
+        if j in categories:
+            X[:, j] = category_numbers(column.to_pylist())
+        else:
+            X[:, j] = column.to_numpy(zero_copy_only=False)
     return X
 
 

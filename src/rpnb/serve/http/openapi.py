@@ -37,7 +37,8 @@ _LABEL: Schema = {
         {"type": "boolean"},
     ]
 }
-_VALUE: Schema = {"type": ["number", "null"]}
+# Text in columns that are categories.
+_VALUE: Schema = {"type": ["number", "string", "boolean", "null"]}
 _ROW: Schema = {
     "oneOf": [
         _list(_VALUE),

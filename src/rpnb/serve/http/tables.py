@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from rpnb.core.columns.coding import category_numbers
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.http.memory import MemoryCharge
 from rpnb.serve.limits import Limits, beyond, invalid
@@ -37,6 +38,8 @@ class RequestColumns(NamedTuple):
     """their names, if the model has names"""
     missing: bool
     """whether values may be missing"""
+    categories: frozenset[int] = frozenset()
+    """columns whose values are categories: text, booleans or numbers"""
 
     def column(self, j: int) -> str | int:
         """Return how a column is called in messages."""
@@ -194,6 +197,8 @@ def _matrix_of_lists(
                 f"row {i} has {len(row)} values; the model has {columns.p} features",
                 row=i,
             )
+    if columns.categories:
+        rows = [_with_numbers(row, columns.categories) for row in rows]
     kinds = set(map(type, chain.from_iterable(rows)))
     if not kinds <= {float, int}:
         _refuse_values(rows, columns, start)
@@ -202,6 +207,15 @@ def _matrix_of_lists(
     except OverflowError:
         _refuse_values(rows, columns, start)
         raise
+
+
+def _with_numbers(row: list[Any], categories: frozenset[int]) -> list[Any]:
+    """Return a row whose categories are numbers: of text, that of its hash."""
+    row = list(row)
+    for j in categories:
+        if type(row[j]) in (str, bool):
+            row[j] = float(category_numbers(row[j : j + 1])[0])
+    return row
 
 
 def _or_object(columns: RequestColumns) -> str:
@@ -240,6 +254,8 @@ def _refuse_values(rows: list[Any], columns: RequestColumns, start: int) -> None
             if wrong:
                 column = columns.column(j)
                 what = "a number or null" if columns.missing else "a number"
+                if j in columns.categories:
+                    what = f"text, {what}"
                 raise invalid(
                     f"row {i}, column {column} must be {what}, at most 1e150 in size",
                     row=i,

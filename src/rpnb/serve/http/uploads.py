@@ -61,6 +61,9 @@ def read_upload(
         except (ModelFileError, ValueError, MemoryError, OSError):
             # Messages may repeat what the file holds.
             raise _damaged() from None
+        kinds = () if learner._columns is None else learner._columns.kinds
+        if not {"number", "category"}.issuperset(kinds):
+            raise invalid("models of columns of text or dates cannot be served")
         names = getattr(learner, "feature_names_in_", None)
         if names is not None:
             del learner.feature_names_in_

@@ -1,0 +1,155 @@
+"""Values of a column as numbers: categories, words and dates. Nothing is learned here.
+
+A category is known by a number: a text by 52 bits of its hash, a number by itself. So
+rows of tables are arrays of numbers from the first check on, whoever reads them, and
+what is learned about categories is learned by `rpnb.core.columns.categories`.
+"""
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from datetime import date
+from hashlib import blake2b
+from numbers import Real
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rpnb.core.kernels.arrays import FloatArray
+
+#: Columns that a column of words has as numbers: of words, and of trigrams in them.
+TEXT_WIDTH: Final = 256
+#: Columns that a column of dates has: days, and sine and cosine of three cycles.
+DATE_WIDTH: Final = 7
+#: What a column holds.
+ColumnKind: TypeAlias = Literal["number", "category", "text", "date"]
+#: How many columns of numbers a column becomes.
+WIDTHS: Final[dict[ColumnKind, int]] = {
+    "number": 1,
+    "category": 1,
+    "text": TEXT_WIDTH,
+    "date": DATE_WIDTH,
+}
+#: Columns of numbers that columns of text and dates may become.
+MOST_WIDTH: Final = 1 << 16
+#: Words from which on a text is no category.
+MANY_WORDS: Final = 5
+
+# Characters of a text that are read: what one row costs is bounded.
+_LONGEST_TEXT = 20_000
+_WORD = re.compile(r"\w+")
+_DAY = 86_400.0
+_YEAR = 365.2425
+
+
+def number_of_text(text: str) -> float:
+    """Return the number of a category: 2⁵² and 52 bits of the hash of its text.
+
+    >>> number_of_text("red") == number_of_text("red") != number_of_text("blue")
+    True
+    """
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return float((1 << 52) + (int.from_bytes(digest, "little") >> 12))
+
+
+def category_numbers(values: Iterable[Any]) -> FloatArray:
+    """Return the numbers of categories (n,), NaN for a missing one.
+
+    Text has the number of its hash; numbers and booleans are their own. Other values
+    have no fixed spelling, and are refused.
+
+    >>> category_numbers([3, True, None, "3"])[:3]
+    array([ 3.,  1., nan])
+    """
+    known: dict[Any, float] = {}
+    found = []
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            number = known.get(value)
+            if number is None:
+                number = known[value] = number_of_text(value)
+        else:
+            number = _number_of(value)
+        found.append(number)
+    return np.array(found, np.float64)
+
+
+def _number_of(value: Any) -> float:
+    """Return the number of a category that is no plain text."""
+    if isinstance(value, str):
+        return number_of_text(str(value))
+    if is_missing(value):
+        return np.nan
+    if isinstance(value, Real | np.bool_):
+        return float(value) + 0.0  # there is one zero
+    if isinstance(value, date):
+        return number_of_text(value.isoformat())
+    raise TypeError(f"a category must be text or a number, got {value!r}")
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value of a table is missing: None, NaN, NaT or NA.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if value is None:
+        return True
+    return bool(type(value).__name__ == "NAType" or value != value)
+
+
+def text_numbers(texts: Sequence[Any]) -> FloatArray:
+    """Return hashed words and trigrams of texts (n, 256), zeros for a missing one.
+
+    Each word, in small letters, adds 1 or −1 to one of 128 columns, and each three
+    characters in a row of a word with a blank at both ends to one of 128 others, both
+    by their hash (Weinberger et al., "Feature hashing for large scale multitask
+    learning", ICML 2009, eq. 2). Each half is divided by its length. Characters beyond
+    the first 20,000 are not read.
+    """
+    half = TEXT_WIDTH // 2
+    found = np.zeros((len(texts), 2, half))
+    for i, text in enumerate(texts):
+        if is_missing(text):
+            continue
+        for word in _WORD.findall(str(text)[:_LONGEST_TEXT].casefold()):
+            _add(found[i, 0], word)
+            padded = f" {word} "
+            for start in range(len(padded) - 2):
+                _add(found[i, 1], padded[start : start + 3])
+    length = np.sqrt((found * found).sum(axis=2, keepdims=True))
+    return (found / np.maximum(length, 1.0)).reshape(len(texts), TEXT_WIDTH)
+
+
+def _add(row: FloatArray, piece: str) -> None:
+    """Add a piece of text to a row, at the place and with the sign of its hash."""
+    number = zlib.crc32(piece.encode("utf-8", "surrogatepass"))
+    row[(number >> 1) % row.shape[0]] += 1.0 if number & 1 else -1.0
+
+
+def is_words(value: Any) -> bool:
+    """Return whether a value is a text of so many words that it is no category.
+
+    >>> is_words("New York"), is_words("the quick brown fox jumps")
+    (False, True)
+    """
+    return isinstance(value, str) and len(_WORD.findall(value)) >= MANY_WORDS
+
+
+def date_numbers(times: NDArray[np.datetime64]) -> FloatArray:
+    """Return days since 1970, and the time of the day, week and year as circles.
+
+    Sine and cosine of each make (n, 7) columns; all are NaN where the time is missing.
+
+    >>> date_numbers(np.array(["1970-01-02T06:00"], "M8[us]")).round(3)[0, :3]
+    array([1.25, 1.  , 0.  ])
+    """
+    seconds = times.astype("M8[us]").astype(np.int64) / 1e6
+    days = np.where(np.isnat(times), np.nan, seconds / _DAY)
+    columns = [days]
+    for cycle in (1.0, 7.0, _YEAR):
+        angle = 2.0 * np.pi * np.mod(days, cycle) / cycle
+        columns += [np.sin(angle), np.cos(angle)]
+    return np.stack(columns, axis=1)

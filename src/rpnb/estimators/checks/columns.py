@@ -1,0 +1,378 @@
+"""Tables whose columns are not all numbers: what each holds, and rows as numbers.
+
+Frames of pandas and polars, tables of Arrow, and arrays or lists of Python values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from rpnb.core.columns.coding import (
+    MOST_WIDTH,
+    WIDTHS,
+    ColumnKind,
+    category_numbers,
+    date_numbers,
+    is_missing,
+    is_words,
+    text_numbers,
+)
+from rpnb.core.kernels.arrays import FloatArray
+
+#: Parameters that name columns.
+CATEGORICAL: Final = "categorical_features"
+TEXT: Final = "text_features"
+#: Values of `categorical_features` and `text_features` that name no column.
+FROM_DTYPE: Final = "from_dtype"
+AUTO: Final = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the columns of a table hold; made by `find_columns`."""
+
+    kinds: tuple[ColumnKind, ...]
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in WIDTHS:
+                raise ValueError(f"a column must hold one of {list(WIDTHS)}")
+        if self.width > max(MOST_WIDTH, len(self.kinds)):
+            raise ValueError(
+                f"columns of text and of dates become {self.width} columns of "
+                f"numbers: at most {MOST_WIDTH} are possible"
+            )
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the rows as numbers."""
+        return sum(WIDTHS[kind] for kind in self.kinds)
+
+    @property
+    def categories(self) -> list[int]:
+        """Places of categories among the columns of the rows as numbers."""
+        places, at = [], 0
+        for kind in self.kinds:
+            if kind == "category":
+                places.append(at)
+            at += WIDTHS[kind]
+        return places
+
+    def code(self, X: Any) -> Any:
+        """Return a table as rows of numbers (n, width), in which text is hashed.
+
+        Numeric arrays are returned as they are, if each column becomes one: their
+        categories are numbers already.
+        """
+        if _is_numeric(X):
+            if self.width == len(self.kinds):
+                return X
+            j = next(j for j, kind in enumerate(self.kinds) if WIDTHS[kind] > 1)
+            raise ValueError(
+                f"X must be a table such as a frame of pandas: its column {j} held "
+                f"{_SAID[self.kinds[j]]} when learning began, got an array of numbers"
+            )
+        table = _Table(X)
+        if len(table.names) != len(self.kinds):
+            raise ValueError(
+                f"X has {len(table.names)} features, but the model is expecting "
+                f"{len(self.kinds)} features as input"
+            )
+        parts = [_coded(table, j, kind) for j, kind in enumerate(self.kinds)]
+        return np.concatenate(parts, axis=1)
+
+
+_SAID: Final[dict[ColumnKind, str]] = {
+    "number": "numbers",
+    "category": "categories",
+    "text": "text",
+    "date": "dates or times",
+}
+
+
+def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
+    """Return what the columns of X hold; None if all are numbers.
+
+    Parameters
+    ----------
+    X
+        The first rows.
+    categorical
+        "from_dtype" for columns of frames whose type says so; their names or places;
+        or None for no column.
+    text
+        "auto" for columns of text whose first value has five words or more; names or
+        places; or None for no column.
+    """
+    named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
+    words = _is_named(text, TEXT, AUTO)
+    if issparse(X):
+        if named or words:
+            raise ValueError(
+                "categorical_features and text_features name columns, but X is "
+                "sparse, and holds numbers only"
+            )
+        return None
+    if _is_numeric(X) and not named and not words:
+        return None
+    if not named and not words and not _is_mixed(X):
+        return None
+    table = _Table(X)
+    kinds = [_kind(table, j, categorical, text) for j in range(len(table.names))]
+    of_categories = _places(categorical if named else (), CATEGORICAL, table.names)
+    of_words = _places(text if words else (), TEXT, table.names)
+    both = set(of_categories) & set(of_words)
+    if both:
+        name = table.names[min(both)]
+        raise ValueError(f"column {name!r} is in {CATEGORICAL} and in {TEXT}")
+    for j in of_categories:
+        kinds[j] = "category"
+    for j in of_words:
+        kinds[j] = "text"
+    if all(kind == "number" for kind in kinds):
+        return None
+    return Columns(tuple(kinds))
+
+
+def names_columns(categorical: Any, text: Any) -> bool:
+    """Return whether one of the two parameters names columns."""
+    named = _is_named(categorical, CATEGORICAL, FROM_DTYPE)
+    return _is_named(text, TEXT, AUTO) or named
+
+
+def _is_named(given: Any, name: str, word: str) -> bool:
+    """Return whether a parameter names columns; refuse what it cannot be."""
+    if given is None or (isinstance(given, str) and given == word):
+        return False
+    sequence = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    if not sequence or not all(
+        isinstance(each, str | int | np.integer | bool | np.bool_) for each in given
+    ):
+        raise ValueError(
+            f"{name} must be {word!r}, None, or a list of the names or numbers of "
+            f"columns, got {given!r}"
+        )
+    return True
+
+
+def _places(given: Any, name: str, names: Sequence[Any]) -> list[int]:
+    """Return the columns that names, numbers or a mask stand for."""
+    listed = list(given)
+    if listed and all(isinstance(each, bool | np.bool_) for each in listed):
+        if len(listed) != len(names):
+            raise ValueError(
+                f"{name} is a mask of {len(listed)} columns, and X has {len(names)}"
+            )
+        return [j for j, chosen in enumerate(listed) if chosen]
+    found = []
+    for each in listed:
+        if isinstance(each, str):
+            if each not in names:
+                raise ValueError(f"{name} names {each!r}, which is no column of X")
+            found.append(list(names).index(each))
+        elif 0 <= int(each) < len(names):
+            found.append(int(each))
+        else:
+            raise ValueError(
+                f"{name} must have numbers from 0 to {len(names) - 1}, got {each!r}"
+            )
+    return found
+
+
+def _is_numeric(X: Any) -> bool:
+    """Return whether X is an array of numbers."""
+    return isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+
+
+def _is_mixed(X: Any) -> bool:
+    """Return whether X is a frame with a column that holds no numbers."""
+    if not _is_frame(X) or len(X.shape) != 2:
+        return False
+    table = _Table(X)
+    return any(_natural_kind(table, j) != "number" for j in range(len(table.names)))
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "column_names") or (
+        hasattr(X, "columns") and hasattr(X, "dtypes")
+    )
+
+
+def _kind(table: "_Table", j: int, categorical: Any, text: Any) -> ColumnKind:
+    """Return what a column holds that no parameter names."""
+    kind = _natural_kind(table, j)
+    if kind == "text":
+        first = table.first(j)
+        is_text = isinstance(text, str) and text == AUTO and is_words(first)
+        kind = "text" if is_text else "category"
+    if kind == "category" and categorical is None:
+        raise ValueError(
+            f"column {table.names[j]!r} holds categories or text, and "
+            "categorical_features is None: set categorical_features='from_dtype', or "
+            "leave the column out"
+        )
+    return kind
+
+
+def _natural_kind(table: "_Table", j: int) -> ColumnKind:
+    """Return what a column holds by its type; "text" for any text."""
+    kind = table.type(j)
+    words = str(kind).lower()
+    if hasattr(kind, "categories") or words.startswith(
+        ("categorical", "enum", "dictionary")
+    ):
+        return "category"
+    if words.startswith(("string", "str", "utf8", "large_string", "<u")):
+        return "text"
+    if words.startswith(("datetime", "date", "timestamp", "<m8", "m8")):
+        return "date"
+    if words == "object":
+        for value in table.objects(j):
+            if isinstance(value, str):
+                return "text"
+            if isinstance(value, date):
+                return "date"
+    return "number"
+
+
+class _Table:
+    """A frame of pandas or polars, a table of Arrow, or rows of Python values."""
+
+    def __init__(self, X: Any) -> None:
+        if not _is_frame(X):
+            X = _as_objects(X)
+            self.names: list[Any] = list(range(X.shape[1]))
+        else:
+            names = getattr(X, "column_names", None)
+            self.names = list(X.columns if names is None else names)
+        self._X = X
+
+    def column(self, j: int) -> Any:
+        """Return a column; names may occur twice, so columns go by their place."""
+        X = self._X
+        if isinstance(X, np.ndarray):
+            return X[:, j]
+        if hasattr(X, "iloc"):
+            return X.iloc[:, j]
+        return X.to_series(j) if hasattr(X, "to_series") else X.column(j)
+
+    def type(self, j: int) -> Any:
+        """Return the type of a column."""
+        column = self.column(j)
+        return column.type if hasattr(column, "type") else column.dtype
+
+    def first(self, j: int) -> Any:
+        """Return the first value of a column."""
+        return next(iter(self.objects(j)), None)
+
+    def objects(self, j: int) -> list[Any]:
+        """Return the values of a column as Python has them."""
+        column = self.column(j)
+        for name in ("to_pylist", "to_list", "tolist"):
+            if hasattr(column, name):
+                values: list[Any] = getattr(column, name)()
+                return values
+        return list(column)
+
+    def numbers(self, j: int) -> FloatArray:
+        """Return a column of numbers, missing ones as NaN."""
+        kind = str(self.type(j)).lower()
+        column = self.column(j)
+        plain = getattr(self.type(j), "kind", "O") in "fiub"
+        if plain and isinstance(getattr(column, "dtype", None), np.dtype):
+            return np.asarray(column, np.float64)
+        numeric = kind.startswith(("int", "uint", "float", "double"))
+        if numeric and not hasattr(column, "iloc"):
+            return np.array(column.to_numpy(), np.float64)
+        return np.array([_as_number(value) for value in self.objects(j)], np.float64)
+
+    def times(self, j: int) -> NDArray[np.datetime64]:
+        """Return a column of dates and times, local ones where they have a zone."""
+        values = [
+            None if is_missing(value) else _without_zone(value)
+            for value in self.objects(j)
+        ]
+        return np.array(values, "M8[us]")
+
+
+def _without_zone(value: Any) -> Any:
+    if hasattr(value, "to_pydatetime"):
+        value = value.to_pydatetime(warn=False)
+    return value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value
+
+
+def _as_number(value: Any) -> float:
+    return np.nan if is_missing(value) else float(value)
+
+
+def _as_objects(X: Any) -> NDArray[Any]:
+    """Return rows of Python values, or of numbers, as an array (n, p)."""
+    if isinstance(X, np.ndarray):
+        rows = X
+    else:
+        listed = [list(row) for row in X]
+        rows = np.empty((len(listed), len(listed[0]) if listed else 0), object)
+        for i, row in enumerate(listed):
+            if len(row) != rows.shape[1]:
+                raise ValueError(
+                    f"X must have as many values in each row, got {len(row)} in row "
+                    f"{i} and {rows.shape[1]} in row 0"
+                )
+            rows[i] = row
+    if rows.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {rows.ndim}")
+    return rows
+
+
+def _coded(table: _Table, j: int, kind: ColumnKind) -> FloatArray:
+    """Return a column as numbers (n, WIDTHS[kind]), or say what is wrong with it."""
+    name = table.names[j]
+    try:
+        if kind == "number":
+            return table.numbers(j)[:, None]
+        if kind == "category":
+            return _category_numbers(table, j)[:, None]
+        if kind == "text":
+            return text_numbers(table.objects(j))
+        return date_numbers(table.times(j))
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        row = _first_bad(table.objects(j), kind)
+        value = table.objects(j)[row]
+        raise ValueError(
+            f"X must hold {_SAID[kind]} in column {name!r}, as when learning began, "
+            f"got {value!r} in row {row}"
+        ) from error
+
+
+def _category_numbers(table: _Table, j: int) -> FloatArray:
+    """Return the numbers of categories, of listed ones by their list."""
+    column = table.column(j)
+    listed = getattr(column, "cat", None)
+    if listed is not None and hasattr(listed, "codes"):  # pandas
+        numbers = category_numbers([*listed.categories, None])
+        return numbers[np.asarray(listed.codes)]
+    if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
+        return column.astype(np.float64)
+    return category_numbers(table.objects(j))
+
+
+def _first_bad(values: list[Any], kind: ColumnKind) -> int:
+    """Return the first row whose value is not what the column held."""
+    for row, value in enumerate(values):
+        try:
+            if kind == "number":
+                _as_number(value)
+            elif kind == "category":
+                category_numbers([value])
+            elif not is_missing(value):
+                np.array([_without_zone(value)], "M8[us]")
+                if not isinstance(value, date | np.datetime64):
+                    return row
+        except (TypeError, ValueError, AttributeError, OverflowError):
+            return row
+    return 0

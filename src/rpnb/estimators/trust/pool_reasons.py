@@ -1,0 +1,211 @@
+"""Reasons of a pooled classifier's predictions, by members and by features."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
+from rpnb.core.pooled.engine import member_scores
+from rpnb.core.pooled.hashing import MOST_FEATURES
+from rpnb.core.pooled.model import PooledModel
+from rpnb.core.pooled.reasons import Game, log_odds, member_terms, shapley_values
+from rpnb.estimators.checks.labels import as_labels, encode
+from rpnb.estimators.checks.parameters import check_integer
+from rpnb.estimators.checks.rows import accept_rows, check_rows
+from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.estimators.trust.reasons import Explanation, feature_names, shares
+
+#: Name of what classes add by themselves, among those of the members.
+CONSTANTS = "constants"
+# Sets of features evaluated at once, and features of a row that may differ from the
+# background: time and memory grow with their square.
+_AT_ONCE, _MOST_DIFFERENT = 256, 4096
+# Rows that the scale keeps after the first 256.
+_LAST_ROWS = 64
+#: Evaluations of a row by default.
+EVALUATIONS = 512
+
+
+def explain_pool(
+    model: StreamClassifier[PooledModel],
+    X: Any,
+    label: Any,
+    against: Any,
+    background: Any,
+    evaluations: Any,
+) -> Explanation:
+    """Explain rows; the parameters are those of `PooledClassifier.explain`."""
+    check_integer("n_evaluations", evaluations, 1)
+    rows = model._rows_to_predict(X)
+    state = model._state
+    if np.count_nonzero(state.pool.active) < 2:
+        raise ValueError("explain needs at least two classes that have been seen")
+    terms = member_terms(state.pool, member_scores(state, rows))
+    best, rival = _two_classes(model, log_odds(terms), label, against)
+    given = _background(model, background, sparse=issparse(rows))
+    n, each = rows.shape[0], np.arange(rows.shape[0])
+    members = terms[each, :, best] - terms[each, :, rival]
+    base, score = np.empty(n), np.empty(n)
+    parts = []
+    for i in range(n):
+        row = _row(rows, i, given)
+        columns = row.columns
+        if columns.shape[0] > _MOST_DIFFERENT:
+            raise ValueError(
+                f"explain needs rows that differ from the background in at most "
+                f"{_MOST_DIFFERENT} features, row {i} differs in {columns.shape[0]}; "
+                "give sparse rows, or a background closer to them"
+            )
+        games: list[Game] = [
+            partial(_odds, state, best[i], rival[i], row, k)
+            for k in range(1 if given is None else given.shape[0])
+        ]
+        found = shapley_values(games, columns.shape[0], evaluations)
+        base[i], score[i] = found.base, found.score
+        parts.append((columns, found.values, found.error))
+    values, errors = _tables(parts, rows)
+    return Explanation(
+        values,
+        base,
+        score,
+        model.classes_[best],
+        model.classes_[rival],
+        feature_names(model),
+        errors,
+        members,
+        (*state.outputs, CONSTANTS),
+    )
+
+
+def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
+    """Return the shares of the features in the contributions to some rows.
+
+    By default these are the rows that the scale keeps: the last 64.
+    """
+    if X is None:
+        model._require_fitted()
+        scale = model._state.scale
+        if model.n_features_in_ > MOST_FEATURES:
+            raise ValueError(
+                "X must be given where features are hashed: no row is kept"
+            )
+        seen = int(scale.seen[0])
+        X = scale.rows[: seen if seen <= scale.rows.shape[0] else _LAST_ROWS]
+    found = explain_pool(model, X, None, None, None, EVALUATIONS)
+    return shares(np.asarray(abs(found.values).sum(axis=0)).ravel())
+
+
+def _two_classes(
+    model: StreamClassifier[PooledModel], S: FloatArray, label: Any, against: Any
+) -> tuple[IntArray, IntArray]:
+    """Return the numbers of the explained class and of its rival for each row."""
+    active = model._state.pool.active
+    S = np.where(active, S, -np.inf)
+    rows = np.arange(S.shape[0])
+    fixed = None if against is None else _number_of(model, "against", against, active)
+    if label is not None:
+        best = np.full(rows.shape[0], _number_of(model, "label", label, active))
+    else:
+        allowed = S.copy()
+        if fixed is not None:
+            allowed[:, fixed] = -np.inf
+        best = allowed.argmax(axis=1)
+    if fixed is not None:
+        rival = np.full(rows.shape[0], fixed)
+    else:
+        S[rows, best] = -np.inf
+        rival = S.argmax(axis=1)
+    if (best == rival).any():
+        raise ValueError("against must be another class than label")
+    return best, rival
+
+
+def _number_of(
+    model: StreamClassifier[PooledModel], name: str, label: Any, active: BoolArray
+) -> int:
+    number = int(encode(as_labels([label], name), model.classes_, model._index)[0])
+    if number < 0 or not active[number]:
+        raise ValueError(f"{name} must be a class that has been seen, got {label!r}")
+    return number
+
+
+def _background(
+    model: StreamClassifier[PooledModel], given: Any, *, sparse: bool
+) -> FloatArray | None:
+    """Return the background rows (k, p); None where it is zero."""
+    if given is None:
+        if sparse or model.n_features_in_ > MOST_FEATURES:
+            return None
+        return model._state.scale.mean[None, :].copy()
+    if sparse:
+        raise ValueError(
+            "background must be None for sparse rows: there absent features are zero"
+        )
+    rows = check_rows(model, given, sparse=False)
+    accept_rows(model, given, first=False)
+    return np.asarray(rows, dtype=np.float64)
+
+
+class _Row(NamedTuple):
+    """A row and the background, with the columns in which they differ."""
+
+    columns: IntArray
+    """(m,)"""
+    values: FloatArray
+    """(m,) of the row in these columns"""
+    background: FloatArray | None
+    """(k, p); None for zeros, where rows are sparse"""
+    p: int
+
+    def with_some(self, k: int, masks: BoolArray) -> Any:
+        """Return rows with some of the values (E, m), the others of background k."""
+        if self.background is None:
+            at, which = np.nonzero(masks)
+            place = self.columns[which]
+            shape = (masks.shape[0], self.p)
+            return csr_array((self.values[which], (at, place)), shape=shape)
+        base = self.background[k]
+        rows = np.tile(base, (masks.shape[0], 1))
+        rows[:, self.columns] = np.where(masks, self.values, base[self.columns])
+        return rows
+
+
+def _row(rows: Any, i: int, background: FloatArray | None) -> _Row:
+    """Return row i, and where it differs from the background."""
+    p = rows.shape[1]
+    if issparse(rows):
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        return _Row(rows.indices[part].astype(np.int64), rows.data[part], None, p)
+    x: FloatArray = rows[i]
+    differs = x != 0.0 if background is None else (x != background).any(axis=0)
+    columns = np.flatnonzero(differs)
+    return _Row(columns, x[columns], background, p)
+
+
+def _odds(
+    state: PooledModel, best: int, rival: int, row: _Row, k: int, masks: BoolArray
+) -> FloatArray:
+    """Return the log odds of a row with some of its values: masks (E, m) to (E,)."""
+    found = np.empty(masks.shape[0])
+    for start in range(0, masks.shape[0], _AT_ONCE):
+        rows = row.with_some(k, masks[start : start + _AT_ONCE])
+        total = log_odds(member_terms(state.pool, member_scores(state, rows)))
+        found[start : start + _AT_ONCE] = total[:, best] - total[:, rival]
+    return found
+
+
+def _tables(parts: list[tuple[IntArray, FloatArray, FloatArray]], X: Any) -> Any:
+    """Return values and errors of all rows (n, p), sparse where the rows are."""
+    tables = []
+    for which in (1, 2):
+        if issparse(X):
+            data = np.concatenate([part[which] for part in parts] or [np.zeros(0)])
+            tables.append(csr_array((data, X.indices, X.indptr), shape=X.shape))
+            continue
+        table = np.zeros(X.shape)
+        for line, part in zip(table, parts, strict=True):
+            line[part[0]] = part[which]
+        tables.append(table)
+    return tables

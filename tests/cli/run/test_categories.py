@@ -1,0 +1,103 @@
+"""Categories, text and dates in files: the same labels as in Python."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+
+from rpnb import PooledClassifier, load
+from rpnb.cli import main
+
+N = 300
+WORDS = ["parcel", "arrived", "late", "again", "today", "lost", "found"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with columns of all kinds; some categories are missing."""
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("table") / "all.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["city", "shop", "when", "note", "amount", "label"])
+        for i in range(N):
+            city = ["Rome", "Oslo", "Bern", "Cairo"][rng.integers(4)]
+            note = " ".join(rng.choice(WORDS, 7))
+            label = "bad" if (city in ("Rome", "Cairo")) ^ (i % 3 == 0) else "good"
+            when = f"2024-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:30:00"
+            shop = f"s{rng.integers(200)}"
+            rows.writerow(["" if i % 50 == 7 else city, shop, when, note, i % 3, label])
+    return path
+
+
+def run(*words: Any) -> int:
+    return main([str(word) for word in words])
+
+
+def test_the_command_learns_what_python_learns(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--target", "label", "--quiet", "--json", "--predictions")
+    found = tmp_path / "found.csv"
+    assert run("run", table, *words, found, "--chunk-rows", 64) == 0
+    told = json.loads(capsys.readouterr().out)["columns"]
+    assert told["numbers"] == ["amount"]
+    assert list(told["categories"]) == ["city", "shop"]
+    assert (told["texts"], told["dates"]) == (["note"], ["when"])
+    frame = pd.read_csv(table, parse_dates=["when"])
+    y = frame.pop("label").to_numpy(str)
+    predicted = PooledClassifier(random_state=0).predict_then_learn(frame, y)
+    ours = pd.read_csv(found, keep_default_na=False)["prediction"].tolist()
+    assert [each or None for each in ours] == predicted.tolist()
+
+
+def test_a_saved_model_predicts_and_is_resumed(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = tmp_path / "m.rpnb", tmp_path / "out.csv"
+    assert run("fit", table, "--target", "label", "--save", model, "--quiet") == 0
+    new = tmp_path / "new.csv"
+    lines = table.read_text().splitlines()[:40]
+    new.write_text("\n".join(lines).replace("Rome", "Lima") + "\n")
+    assert run("predict", new, "--load", model, "--output", out, "--quiet") == 0
+    assert len(out.read_text().splitlines()) == 40
+    again = tmp_path / "again.rpnb"
+    words = ("--load", model, "--target", "label", "--save", again, "--quiet")
+    assert run("run", new, *words) == 0
+    assert load(again).n_seen_ == N + 39
+    capsys.readouterr()
+    bad = tmp_path / "bad.csv"
+    bad.write_text(lines[0] + "\nRome,s1,yesterday,x,1,bad\n")
+    assert run("predict", bad, "--load", model) == 2
+    assert "when" in capsys.readouterr().err
+
+
+def test_learners_of_numbers_get_codes_and_refuse_native(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--target", "label", "--model", "PA", "--quiet", "--json"]
+    words += ["--drop", "when", "note", "--missing", "mean"]
+    assert run("run", table, *words) == 0
+    capsys.readouterr()
+    assert run("run", table, *words, "--categorical", "native") == 2
+    assert "PA takes numbers only; use --model Pooled" in capsys.readouterr().err
+
+
+def test_files_with_types_are_read_alike(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.read_csv(table, parse_dates=["when"])
+    frame.to_parquet(tmp_path / "all.parquet")
+    frame.astype({"when": str}).to_json(
+        tmp_path / "all.jsonl", orient="records", lines=True
+    )
+    figures = []
+    for path in (table, tmp_path / "all.parquet", tmp_path / "all.jsonl"):
+        assert run("run", path, "--target", "label", "--quiet", "--json") == 0
+        found = json.loads(capsys.readouterr().out)
+        figures.append((found["columns"]["dates"], found["learners"][0]["error"]))
+    assert figures[0] == figures[1] == figures[2]
