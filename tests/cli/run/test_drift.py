@@ -39,8 +39,9 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     assert "Each row scaled by the rows before it: RPNB." in shown
     page = (tmp_path / "page.html").read_text()
     assert "Drift alarms of RPNB" in page
-    # In two curves, each for wide screens and for narrow ones.
+    # In two curves, each for wide screens and for narrow ones, and in their data.
     assert page.count("RPNB: drift alarm at row 8") == 4
+    assert page.count('"marks":[{"row":8') == 2
     assert learner["error"] < 0.2
 
 
