@@ -96,7 +96,7 @@ def stream_page(
         "scores": _scores(evaluation, learners),
         "confusion": confusion_section(evaluation, learners),
         "calibration": calibration_section(learners, names),
-        "reasons": reasons_section(learners, rows, evaluation.rows),
+        "reasons": reasons_section(learners, rows, evaluation.rows, facts.categories),
         "provenance": _provenance(evaluation, facts, command),
     }
     there = {name: each for name, each in sections.items() if each is not None}
