@@ -350,7 +350,7 @@ def _rewritten(good: bytes, change: dict[str, Any]) -> bytes:
 
 
 def test_a_prediction_of_the_pool_is_explained_by_members_too(client: Client) -> None:
-    given = {"n_projections": 16, "random_state": 0}
+    given: dict[str, Any] = {"n_projections": 16, "random_state": 0}
     client.create("pool", "Pooled", features=NAMES, **given)
     X, y = clusters(60)
     client.learn("pool", X, y)
