@@ -199,6 +199,50 @@ def test_text_columns(rpnb: Run, tmp_path: Path) -> None:
     assert "numbers     size\ncategories  word (2 values)\nleft out    note" in said
 
 
+_FRAME = """
+import pandas as pd
+from rpnb import PooledClassifier
+
+frame = pd.read_csv("parcels.csv", parse_dates=["sent"])
+y = frame.pop("late")
+model = PooledClassifier(random_state=0).fit(frame, y)
+model.save("python.rpnb")
+new = frame.head(20).assign(country="PE")
+print((model.predict(frame) != y).mean(), len(model.predict(new)))
+"""
+
+
+def test_categories_text_and_dates_as_they_are(
+    rpnb: Run, environment: Path, tmp_path: Path
+) -> None:
+    lines = ["country,shop,sent,note,late"]
+    for i in range(400):
+        country, hour = ("NO", "IT", "CH", "EG", "")[i * 7 % 5], i * 11 % 24
+        late = "yes" if (country in ("IT", "CH")) ^ (hour >= 12) else "no"
+        note = f"left by the {'front' if i % 2 else 'back'} door of house {i}"
+        when = f"2026-{1 + i % 12:02d}-{1 + i % 28:02d} {hour:02d}:15:00"
+        lines.append(f"{country},s{i * 13 % 97},{when},{note},{late}")
+    (tmp_path / "parcels.csv").write_text("\n".join([*lines, ""]))
+    said = rpnb("fit", "parcels.csv", "--target", "late", "--save", "m.rpnb").stdout
+    assert "categories  country (5 values), shop (97 values)" in said
+    assert "text        note\ndates       sent" in said
+    (tmp_path / "new.csv").write_text("\n".join(lines[:40]).replace("NO", "PE") + "\n")
+    told = rpnb("predict", "new.csv", "--load", "m.rpnb").stdout
+    assert len(told.splitlines()) == 40
+    done = subprocess.run(  # noqa: S603
+        [environment / "python", "-c", _FRAME],
+        cwd=tmp_path,
+        env=_variables(environment),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=TIMEOUT,
+    )
+    error, predicted = done.stdout.split()
+    assert float(error) < 0.15
+    assert predicted == "20"
+
+
 def test_tabs_and_old_encodings(rpnb: Run, tmp_path: Path) -> None:
     write(tmp_path / "tabs.txt", "\t", header="size,wörd,label")
     text = (tmp_path / "tabs.txt").read_text()

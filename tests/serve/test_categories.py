@@ -46,7 +46,7 @@ def test_rows_with_text_are_learned_as_in_python(client: Client) -> None:
     objects = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
     small(client, "objects")
     assert [*client.observe("objects", objects, LABELS)] == expected()
-    unseen = [[0.5, "Lima", 9], [0.5, None, None]]
+    unseen: Any = [[0.5, "Lima", 9], [0.5, None, None]]
     assert len(client.predict("observed", unseen).labels) == 2
 
 

@@ -30,8 +30,9 @@ from rpnb.report.charts.drawing import (
     text_width,
     ticks,
 )
+from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, figure, section, tag
+from rpnb.report.html import Html, choice, figure, section, tag
 
 _WIDTH, _LEFT, _RIGHT = 440.0, 156.0, 54.0
 _BAR, _GAP = 18.0, 8.0
@@ -92,11 +93,11 @@ def reasons_section(
     """
     if rows is None or rows.X is None:
         return None
-    parts = []
+    parts = {}
     for each in participants:
         found = _explain(each.model, rows)
         if found is not None:
-            parts.append(_charts(each.name, found, rows, number, coded))
+            parts[label(each.name)] = _charts(each.name, found, rows, number, coded)
     if not parts:
         return None
     said = (
@@ -104,7 +105,9 @@ def reasons_section(
         "over that of the second best, compared with a row of mean values or, where "
         "rows are sparse, of zeros. They are exact unless a standard error is given."
     )
-    return section("reasons", "Reasons", tag("p", said), *parts)
+    return section(
+        "reasons", "Reasons", tag("p", said), choice("Learner", parts), fold=True
+    )
 
 
 def _explain(model: Any, rows: LastRows) -> Explanation | None:
