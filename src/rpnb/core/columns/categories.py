@@ -104,8 +104,14 @@ class Categories:
     @property
     def width(self) -> int:
         """Number of columns of the features."""
-        own = sum(self.layout.width(j) for j in range(len(self.places)))
-        return self.P - len(self.places) + own
+        return sum(self.widths())
+
+    def widths(self) -> list[int]:
+        """Return how many features each column of the rows has."""
+        found = [1] * self.P
+        for j, place in enumerate(self.places):
+            found[place] = self.layout.width(j)
+        return found
 
     # Rows
 

@@ -39,6 +39,18 @@ def explain_pool(
     """Explain rows; the parameters are those of `PooledClassifier.explain`."""
     check_integer("n_evaluations", evaluations, 1)
     rows = model._rows_to_predict(X)
+    return _explain_rows(model, rows, label, against, background, evaluations)
+
+
+def _explain_rows(
+    model: StreamClassifier[PooledModel],
+    rows: Any,
+    label: Any,
+    against: Any,
+    background: Any,
+    evaluations: int,
+) -> Explanation:
+    """Explain rows that are features; those of one column are given or not together."""
     state = model._state
     if np.count_nonzero(state.pool.active) < 2:
         raise ValueError("explain needs at least two classes that have been seen")
@@ -49,8 +61,9 @@ def explain_pool(
     members = terms[each, :, best] - terms[each, :, rival]
     base, score = np.empty(n), np.empty(n)
     parts = []
+    owners = model._owners()
     for i in range(n):
-        row = _row(rows, i, given)
+        row = _row(rows, i, given, owners)
         columns = row.columns
         if columns.shape[0] > _MOST_DIFFERENT:
             raise ValueError(
@@ -65,7 +78,8 @@ def explain_pool(
         found = shapley_values(games, columns.shape[0], evaluations)
         base[i], score[i] = found.base, found.score
         parts.append((columns, found.values, found.error))
-    values, errors = _tables(parts, rows)
+    p = rows.shape[1] if owners is None else model.n_features_in_
+    values, errors = _tables(parts, rows, p)
     return Explanation(
         values,
         base,
@@ -87,13 +101,15 @@ def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
     if X is None:
         model._require_fitted()
         scale = model._state.scale
-        if model.n_features_in_ > MOST_FEATURES:
+        if _width(model) > MOST_FEATURES:
             raise ValueError(
                 "X must be given where features are hashed: no row is kept"
             )
         seen = int(scale.seen[0])
-        X = scale.rows[: seen if seen <= scale.rows.shape[0] else _LAST_ROWS]
-    found = explain_pool(model, X, None, None, None, EVALUATIONS)
+        rows = scale.rows[: seen if seen <= scale.rows.shape[0] else _LAST_ROWS]
+    else:
+        rows = model._rows_to_predict(X)
+    found = _explain_rows(model, rows, None, None, None, EVALUATIONS)
     return shares(np.asarray(abs(found.values).sum(axis=0)).ravel())
 
 
@@ -136,16 +152,24 @@ def _background(
 ) -> FloatArray | None:
     """Return the background rows (k, p); None where it is zero."""
     if given is None:
-        if sparse or model.n_features_in_ > MOST_FEATURES:
+        if sparse or _width(model) > MOST_FEATURES:
             return None
         return model._state.scale.mean[None, :].copy()
     if sparse:
         raise ValueError(
             "background must be None for sparse rows: there absent features are zero"
         )
+    if model._columns is not None:
+        return np.asarray(model._rows_to_predict(given), dtype=np.float64)
     rows = check_rows(model, given, sparse=False)
     accept_rows(model, given, first=False)
     return np.asarray(rows, dtype=np.float64)
+
+
+def _width(model: StreamClassifier[PooledModel]) -> int:
+    """Return the number of features of the learner."""
+    owners = model._owners()
+    return model.n_features_in_ if owners is None else owners.shape[0]
 
 
 class _Row(NamedTuple):
@@ -153,35 +177,48 @@ class _Row(NamedTuple):
 
     columns: IntArray
     """(m,)"""
+    features: IntArray
+    """(f,) features that differ: the columns themselves, where these are numbers"""
+    owners: IntArray
+    """(f,) numbers among the columns of those that the features belong to"""
     values: FloatArray
-    """(m,) of the row in these columns"""
+    """(f,) of the row in these features"""
     background: FloatArray | None
     """(k, p); None for zeros, where rows are sparse"""
     p: int
 
     def with_some(self, k: int, masks: BoolArray) -> Any:
         """Return rows with some of the values (E, m), the others of background k."""
+        masks = masks[:, self.owners]
         if self.background is None:
             at, which = np.nonzero(masks)
-            place = self.columns[which]
+            place = self.features[which]
             shape = (masks.shape[0], self.p)
             return csr_array((self.values[which], (at, place)), shape=shape)
         base = self.background[k]
         rows = np.tile(base, (masks.shape[0], 1))
-        rows[:, self.columns] = np.where(masks, self.values, base[self.columns])
+        rows[:, self.features] = np.where(masks, self.values, base[self.features])
         return rows
 
 
-def _row(rows: Any, i: int, background: FloatArray | None) -> _Row:
+def _row(
+    rows: Any, i: int, background: FloatArray | None, owners: IntArray | None
+) -> _Row:
     """Return row i, and where it differs from the background."""
     p = rows.shape[1]
     if issparse(rows):
         part = slice(rows.indptr[i], rows.indptr[i + 1])
-        return _Row(rows.indices[part].astype(np.int64), rows.data[part], None, p)
+        columns = rows.indices[part].astype(np.int64)
+        each = np.arange(columns.shape[0])
+        return _Row(columns, columns, each, rows.data[part], None, p)
     x: FloatArray = rows[i]
     differs = x != 0.0 if background is None else (x != background).any(axis=0)
-    columns = np.flatnonzero(differs)
-    return _Row(columns, x[columns], background, p)
+    features = np.flatnonzero(differs)
+    if owners is None:
+        columns, owned = features, np.arange(features.shape[0])
+    else:
+        columns, owned = np.unique(owners[features], return_inverse=True)
+    return _Row(columns, features, owned.reshape(-1), x[features], background, p)
 
 
 def _odds(
@@ -196,7 +233,9 @@ def _odds(
     return found
 
 
-def _tables(parts: list[tuple[IntArray, FloatArray, FloatArray]], X: Any) -> Any:
+def _tables(
+    parts: list[tuple[IntArray, FloatArray, FloatArray]], X: Any, p: int
+) -> Any:
     """Return values and errors of all rows (n, p), sparse where the rows are."""
     tables = []
     for which in (1, 2):
@@ -204,7 +243,7 @@ def _tables(parts: list[tuple[IntArray, FloatArray, FloatArray]], X: Any) -> Any
             data = np.concatenate([part[which] for part in parts] or [np.zeros(0)])
             tables.append(csr_array((data, X.indices, X.indptr), shape=X.shape))
             continue
-        table = np.zeros(X.shape)
+        table = np.zeros((X.shape[0], p))
         for line, part in zip(table, parts, strict=True):
             line[part[0]] = part[which]
         tables.append(table)
