@@ -28,9 +28,8 @@ from rpnb.datasets import streams
 from rpnb.estimators.trust.contributions import largest
 from rpnb.evaluate import prequential
 from rpnb.evaluate.metrics import Metric
-from rpnb.report.charts.curves import Curve, curve_panel
+from rpnb.report.charts.curves import Curve, curve_panel, make_plot
 from rpnb.report.charts.drawing import Drawing, beside
-from rpnb.report.charts.palette import STYLES, Style
 from rpnb.report.charts.svg import standalone
 from rpnb.report.sections.calibration import reliability_panel
 from rpnb.report.sections.reasons import importance_panel, waterfall_panel
@@ -98,14 +97,10 @@ def coverage() -> Drawing:
         curves.append(Curve(name, rows, parts, np.zeros(len(rows)), 1))
     sizes = sets.sum(axis=1)
     print(f"LED, adaptive sets: {sizes.mean():.2f} classes in the mean")
-    plain = Style("muted", "nabla", (2.0, 3.0), 1.2)
-    looks = (STYLES[0], STYLES[1], STYLES[3], plain)
-    styles = dict(zip(missed, looks, strict=True))
     title = "Share of rows missed, in parts of a stream that drifts three times"
-    names = list(missed)
-    return curve_panel(
-        *(title, curves, "missed", names), styles=styles, right=132.0, width=760.0
-    )
+    chosen = list(missed)[:3]
+    plot = make_plot(title, curves, "missed", emphasised=chosen)
+    return curve_panel(plot, 760.0)
 
 
 def _fixed_sets(X: FloatArray, y: Any) -> BoolArray:

@@ -170,7 +170,7 @@ def _panel(panel: Panel, bounds: tuple[float, float]) -> Drawing:
     fitted = tuple((x(size), y(panel.fit(size))) for size in ends)
     marks.append(Line(fitted, "muted", 1.0, (2.0, 3.0)))
     below = tuple((x(a), y(b)) for a, b in zip(panel.sizes, panel.floor, strict=True))
-    marks.append(Line(below, floor.role, floor.width, floor.dash))
+    marks.append(Line(below, floor.role, 1.5, (7.0, 3.0)))
     marks.append(Label(x.end, 30.0, "floor", floor.role, "end", 12.0))
     points = zip(panel.sizes, panel.seconds, panel.low, panel.high, strict=True)
     for size, seconds, low, high in points:
@@ -178,5 +178,5 @@ def _panel(panel: Panel, bounds: tuple[float, float]) -> Drawing:
         tip = f"{panel.name} = {size:,.0f}: {seconds:.3g} s"
         marks.append(Dot(x(size), y(seconds), ours.shape, ours.role, 3.6, tip=tip))
     path = tuple((x(a), y(b)) for a, b in zip(panel.sizes, panel.seconds, strict=True))
-    marks.append(Line(path, ours.role, ours.width))
+    marks.append(Line(path, ours.role, 1.5))
     return Drawing(width, height, panel.name, tuple(marks))

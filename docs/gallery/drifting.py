@@ -16,7 +16,7 @@ from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.datasets import streams
 from rpnb.drift import DriftAware
 from rpnb.evaluate import prequential
-from rpnb.report.charts.curves import Curve, curve_panel
+from rpnb.report.charts.curves import Curve, curve_panel, make_plot
 from rpnb.report.charts.svg import standalone
 
 learners = {
@@ -46,7 +46,8 @@ if len(sys.argv) > 1:
         for course in [result[name]]
         for errors in [course.figures["window"]["error"]]
     ]
+    ranked = sorted(learners, key=lambda name: result[name].last("error"))
     title = "Error over the last 1,000 rows of a stream that drifts three times"
-    picture = standalone(curve_panel(title, curves, "window", list(learners)))
-    picture = picture.replace("error of a part", "error, last 1,000 rows")
-    Path(sys.argv[1]).write_text(picture, encoding="utf-8")
+    plot = make_plot(title, curves, "window", emphasised=ranked[:3], names=ranked)
+    picture = curve_panel(plot, width=760.0, unit="error, last 1,000 rows")
+    Path(sys.argv[1]).write_text(standalone(picture), encoding="utf-8")

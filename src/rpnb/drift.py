@@ -1,4 +1,4 @@
-"""Learners that notice drift: see `DriftAware`. Needs River: `rpnb[river]`."""
+"""Learners that notice drift: see `DriftAware`."""
 
 from rpnb.estimators.drift.drift_aware import DriftAware
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
+from rpnb.estimators.drift.drift_aware import DriftAware
 from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.registry import learners
 from rpnb.estimators.saving.files import ModelFileError, read_metadata
@@ -51,4 +52,5 @@ def load(path: str | PathLike[str], *, key: bytes | None = None) -> Any:
 def _classes() -> Mapping[str, Any]:
     """Return the classes whose models can be saved, by their names."""
     found: list[type] = [each.estimator for each in learners().values()]
-    return {each.__name__: each for each in [*found, StreamPipeline, FrozenRPNB]}
+    holders = [StreamPipeline, DriftAware, FrozenRPNB]
+    return {each.__name__: each for each in [*found, *holders]}

@@ -2,8 +2,8 @@
 
 import copy
 import pickle
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from river.drift import ADWIN, PageHinkley
-from river.drift.binary import DDM
-from scipy.sparse import csr_matrix
+from river.drift.binary import DDM, EDDM
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 
+import rpnb
 from estimators.snapshots import frozen, state_of
 from estimators.streams import Stream, blobs, cuts, seeds, small
 from rpnb import RPNBClassifier, baselines
 from rpnb.core.bayes.model import fade_all
 from rpnb.drift import DriftAware
 from rpnb.estimators.drift import state as drift_state
+from rpnb.estimators.drift.detectors import (
+    detector_from_arrays,
+    detector_to_arrays,
+    make_detector,
+)
+from rpnb.estimators.registry import learners
+from rpnb.estimators.saving.estimator import write_estimator
+from rpnb.estimators.saving.files import ModelFileError
+from rpnb.preprocessing import RunningScaler, make_stream_pipeline
 
 # Quick to take alarm, so that short streams have many.
 DETECTORS: dict[str, Callable[[], Any]] = {
@@ -249,14 +259,31 @@ def test_after_a_drift_the_errors_fall() -> None:
     assert max(rates["reset"], rates["downweight"]) < 0.1 < 0.4 < rates["none"]
 
 
-def test_named_detectors_are_those_of_river() -> None:
-    X, y = shifting(0)
-    for name in ("adwin", "ddm", "eddm", "page_hinkley"):
-        model = DriftAware(small(), detector=name).fit(X, y)
-        detector: Any = model._state.detector
-        assert type(detector).__module__.startswith("river.drift")
-        assert type(detector).__name__.lower() == name.replace("_", "")
-    assert detector.mode == "up"
+RIVER: dict[str, Callable[[], Any]] = {
+    "adwin": ADWIN,
+    "ddm": DDM,
+    "eddm": EDDM,
+    "page_hinkley": partial(PageHinkley, mode="up"),
+}
+
+
+@pytest.mark.parametrize("name", RIVER)
+def test_alarms_are_those_of_river(name: str) -> None:
+    """Also of detectors that were saved and loaded on the way."""
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for _ in range(20):
+        rates = rng.random(rng.integers(1, 6)) * rng.random()
+        errors = rng.random(3000) < np.repeat(rates, -(-3000 // rates.size))[:3000]
+        theirs, ours = RIVER[name](), make_detector(name)
+        for i, error in enumerate(errors.tolist()):
+            theirs.update(error)
+            ours.update(error)
+            assert bool(ours.drift_detected) == theirs.drift_detected
+            alarms += theirs.drift_detected
+            if i % 487 == 0 or theirs.drift_detected:
+                ours = detector_from_arrays(name, detector_to_arrays(ours))
+    assert alarms > 5
 
 
 def test_the_prototypes_are_not_touched() -> None:
@@ -298,10 +325,73 @@ def test_the_learner_is_a_copy_that_can_be_saved(tmp_path: Path) -> None:
     before = frozen(model._state.inner.moments)
     learner.partial_fit(frame, y)
     assert frozen(model._state.inner.moments) == before
-    for refused in (model.save, DriftAware.load):
-        with pytest.raises(NotImplementedError, match=r"learner_\.save"):
-            refused(tmp_path / "model")
+    own = DriftAware(small(), detector=ADWIN()).fit(X, y)
+    with pytest.raises(NotImplementedError, match=r"learner_\.save"):
+        own.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("detector", ["adwin", "ddm", "eddm", "page_hinkley"])
+def test_a_loaded_model_goes_on_as_the_saved_one(
+    tmp_path: Path, detector: str, sparse: bool
+) -> None:
+    X, y = shifting(0, n=600)
+    rows: Any = csr_array(X) if sparse else X
+    model = DriftAware(small(), detector=detector, warm=20)
+    for start in range(0, 600, 120):
+        part = slice(start, start + 120)
+        if start:
+            model.save(tmp_path / "model")
+            loaded = rpnb.load(tmp_path / "model")
+            loaded.save(tmp_path / "again")
+            again = (tmp_path / "again").read_bytes()
+            assert again == (tmp_path / "model").read_bytes()
+            found = loaded.predict_then_learn(rows[part], y[part])
+            expected = model.predict_then_learn(rows[part], y[part])
+            assert_array_equal(found, expected)
+            assert loaded.drifts_ == model.drifts_
+            assert loaded.n_updates_ == model.n_updates_
+            assert state_of(loaded.learner_) == state_of(model.learner_)
+            model = loaded
+        else:
+            model.partial_fit(rows[part], y[part], classes=[0, 1, 2])
+
+
+def test_a_watched_pipeline_and_every_learner_can_be_saved(tmp_path: Path) -> None:
+    X, y = shifting(0, n=200, M=2)
+    models = [each.estimator() for each in learners().values()]
+    models.append(make_stream_pipeline(RunningScaler(), baselines.PA()))
+    for each in models:
+        model = DriftAware(each, warm=5)
+        model.partial_fit(X[:150], y[:150], classes=[0, 1])
+        model.save(tmp_path / "model")
+        loaded = DriftAware.load(tmp_path / "model")
+        found = loaded.predict_then_learn(X[150:], y[150:])
+        assert_array_equal(found, model.predict_then_learn(X[150:], y[150:]))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("detector.counts", lambda array: array + 1),
+        ("detector.buckets", lambda array: array * 1e6),
+        ("detector.sums", lambda array: -array - 1.0),
+        ("detector.ticks", lambda array: array * 0),
+        ("drifts", lambda array: np.array([10**9])),
+        ("recent.y", lambda array: array + 9),
+    ],
+)
+def test_a_crafted_file_is_refused(
+    tmp_path: Path, name: str, change: Callable[[Any], Any]
+) -> None:
+    X, y = shifting(0)
+    model = DriftAware(small(), warm=5).fit(X, y)
+    saved = model._as_saved()
+    arrays = {**saved.arrays, name: change(saved.arrays[name])}
+    write_estimator(tmp_path / "model", saved._replace(arrays=arrays))
+    with pytest.raises(ModelFileError, match="damaged"):
+        DriftAware.load(tmp_path / "model")
 
 
 def test_a_copy_of_a_balanced_learner_knows_how_many_rows_each_class_had() -> None:
@@ -402,15 +492,6 @@ def test_bad_parameters_are_refused(
         model.fit(X, y)
     assert not model.__sklearn_is_fitted__()
     assert not hasattr(model, "classes_")
-
-
-def test_without_river_a_named_detector_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X, y = shifting(0)
-    monkeypatch.setitem(sys.modules, "river.drift", None)
-    with pytest.raises(ImportError, match=r"pip install 'rpnb\[river\]'"):
-        DriftAware(small()).fit(X, y)
 
 
 def test_bad_rows_change_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from rpnb import RPNBClassifier
+from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import make
 from rpnb.estimators.trust.contributions import largest, waterfall
 from rpnb.evaluate.blocks import ChunkBlocks
@@ -170,6 +170,27 @@ def test_the_last_row_is_explained_by_each_learner_that_can_be() -> None:
     # Scores of this rule are no polynomials.
     other = evaluated({"RPNB": RPNBClassifier(6, combiner="sum", random_state=0)})
     assert reasons_section(other.participants, rows, 200) is None
+
+
+def test_members_of_the_pool_have_a_chart_and_sampled_values_an_error() -> None:
+    wide = np.hstack([X, np.random.default_rng(1).normal(size=(200, 7))])
+    for given, sampled in ((X, False), (wide, True)):
+        rows = LastRows()
+        rows.add(given, Y)
+        model = PooledClassifier(n_projections=16, random_state=0).fit(given, Y)
+        participant: Any = SimpleNamespace(name="Pooled", model=model)
+        page = reasons_section([participant], rows, 200)
+        assert page is not None
+        assert page.count("<svg") == 3
+        assert "Pooled: what each member adds to the score of the last row." in page
+        assert "binned_bayes" in page
+        assert "over the last 20 rows" in page
+        assert "x1 = " in page
+        coded = reasons_section([participant], rows, 200, ["x1"])
+        assert coded is not None
+        assert "x1 = " not in coded
+        assert "x2 = " in coded
+        assert ("Standard errors of the values are at most" in page) == sampled
 
 
 def test_of_sparse_rows_the_features_that_the_last_one_has_are_steps() -> None:

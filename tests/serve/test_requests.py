@@ -349,6 +349,24 @@ def _rewritten(good: bytes, change: dict[str, Any]) -> bytes:
     return out.getvalue()
 
 
+def test_a_prediction_of_the_pool_is_explained_by_members_too(client: Client) -> None:
+    given: dict[str, Any] = {"n_projections": 16, "random_state": 0}
+    client.create("pool", "Pooled", features=NAMES, **given)
+    X, y = clusters(60)
+    client.learn("pool", X, y)
+    model = rpnb.PooledClassifier(**given).partial_fit(X, y)
+    expected = model.explain(X[:20])
+    assert expected.members is not None
+    found = client.explain("pool", X[:20])
+    for i, each in enumerate(found):
+        assert each["label"] == expected.labels[i]
+        members = dict(zip(expected.member_names, expected.members[i], strict=True))
+        assert each["members"] == pytest.approx(members)
+        assert list(each["errors"]) == NAMES
+        assert list(each["contributions"].values()) == pytest.approx(expected.values[i])
+        assert sum(each["members"].values()) == pytest.approx(each["score"])
+
+
 def test_a_prediction_is_explained(client: Client) -> None:
     client.create("why", "RPNB", features=NAMES, n_estimators=5, random_state=0)
     X, y = clusters(60)

@@ -71,6 +71,7 @@ def shown(analysis: StudyAnalysis, command: str | None) -> Iterator[str]:
     page = report_page(analysis, charts, command)
     page = page[page.index("<body") :]
     page = re.sub("<svg.*?</svg>", "<svg/>", page, flags=re.DOTALL)
+    page = re.sub("<script.*?</script>", "", page, flags=re.DOTALL)
     yield from page.replace("><", ">\n<").splitlines()
     for name, drawing in charts.items():
         yield texts(name, drawing)

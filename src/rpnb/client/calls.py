@@ -292,4 +292,8 @@ def _join_reasons(answers: list[Any]) -> list[dict[str, Any]]:
             row = {key: each[key][i] for key in ("against", "base", "score")}
             reasons = dict(zip(names, values, strict=True))
             found.append({"label": each["labels"][i], **row, "contributions": reasons})
+            if "members" in each:
+                members = zip(each["member_names"], each["members"][i], strict=True)
+                errors = zip(names, each["errors"][i], strict=True)
+                found[-1] |= {"errors": dict(errors), "members": dict(members)}
     return found

@@ -197,7 +197,9 @@ class Client:
 
         For each row: the label, the class that it is compared with ("against"), the
         score of the background ("base"), the row's ("score"), and what each feature
-        contributes to the difference, by name ("contributions").
+        contributes to the difference, by name ("contributions"). Of a
+        `PooledClassifier` also the standard errors of these ("errors"), and what each
+        member adds to the score ("members").
         """
         return self._run(calls.explain(self.batch_size, name, rows))
 

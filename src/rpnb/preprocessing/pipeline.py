@@ -347,10 +347,9 @@ class StreamPipeline(WeightedStreamClassifier[PipelineState]):
     # Files
 
     def _parameters_to_json(self) -> dict[str, Any]:
-        state = self._state
         return {
-            "scaler": state.scaler.parameters_to_json(),
-            "learner": learner_to_json(state.learner),
+            "scaler": self.scaler.parameters_to_json(),
+            "learner": learner_to_json(self.learner),
         }
 
     @classmethod

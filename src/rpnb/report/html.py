@@ -1,7 +1,7 @@
 """HTML elements from Python; text that is not markup is escaped."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import final
 
@@ -59,10 +59,37 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join((", ".join(names[:-1]), names[-1]) if names[1:] else names)
 
 
-def section(anchor: str, title: str, *inner: str) -> Html:
-    """Return a section of the page, with an anchor and a heading."""
+def section(
+    anchor: str, title: str, *inner: str, fold: bool = False, half: bool = False
+) -> Html:
+    """Return a section of the page, with an anchor and a heading.
+
+    With `fold` readers can fold it, and on a narrow screen it is folded at first. With
+    `half` it takes half of a wide page.
+    """
     heading = tag("h2", title, id=f"{anchor}-title")
-    return tag("section", heading, *inner, id=anchor, aria_labelledby=f"{anchor}-title")
+    parts: tuple[str, ...] = (heading, *inner)
+    if fold:
+        element = tag("details", tag("summary", heading), *inner, class_="fold")
+        # Open in the markup: without scripts everything is there.
+        parts = (Html(element.replace("<details", "<details open", 1)),)
+    named = f"{anchor}-title"
+    side = "half" if half else None
+    return tag("section", *parts, id=anchor, class_=side, aria_labelledby=named)
+
+
+def choice(label: str, options: Mapping[str, str]) -> Html:
+    """Return panels of which one is seen at a time, the first at first.
+
+    `label` says what is chosen. Without scripts all but the first are folded.
+    """
+    panels = []
+    for place, (name, inner) in enumerate(options.items()):
+        if place == 0:
+            panels.append(tag("div", inner, data_name=name))
+        else:
+            panels.append(tag("details", tag("summary", name), inner, data_name=name))
+    return tag("div", *panels, class_="choice", data_label=label)
 
 
 def table(
@@ -90,10 +117,11 @@ def table(
     return tag("figure", tag("figcaption", caption), box, class_="tabular")
 
 
-def row(name: str, cells: Iterable[str]) -> Html:
+def row(name: str, cells: Iterable[str], *, best: bool = False) -> Html:
     """Return a table row: its name, then its cells, elements or their texts."""
     elements = (c if isinstance(c, Html) else tag("td", c) for c in cells)
-    return tag("tr", tag("th", name, scope="row"), *elements)
+    marked = "best" if best else None
+    return tag("tr", tag("th", name, scope="row"), *elements, class_=marked)
 
 
 def figure(chart: Html, caption: str, *more: str) -> Html:

@@ -1,6 +1,6 @@
 """The report of `rpnb run` as one HTML page: curves, classes, scores, confusion."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,27 @@ from rpnb.evaluate.metrics import (
     true_class_macro_f1,
 )
 from rpnb.evaluate.result import RunFacts
-from rpnb.report.charts.balance import MAX_BANDS, balance_panel
-from rpnb.report.charts.curves import Curve, Measure, curve_panel
-from rpnb.report.charts.drawing import Drawing
+from rpnb.report.charts.curves import (
+    MOST_EMPHASISED,
+    Curve,
+    Measure,
+    Plot,
+    make_plot,
+)
+from rpnb.report.charts.live import member_figure, plot_figure
 from rpnb.report.charts.members import member_panels
-from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, capital, figure, join, row, section, table, tag
+from rpnb.report.charts.palette import label
+from rpnb.report.html import (
+    Html,
+    capital,
+    choice,
+    join,
+    listed,
+    row,
+    section,
+    table,
+    tag,
+)
 from rpnb.report.page import frame
 from rpnb.report.sections.calibration import calibration_section
 from rpnb.report.sections.confusion import MOST_CLASSES, confusion_section
@@ -29,14 +44,10 @@ from rpnb.report.tables import DASH
 
 #: Parts of the stream in charts, at most.
 _PARTS = 40
-# Width of a chart that fills the page.
-_WIDE, _NARROW = 920.0, 440.0
-# Space for the names of learners, and values of references, at the ends of lines.
-_NAMES = 152.0
-_ABOVE = (
-    " The scale is that of the learners: what lies above it, such as a reference or "
-    "the beginning of the stream, runs along the upper edge."
-)
+# Classes with a curve of their own; all others share one.
+_CLASSES = 7
+# Members of a pool that are seen at once.
+_PANELS = 8
 
 _CONTENTS = {
     "summary": "Summary",
@@ -61,12 +72,8 @@ def stream_page(
 
     `rows` are the last of the stream, of which reasons are given; None to give none.
     """
-    learners = [
-        participant
-        for participant in evaluation.participants
-        if not participant.reference
-    ]
-    names = [each.name for each in evaluation.participants]
+    learners = [each for each in _ranked(evaluation) if not each.reference]
+    names = [each.name for each in learners]
     stopped = " The run was stopped; the figures are of the rows so far."
     lead = join(
         (
@@ -74,9 +81,10 @@ def stream_page(
                 "p",
                 f"{evaluation.rows:,} rows of {facts.p} features and "
                 f"{len(evaluation.frequent_labels())} classes, each predicted before "
-                "it was learnt." + (stopped if facts.interrupted else ""),
+                "it was learned." + (stopped if facts.interrupted else ""),
             ),
             tag("p", tag("strong", _verdict(evaluation))),
+            _tiles(evaluation),
         )
     )
     pooled = [each for each in learners if hasattr(each.model, "member_history_")]
@@ -85,10 +93,10 @@ def stream_page(
         "curves": _curves(evaluation),
         "members": _members(pooled) if pooled else None,
         "balance": _balance(evaluation),
-        "scores": section("scores", "Scores by class", *_scores(evaluation, learners)),
+        "scores": _scores(evaluation, learners),
         "confusion": confusion_section(evaluation, learners),
         "calibration": calibration_section(learners, names),
-        "reasons": reasons_section(learners, rows, evaluation.rows),
+        "reasons": reasons_section(learners, rows, evaluation.rows, facts.categories),
         "provenance": _provenance(evaluation, facts, command),
     }
     there = {name: each for name, each in sections.items() if each is not None}
@@ -112,26 +120,47 @@ def _verdict(evaluation: Evaluation) -> str:
     learners = [each for each in ranked if not each.reference]
     references = [each for each in ranked if each.reference]
     best = learners[0]
-    said = f"{best.name} is wrong in {best.confusion.error:.1%} of the rows"
+    said = f"{best.name} is wrong in {_percent(best)} of the rows"
     if len(learners) > 1:
         second = learners[1]
         if second.confusion.mistakes == best.confusion.mistakes:
             said += f", as is {second.name}"
         else:
             said = (
-                f"{best.name} makes the fewest mistakes, {best.confusion.error:.1%}, "
-                f"before {second.name} with {second.confusion.error:.1%}"
+                f"{best.name} makes the fewest mistakes, {_percent(best)}, "
+                f"before {second.name} with {_percent(second)}"
             )
     if references:
         simple = references[0]
         beaten = best.confusion.mistakes < simple.confusion.mistakes
-        said += (
-            f"; the better reference, {simple.name}, has "
-            f"{simple.confusion.error:.1%}"
-            + ("." if beaten else ", which no learner betters.")
+        said += f"; the better reference, {simple.name}, has {_percent(simple)}" + (
+            "." if beaten else ", which no learner betters."
         )
         return said
     return said + "."
+
+
+def _percent(participant: Participant) -> str:
+    return f"{100 * participant.confusion.error:.1f}\N{NO-BREAK SPACE}%"
+
+
+def _tiles(evaluation: Evaluation) -> Html:
+    """Return the errors of the best two learners and of the better reference."""
+    ranked = _ranked(evaluation)
+    best, *others = [each for each in ranked if not each.reference]
+    shown = [("lowest error", best)]
+    shown += [("second", each) for each in others[:1]]
+    shown += [("reference", each) for each in ranked if each.reference][:1]
+    items = (
+        tag(
+            "li",
+            tag("b", _percent(each)),
+            f"{label(each.name)}, {what}",
+            class_="first" if each is best else None,
+        )
+        for what, each in shown
+    )
+    return tag("ul", *items, class_="tiles figures")
 
 
 def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
@@ -147,75 +176,76 @@ def _summary(evaluation: Evaluation, facts: RunFacts) -> Html:
             f"{participant.model.n_updates_:,}",
             f"{participant.seconds:.2f}",
         )
-        if participant.name == winner:
-            cells = tuple(tag("td", tag("b", text)) for text in cells)
-        lines.append(row(participant.name, cells))
+        lines.append(row(participant.name, cells, best=participant.name == winner))
     head = (
         *("Learner", "Error", f"Last {facts.window:,} rows"),
         *("Macro F1", *(capital(title_of(name)) for name in facts.metrics)),
         *("Updates", "Seconds"),
     )
     caption = (
-        "The lowest error first, and the best learner in bold. Error: share of wrong "
+        "The lowest error first; ★ marks the best learner. Error: share of wrong "
         "predictions. Macro F1: mean over the classes. Updates: rows that changed the "
-        "model. The references predict the class most frequent so far, and the class "
-        "of the previous row."
+        "model."
     )
+    if any(each.reference for each in evaluation.participants):
+        caption += (
+            " The references predict the most frequent class so far, and the class of "
+            "the previous row."
+        )
     body = tag("tbody", *lines)
     return section("summary", "Summary", table(caption, head, [body], label="Summary"))
 
 
 def _curves(evaluation: Evaluation) -> Html:
-    names = [participant.name for participant in evaluation.participants]
+    ranked = [each for each in _ranked(evaluation) if not each.reference]
+    ranked += [each for each in _ranked(evaluation) if each.reference]
+    names = [each.name for each in ranked]
+    leading = [each.name for each in ranked if not each.reference][:MOST_EMPHASISED]
     alarms = {
         each.name: [row + 1 for row in each.model.drifts_]
         for each in evaluation.participants
         if getattr(each.model, "drifts_", None)
     }
-    said = ""
-    if alarms:
-        said = (
-            " A triangle at the axis, and a line in the colour of the learner, is an "
-            "alarm of its drift detector."
+    measures: dict[str, tuple[Measure, str]] = {
+        "all rows so far": ("error", "Share of mistakes among all rows so far"),
+        f"parts of the stream, up to {_PARTS}": (
+            "window",
+            "Share of mistakes in each part of the stream",
+        ),
+    }
+    panels = {}
+    for name, (measure, title) in measures.items():
+        plot = make_plot(
+            title,
+            (_curve(each, measure) for each in ranked),
+            measure,
+            emphasised=leading,
+            names=names,
+            alarms=alarms,
         )
-    panels = []
-    measures: tuple[tuple[Measure, str], ...] = (
-        ("error", "Share of mistakes among all rows so far, one line per learner"),
-        ("window", f"Share of mistakes in each of up to {_PARTS} parts of the stream"),
-    )
-    for measure, title in measures:
-        curves = [
-            _curve(participant, measure) for participant in evaluation.participants
-        ]
-        wide, narrow = (
-            curve_panel(
-                *(title, curves, measure, names),
-                first=_winner(evaluation),
-                alarms=alarms,
-                right=_NAMES,
-                width=width,
-            )
-            for width in (_WIDE, _NARROW)
-        )
-        panels.append(figure(_at_two_widths(wide, narrow), title + "." + _ABOVE + said))
-    return section("curves", "Learning curves", *panels)
+        panels[name] = plot_figure(plot, _curve_caption(plot, title))
+    return section("curves", "Learning curves", choice("Error in", panels))
 
 
-def _at_two_widths(wide: Drawing, narrow: Drawing) -> Html:
-    """Show a chart as wide as the page, or one whose letters fit a narrow screen."""
-    return join(
-        (
-            tag("div", inline(wide), class_="wide"),
-            tag("div", inline(narrow), class_="narrow"),
-        )
-    )
+def _curve_caption(plot: Plot, title: str) -> str:
+    told = f"{title}; in colour, {listed([label(name) for name in plot.emphasised])}."
+    if plot.low > 0.0:
+        told += " The axis does not start at 0."
+    if any(float(curve.mean.max()) > plot.high for curve in plot.curves):
+        told += " What lies above the scale of the learners is cut off."
+    if plot.alarms:
+        told += " A triangle is an alarm of a learner's drift detector."
+    return told
 
 
 def _members(pooled: Sequence[Participant]) -> Html:
-    """Return what carried the stream: weights and errors of the members of pools."""
-    parts = []
+    """Return the members of pools: a small panel each, and a table to unfold."""
+    parts: list[Html] = []
     for participant in pooled:
-        panels = member_panels(participant.model.member_history_)
+        panels = [
+            member_figure(each)
+            for each in member_panels(participant.model.member_history_)
+        ]
         errors = participant.model.member_errors_
         weights = participant.model.weights_
         shown = {name: f"{weight:.3f}" for name, weight in weights.items()}
@@ -223,17 +253,30 @@ def _members(pooled: Sequence[Participant]) -> Html:
             row(name, (f"{errors[name]:.4f}", shown.get(name, DASH)))
             for name in sorted(errors, key=lambda name: errors[name])
         ]
+        if len(pooled) > 1:
+            parts.append(tag("h3", participant.name))
+        parts.append(tag("div", *panels[:_PANELS], class_="multiples"))
+        if panels[_PANELS:]:
+            more = tag("div", *panels[_PANELS:], class_="multiples")
+            told = f"{len(panels) - _PANELS} more members"
+            parts.append(tag("details", tag("summary", told), more))
         caption = (
             f"{participant.name}: the share of mistakes of each member by itself, in "
             "all rows, the best first; and its weight in the pool at the end."
         )
-        body = tag("tbody", *lines)
-        drawn = [figure(inline(each), each.title + ".") for each in panels]
-        parts.append(tag("div", *drawn, class_="pair"))
-        head = ("Member", "Error", "Weight")
-        label = f"Members of {participant.name}"
-        parts.append(table(caption, head, [body], label=label))
-    return section("members", _CONTENTS["members"], *parts)
+        numbers = table(
+            caption,
+            ("Member", "Error", "Weight"),
+            [tag("tbody", *lines)],
+            label=f"Members of {participant.name}",
+        )
+        parts.append(tag("details", tag("summary", "The numbers"), numbers))
+    said = (
+        "One panel per member, the largest weight at the end first. Blue line: error "
+        "of the member by itself in parts of the stream; grey line: error of the pool. "
+        "Blue area: weight of the member."
+    )
+    return section("members", _CONTENTS["members"], tag("p", said), *parts)
 
 
 def _curve(participant: Participant, measure: Measure) -> Curve:
@@ -247,7 +290,8 @@ def _curve(participant: Participant, measure: Measure) -> Curve:
     else:
         values = mistakes / places
         rows = places.astype(np.float64)
-    return Curve(participant.name, rows, values, np.zeros_like(rows), 1)
+    none = np.zeros_like(rows)
+    return Curve(participant.name, rows, values, none, 1, participant.reference)
 
 
 def _parts(places: IntArray) -> tuple[FloatArray, IntArray]:
@@ -266,25 +310,25 @@ def _balance(evaluation: Evaluation) -> Html:
     zeros = np.zeros((1, counts.shape[1]), np.int64)
     parts = np.diff(np.concatenate([zeros, counts[at]]), axis=0)
     frequent = evaluation.frequent_labels()
-    shown, rest = frequent[:MAX_BANDS], frequent[MAX_BANDS:]
+    shown, rest = frequent[:_CLASSES], frequent[_CLASSES:]
     columns = [parts[:, k] for k in shown]
     names = [str(labels[k]) for k in shown]
     if rest:
         columns.append(parts[:, rest].sum(axis=1))
         names.append(f"{len(rest)} others")
-    shares = np.stack(columns, axis=1) / parts.sum(axis=1, keepdims=True)
-    title = "Share of each class in parts of the stream, one band per class"
-    both = _at_two_widths(
-        *(
-            balance_panel(title, names, edges, shares, width)
-            for width in (_WIDE, _NARROW)
-        )
-    )
-    return section("balance", "Class balance", figure(both, title + "."))
+    totals = parts.sum(axis=1)
+    curves = [
+        Curve(name, edges[1:], column / totals, np.zeros(len(totals)), 1)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    title = f"Share of each class in up to {_PARTS} parts of the stream"
+    plot = make_plot(title, curves, "share", emphasised=names[:MOST_EMPHASISED])
+    caption = f"{title}; the most frequent classes in colour."
+    return section("balance", "Class balance", plot_figure(plot, caption), fold=True)
 
 
-def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator[Html]:
-    """Yield tables of F1, recall and precision: classes down, learners side by side."""
+def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Html:
+    """Return tables of F1, recall and precision: classes down, learners across."""
     labels, frequent = evaluation.labels.labels, evaluation.frequent_labels()
     scores = [class_scores(each.confusion.counts) for each in learners]
     counts = learners[0].confusion.counts
@@ -295,6 +339,7 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator
         "recall": ("Recall", "the share of the class's rows that were recognised"),
         "precision": ("Precision", "the share of its predictions that were right"),
     }
+    tables = {}
     for field, (title, meaning) in meanings.items():
         lines = []
         for k in frequent[:MOST_CLASSES]:
@@ -313,7 +358,9 @@ def _scores(evaluation: Evaluation, learners: Sequence[Participant]) -> Iterator
             )
         caption = f"{title} by class, {meaning}; the most frequent class first.{rest}"
         head = ("Class", "Rows", *(each.name for each in learners))
-        yield table(caption, head, [tag("tbody", *lines)], label=f"{title} by class")
+        body = [tag("tbody", *lines)]
+        tables[title] = table(caption, head, body, label=f"{title} by class")
+    return section("scores", "Scores by class", choice("Measure", tables), fold=True)
 
 
 def _best(values: Sequence[float]) -> list[bool]:
@@ -360,4 +407,4 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         text = ", ".join(f"{name}={value!r}" for name, value in given)
         found[participant.name] = tag("code", text or "no parameters")
     terms = (join((tag("dt", name), tag("dd", text))) for name, text in found.items())
-    return section("provenance", "How it was made", tag("dl", *terms))
+    return section("provenance", "How it was made", tag("dl", *terms), fold=True)

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
+from rpnb.estimators.pooled import PooledClassifier
 from rpnb.serve.costs import class_steps, row_steps
 from rpnb.serve.http.tables import Label, RequestColumns
 from rpnb.serve.limits import ApiError
@@ -31,6 +32,8 @@ _NEARLY = 1e-9
 _STEPS_AT_ONCE = 5e7
 # Numbers that predicting some rows may take at once: rows times features, or classes.
 _AT_ONCE = 1_000_000
+# Rows of a pooled classifier explained in a turn, about 10 ms each.
+_SAMPLED_AT_ONCE = 8
 
 
 class LabelledEvent(NamedTuple):
@@ -211,14 +214,18 @@ class ServedModel:
     def explain(self, X: FloatArray) -> dict[str, Any]:
         """Return what each feature adds to the predicted class's score."""
         step = max(1, _AT_ONCE // X.shape[1])
+        if isinstance(self.learner, PooledClassifier):
+            step = _SAMPLED_AT_ONCE
         found = [
             self._explain(X[start : start + step])
             for start in range(0, X.shape[0], step)
         ]
         p = self.spec.n_features
-        names = ("labels", "against", "base", "score", "contributions")
+        names = [name for name in found[0] if name != "member_names"]
+        more = {k: v for k, v in found[0].items() if k == "member_names"}
         return {
             **{name: [each for part in found for each in part[name]] for name in names},
+            **more,
             "features": [*(self.spec.features or (f"x{j + 1}" for j in range(p)))],
         }
 
@@ -234,13 +241,18 @@ class ServedModel:
                 found = self.learner.explain(X)
             except ValueError as error:
                 raise ApiError(409, "not_available", str(error)) from None
-        return {
+        reasons = {
             "labels": found.labels.tolist(),
             "against": found.against.tolist(),
             "base": found.base.tolist(),
             "score": found.score.tolist(),
             "contributions": found.values.tolist(),
         }
+        if found.members is not None:
+            reasons["errors"] = found.errors.tolist()
+            reasons["members"] = found.members.tolist()
+            reasons["member_names"] = list(found.member_names)
+        return reasons
 
     def recent_predictions(self) -> list[dict[str, Any]]:
         """Return the latest predictions, the last one first, with reasons.

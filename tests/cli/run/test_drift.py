@@ -8,8 +8,6 @@ import pytest
 
 from rpnb.cli import main
 
-pytest.importorskip("river")
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -41,14 +39,26 @@ def test_alarms_are_in_the_table_in_json_and_in_the_report(
     assert "Each row scaled by the rows before it: RPNB." in shown
     page = (tmp_path / "page.html").read_text()
     assert "Drift alarms of RPNB" in page
-    # In two curves, each for wide screens and for narrow ones.
+    # In two curves, each for wide screens and for narrow ones, and in their data.
     assert page.count("RPNB: drift alarm at row 8") == 4
+    assert page.count('"marks":[{"row":8') == 2
     assert learner["error"] < 0.2
 
 
-def test_a_learner_with_a_detector_is_not_saved(
+def test_a_learner_with_a_detector_is_saved_and_resumed(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["run", str(path), "--target", "kind", "--drift", "adwin"]
-    assert main([*words, "--save", str(tmp_path / "m.rpnb")]) == 2
-    assert "--save cannot write a learner with a drift" in capsys.readouterr().err
+    """Two halves of a file, one after the other, are as the whole file."""
+    head, *rows = path.read_text().splitlines()
+    for name, part in (("first.csv", rows[:700]), ("second.csv", rows[700:])):
+        (tmp_path / name).write_text("\n".join([head, *part]))
+    words = ["--target", "kind", "--model", "GaussianNB"]
+    model, drift = str(tmp_path / "m.rpnb"), ["--drift", "adwin"]
+    assert main(["run", str(path), *words, *drift, "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)["learners"][0]["drifts"]
+    first = ["run", str(tmp_path / "first.csv"), *words, *drift, "--save", model]
+    assert main(first) == 0
+    capsys.readouterr()
+    second = ["run", str(tmp_path / "second.csv"), "--target", "kind", "--load", model]
+    assert main([*second, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["learners"][0]["drifts"] == whole != []

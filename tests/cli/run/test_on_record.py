@@ -1,8 +1,8 @@
-"""What `rpnb run` says of a run is as on record: its page, its table, its JSON.
+"""What `rpnb run` says of a run is as on record: its table, its JSON.
 
 A column, a threshold or a number of decimals that has slipped breaks no law of the
 other tests, and every user sees it. What is meant to change is written anew, and read:
-``python tests/cli/run/test_on_record.py``. How charts look is on record elsewhere.
+``python tests/cli/run/test_on_record.py``. Laws of its page are in tests/report.
 """
 
 import re
@@ -19,13 +19,10 @@ from rpnb._version import __version__
 from rpnb.baselines import make
 from rpnb.cli.run import summary
 from rpnb.core.kernels.arrays import FloatArray, IntArray
-from rpnb.estimators.pooled_parts import MemberHistory
 from rpnb.evaluate.blocks import ChunkBlocks
 from rpnb.evaluate.evaluation import Evaluation, native_evaluation
 from rpnb.evaluate.result import RunFacts
 from rpnb.files import LabelledArrays
-from rpnb.report.sections.reasons import LastRows
-from rpnb.report.stream import stream_page
 
 RECORD = Path(__file__).parents[2] / "golden" / "run.txt"
 MANY = tuple(f"column {j}" for j in range(9))
@@ -58,22 +55,8 @@ def evaluated(
     return evaluation
 
 
-def pool() -> Any:
-    """Return a learner that says of members what a pool says."""
-    model = make("GaussianNB")
-    n = np.arange(4.0)
-    model.member_history_ = MemberHistory(
-        np.cumsum(np.arange(30, 34)),
-        {"one": 1 / (1 + n), "two": n / (1 + n)},
-        {"one": 0.5 / (1 + n), "two": 0.1 + 0 * n, "pool": 0.05 * n},
-    )
-    model.member_errors_ = {"one": 0.25, "two": 0.125, "pool": 0.1}
-    model.weights_ = {"one": 0.375, "two": 1.5}
-    return model
-
-
-def runs() -> Iterator[tuple[Evaluation, RunFacts, LastRows | None]]:
-    learners = {"GaussianNB": pool(), "PA": make("PA"), "twin": make("PA")}
+def runs() -> Iterator[tuple[Evaluation, RunFacts]]:
+    learners = {"GaussianNB": make("GaussianNB"), "PA": make("PA"), "twin": make("PA")}
     learners["PA"].drifts_ = [3, 70]
     learners["twin"].drifts_ = list(range(1000, 1012))
     first = RunFacts(
@@ -93,7 +76,7 @@ def runs() -> Iterator[tuple[Evaluation, RunFacts, LastRows | None]]:
         advice=("some advice",),
         scaled=("PA",),
     )
-    yield evaluated(learners, 240, 3), first, None
+    yield evaluated(learners, 240, 3), first
     few = RunFacts(
         source="few.csv",
         p=3,
@@ -105,31 +88,19 @@ def runs() -> Iterator[tuple[Evaluation, RunFacts, LastRows | None]]:
         written=(),
         numbers=MANY,
     )
-    yield evaluated({"PA": make("PA")}, 66, 8), few, None
-    last = LastRows(["x", "y", "z"])
-    last.add(*rows(70, 2))
+    yield evaluated({"PA": make("PA")}, 66, 8), few
     explained = RPNBClassifier(6, random_state=0)
-    yield evaluated({"RPNB": explained, "OGD": make("OGD")}, 70, 2, False), few, last
+    yield evaluated({"RPNB": explained, "OGD": make("OGD")}, 70, 2, False), few
     only = evaluated({"PA": make("PA")}, 20, 1)
-    yield only, replace(few, order="file"), None
+    yield only, replace(few, order="file")
 
 
 def lines() -> Iterator[str]:
     """Yield what is said of each run."""
     with mock.patch.object(summary, "memory", return_value=123.45):
-        for evaluation, facts, last in runs():
-            page = stream_page(evaluation, facts, "rpnb run some.csv", last)
-            page = page[page.index("<body") :]
-            page = re.sub("<svg.*?</svg>", _words, page, flags=re.DOTALL)
-            yield from _plain(page.replace("><", ">\n<"))
+        for evaluation, facts in runs():
             yield from _plain(summary.as_table(evaluation, facts))
             yield from _plain(summary.as_json(evaluation, facts).replace(", ", ",\n"))
-
-
-def _words(chart: re.Match[str]) -> str:
-    """Return the texts of a chart, and what is shown where the pointer is."""
-    found = re.findall(r"<(?:title|text)[^>]*>([^<]*)<", chart.group())
-    return f"<svg>{' | '.join(found)}</svg>"
 
 
 def _plain(text: str) -> list[str]:

@@ -19,7 +19,13 @@ from rpnb import PooledClassifier, RPNBClassifier
 from rpnb.baselines import PA1, GaussianNB
 from rpnb.estimators.mini_batches import model_from_bytes, model_to_bytes
 from rpnb.estimators.saving.files import ModelFileError, read_model, write_model
-from rpnb.estimators.saving.schema import StateSchema, check_arrays, reals, saturated
+from rpnb.estimators.saving.schema import (
+    StateSchema,
+    check_arrays,
+    reals,
+    saturated,
+    singles,
+)
 from rpnb.estimators.stream.activity import lock_of
 
 
@@ -73,12 +79,31 @@ def test_counters_at_their_bound_stay_there(tmp_path: Path) -> None:
 
 
 def test_sums_that_overflow_stay_at_the_largest_number() -> None:
-    schema = StateSchema({"sums": reals(3), "any": reals(1, infinite=True)})
-    arrays = {"sums": np.array([1.0, np.inf, -np.inf]), "any": np.array([np.inf])}
+    inf, nan = np.inf, np.nan
+    schema = StateSchema(
+        {
+            "sums": reals(4),
+            "any": reals(2, infinite=True, nan=True),
+            "weights": reals(3, low=1.0),
+            "few": singles(2),
+            "sound": reals(1),
+        }
+    )
+    arrays = {
+        "sums": np.array([1.0, inf, -inf, nan]),
+        "any": np.array([inf, nan]),
+        "weights": np.array([nan, 2.0, -inf]),
+        "few": np.array([inf, nan], np.float32),
+        "sound": np.array([-0.0]),
+    }
     values, found = saturated({}, arrays, schema)
     assert values == {}
-    assert found["sums"].tolist() == [1.0, sys.float_info.max, -sys.float_info.max]
+    most = sys.float_info.max
+    assert found["sums"].tolist() == [1.0, most, -most, 0.0]
+    assert found["weights"].tolist() == [1.0, 2.0, 1.0]
+    assert found["few"].tolist() == [float(np.finfo(np.float32).max), 0.0]
     assert found["any"] is arrays["any"]
+    assert found["sound"] is arrays["sound"]
     check_arrays(found, schema)
 
 

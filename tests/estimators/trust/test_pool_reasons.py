@@ -173,6 +173,38 @@ def test_hashed_features_are_explained_by_their_own_names() -> None:
         model.explain(rows[:1] + 1.0)
 
 
+def test_columns_of_frames_are_explained_as_a_whole() -> None:
+    rng = np.random.default_rng(2)
+    n = 700
+    kind = rng.integers(0, 4, n)
+    place = rng.integers(0, 40, n)
+    y = np.where(rng.random(n) < 0.9, kind % 2, place % 2)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "kind": pd.Categorical(np.array(list("abcd"))[kind]),
+            "place": pd.Series([f"street {k}" for k in place], dtype="category"),
+            "day": pd.date_range("2026-01-01", periods=n, freq="h"),
+        }
+    )
+    model = PooledClassifier(n_projections=16, random_state=0).partial_fit(frame, y)
+    found = model.explain(frame[:15])
+    assert found.values.shape == (15, 4)
+    assert list(found.names) == list(frame.columns)
+    assert_array_equal(found.errors, 0.0)
+    assert_allclose(found.base + found.values.sum(axis=1), found.score, atol=1e-9)
+    assert found.members is not None
+    assert_allclose(found.members.sum(axis=1), found.score, atol=1e-9)
+    assert_array_equal(found.labels, model.predict(frame[:15]))
+    for shares in (model.feature_importance(), model.feature_importance(frame[:20])):
+        assert shares.shape == (4,)
+        assert shares.argmax() == 1
+    same = model.explain(frame[:3], background=frame[:1])
+    assert_array_equal(same.values[0], 0.0)
+    steps = found.waterfall(0, X=frame[:15])
+    assert f"kind = {frame['kind'][0]}" in steps.names
+
+
 def test_missing_values_are_explained() -> None:
     rows = X.copy()
     rows[::3, 1] = np.nan

@@ -61,7 +61,7 @@ def test_bars_of_updates_show_the_mean_the_spread_and_the_printed_value() -> Non
     drawing = mean_bars("updates", amounts, "updates", ["RPNB", "OGD"])
     rpnb, ogd = (
         next(a for a in drawing.marks if isinstance(a, Area) and a.role == role)
-        for role in ("s0", "s2")
+        for role in ("s0", "s1")
     )
     assert _width(rpnb) / _width(ogd) == pytest.approx(30 / 240)
     unit = _width(ogd) / 240
@@ -148,7 +148,7 @@ def test_groups_overlap_but_none_lies_in_another() -> None:
 
 
 def test_the_critical_difference_is_drawn_to_scale() -> None:
-    drawing = critical_difference_diagram("ranks", RANKS, 1.25, ["RPNB"])
+    drawing = critical_difference_diagram("ranks", RANKS, 1.25, list(RANKS))
     dots = {tip.split(":")[0]: dot.x for tip, dot in _dots(drawing).items()}
     unit = (dots["PA"] - dots["RPNB"]) / 3.0
     level = [
@@ -161,7 +161,8 @@ def test_the_critical_difference_is_drawn_to_scale() -> None:
 
 
 def test_two_methods_have_a_diagram() -> None:
-    drawing = critical_difference_diagram("ranks", {"RPNB": 1.0, "PA": 2.0}, 0.5, [])
+    ranks = {"RPNB": 1.0, "PA": 2.0}
+    drawing = critical_difference_diagram("ranks", ranks, 0.5, list(ranks))
     assert {"RPNB", "PA"} <= set(_texts(drawing))
 
 

@@ -1,19 +1,41 @@
+"""Plots of curves and their static pictures."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from rpnb.report.charts.curves import Curve, curve_panel
+from rpnb.report.charts.curves import (
+    Curve,
+    Plot,
+    clipped,
+    curve_panel,
+    leaders,
+    make_plot,
+)
 from rpnb.report.charts.drawing import Area, Dot, Drawing, Label, Line
-from rpnb.report.charts.palette import style
 from rpnb.study.analysis import error_curve, updates_curve
 from rpnb.study.records import CurvePoint
 from study.report_records import make_record
 
+ROWS = np.arange(1.0, 41.0)
 
-def _lines(drawing: Drawing, role: str) -> list[Line]:
-    return [m for m in drawing.marks if isinstance(m, Line) and m.role == role]
+
+def flat(name: str, level: float, *, reference: bool = False) -> Curve:
+    return Curve(name, ROWS, np.full(40, level), np.zeros(40), 1, reference)
+
+
+def texts(drawing: Drawing) -> set[str]:
+    return {mark.text for mark in drawing.marks if isinstance(mark, Label)}
+
+
+def traces(drawing: Drawing, role: str) -> list[Line]:
+    """Return the lines of curves: their thickness is none of the other lines'."""
+    lines = [m for m in drawing.marks if isinstance(m, Line) and m.role == role]
+    return [line for line in lines if line.width in (1.2, 1.8, 2.6)]
 
 
 def test_a_curve_is_the_mean_over_the_permutations() -> None:
@@ -48,88 +70,127 @@ def test_runs_with_other_points_are_interpolated() -> None:
 def test_one_run_has_no_band_and_two_have_one() -> None:
     runs = [make_record(error=0.1), make_record(permutation=1, error=0.2)]
     for count in (1, 2):
-        panel = curve_panel("x", [error_curve(runs[:count])], "error", ["RPNB"])
+        panel = curve_panel(make_plot("x", [error_curve(runs[:count])], "error"))
         bands = [m for m in panel.marks if isinstance(m, Area)]
         assert len(bands) == count - 1
 
 
 def test_the_line_ends_at_the_error_of_the_run() -> None:
     run = make_record(error=0.3, n=150)
-    panel = curve_panel("x", [error_curve([run])], "error", ["RPNB"])
-    (line,) = _lines(panel, "s0")
+    panel = curve_panel(make_plot("x", [error_curve([run])], "error"))
+    end = traces(panel, "s0")[-1].points[-1][1]
     heights = {
-        m.text: m.y - 4.0
+        float(m.text): m.y - 4.0
         for m in panel.marks
         if isinstance(m, Label) and m.anchor == "end"
     }
-    zero, tenth = heights["0"], heights["0.1"]
-    assert (zero - line.points[-1][1]) / (zero - tenth) == pytest.approx(3.0)
+    (low, y0), *_, (high, y1) = sorted(heights.items())
+    assert low + (y0 - end) / (y0 - y1) * (high - low) == pytest.approx(0.3)
+
+
+def test_the_lowest_three_are_in_colour_whatever_their_names_and_order() -> None:
+    levels = [0.3, 0.1, 0.5, 0.2, 0.4]
+    for names in ("RPNB PA Pooled AROW x", "a b c d e", "e d c b a"):
+        curves = [flat(n, v) for n, v in zip(names.split(), levels, strict=True)]
+        plot = make_plot("x", [*curves, flat("zero", 0.0, reference=True)], "error")
+        best = [curves[i].method for i in (1, 3, 0)]
+        assert plot.emphasised == tuple(best) == leaders(curves)
+        panel = curve_panel(plot)
+        bold = {m.text for m in panel.marks if isinstance(m, Label) and m.bold}
+        assert bold == set(best)
+        assert [line.width for line in traces(panel, plot.roles[best[0]])] == [2.6]
+        # The winner is painted last, on top of all others.
+        widths = [m.width for m in panel.marks if isinstance(m, Line)]
+        drawn = [width for width in widths if width in (1.2, 1.8, 2.6)]
+        assert drawn[-1] == 2.6
+        assert len(traces(panel, "other")) == 3  # the two others, and the reference
+        assert all(not line.dash for line in panel.marks if isinstance(line, Line))
 
 
 def test_every_method_is_named_at_the_end_of_its_line() -> None:
     methods = ["RPNB", "AROW", "OnlineBagging"]
     curves = [updates_curve([make_record(method=name)]) for name in methods]
-    panel = curve_panel("x", curves, "updates", methods)
+    panel = curve_panel(make_plot("x", curves, "updates"))
     names = {m.text: m.y for m in panel.marks if isinstance(m, Label)}
     heights = sorted(names[name] for name in ("RPNB", "AROW", "Online Bagging"))
     assert np.diff(heights).min() >= 14.9  # all three end at the same place
 
 
+def test_of_many_curves_the_emphasised_are_named() -> None:
+    curves = [flat(f"learner {k}", 0.5 - k / 100) for k in range(40)]
+    shown = texts(curve_panel(make_plot("x", curves, "error")))
+    assert {"learner 39", "learner 38", "learner 37"} <= shown
+    assert sum(text.startswith("learner") for text in shown) == 13
+
+
 def test_a_stream_of_one_row_has_a_panel() -> None:
     run = replace(make_record(n=1, places=1), curve=(CurvePoint(1, 1, 1),))
-    curves = error_curve([run]), updates_curve([run])
-    assert curve_panel("x", curves[:1], "error", ["RPNB"]).marks
-    assert curve_panel("x", curves[1:], "updates", ["RPNB"]).marks
+    for plot in (
+        make_plot("x", [error_curve([run])], "error"),
+        make_plot("x", [updates_curve([run])], "updates"),
+    ):
+        assert curve_panel(plot).marks
 
 
-def test_references_do_not_squeeze_the_learners() -> None:
-    rows = np.arange(1.0, 41.0)
+def fills(plot: Plot) -> float:
+    """Return the share of the axis that curves use."""
+    values = np.concatenate([c.mean for c in plot.curves if not c.reference])
+    return float(values.max() - values.min()) / (plot.high - plot.low)
 
-    def flat(method: str, level: float) -> Curve:
-        return Curve(method, rows, np.full(40, level), np.zeros(40), 1)
 
-    names = ["RPNB", "AROW", "majority class", "same as last"]
+@given(st.floats(0.01, 0.9), st.floats(0.0, 1.0))
+def test_the_axis_fits_the_curves(low: float, share: float) -> None:
+    high = low + share * (1.0 - low)
+    plot = make_plot("x", [flat("a", low), flat("b", high)], "share")
+    assert plot.low <= low
+    assert plot.high >= high - 1e-9 or high > 3 * low
+    # It starts at 0, or what lies below the curves is less than half of it.
+    assert plot.low == 0.0 or low >= high / 2
+    if 0.5 <= low / high <= 0.99:
+        assert plot.low > 0.0
+        assert fills(plot) > 0.3
+
+
+def test_references_and_outliers_do_not_squeeze_the_learners() -> None:
     learners = [flat("RPNB", 0.05), flat("AROW", 0.08)]
-    references = [flat("majority class", 0.9), flat("same as last", 0.5)]
-    panel = curve_panel("x", [*learners, *references], "error", names)
-    alone = curve_panel("x", learners, "error", names)
+    references = [
+        flat("majority class", 0.9, reference=True),
+        flat("same as last", 0.5, reference=True),
+    ]
+    plot = make_plot("x", [*learners, *references], "error")
+    alone = make_plot("x", learners, "error")
+    assert (plot.low, plot.high) == (alone.low, alone.high)
+    assert {"majority class 0.9 ↑", "same as last 0.5 ↑"} <= texts(curve_panel(plot))
+    early = Curve("RPNB", ROWS, np.where(ROWS < 5, 1.0, 0.05), np.zeros(40), 1)
+    assert make_plot("x", [early], "error").high < 0.1
+    three = [flat(name, 0.05) for name in "abc"]
+    assert make_plot("x", [*three, flat("bad", 0.9)], "error").high < 0.2
 
-    def ticks(drawing: Drawing) -> set[str]:
-        return {mark.text for mark in drawing.marks if isinstance(mark, Label)}
 
-    assert ticks(alone) <= ticks(panel)
-    assert {"majority class 0.9", "same as last 0.5"} <= ticks(panel)
-    early = Curve("RPNB", rows, np.where(rows < 5, 1.0, 0.05), np.zeros(40), 1)
-    assert "1" not in ticks(curve_panel("x", [early], "error", names))
-
-
-def test_no_two_learners_have_the_same_colour_and_mark() -> None:
-    names = ["RPNB", *(f"L{k}" for k in range(28)), "majority class", "same as last"]
-    looks = [style(name, names) for name in names]
-    pairs = {(look.role, look.shape, look.dash) for look in looks}
-    assert len(pairs) == len(names)
-    assert style("majority class", ["majority class"]) == style("majority class", names)
+def test_what_lies_beyond_the_axis_is_cut_off() -> None:
+    line = [(0.0, 5.0), (10.0, 15.0), (20.0, 5.0), (30.0, 5.0), (40.0, -5.0)]
+    assert clipped(line, 0.0, 10.0) == [
+        [(0.0, 5.0), (5.0, 10.0)],
+        [(15.0, 10.0), (20.0, 5.0), (30.0, 5.0), (35.0, 0.0)],
+    ]
+    assert clipped([(0.0, 20.0), (9.0, 20.0)], 0.0, 10.0) == []
 
 
 def test_alarms_of_drift_detectors_are_marked() -> None:
-    rows = np.arange(100.0, 1100.0, 100.0)
-    curves = [
-        Curve(name, rows, np.full(10, 0.2), np.zeros(10), 1) for name in ("RPNB", "PA")
-    ]
-    alarms = {"RPNB": [500], "PA": [500, 900]}
-    names = ["RPNB", "PA"]
-    panel = curve_panel("title", curves, "error", names, alarms=alarms)
+    curves = [flat("RPNB", 0.2), flat("PA", 0.2)]
+    alarms = {"RPNB": [20], "PA": [20, 36]}
+    panel = curve_panel(make_plot("title", curves, "error", alarms=alarms))
     dots = [m for m in panel.marks if isinstance(m, Dot) and "alarm" in (m.tip or "")]
     assert [dot.tip for dot in dots] == [
-        "RPNB: drift alarm at row 500",
-        "PA: drift alarm at row 500",
-        "PA: drift alarm at row 900",
+        "RPNB: drift alarm at row 20",
+        "PA: drift alarm at row 20",
+        "PA: drift alarm at row 36",
     ]
     assert dots[0].x == dots[1].x < dots[2].x
     assert dots[0].y != dots[1].y  # both are seen
     lines = [m for m in panel.marks if isinstance(m, Line) and m.dash == (2.0, 3.0)]
     assert [line.points[0][0] for line in lines] == [dot.x for dot in dots]
-    many = {"PA": list(range(1, 100))}
-    panel = curve_panel("title", curves, "error", names, alarms=many)
+    many = {"PA": list(range(1, 40))}
+    panel = curve_panel(make_plot("title", curves, "error", alarms=many))
     lines = [m for m in panel.marks if isinstance(m, Line) and m.dash == (2.0, 3.0)]
     assert not lines

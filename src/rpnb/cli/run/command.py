@@ -146,8 +146,7 @@ def _add_order(group: "argparse._ArgumentGroup", stream: bool) -> None:
         group.add_argument(
             "--drift",
             choices=("adwin", "ddm", "eddm", "page_hinkley"),
-            help="reset a learner when this detector of River finds that its errors "
-            "rise (pip install 'rpnb[river]')",
+            help="reset a learner when this detector finds that its errors rise",
         )
     group.add_argument(
         "--shuffle",

@@ -74,15 +74,8 @@ def _with_detectors(
     """Return the learners, with a drift detector on the errors of each if asked for."""
     if arguments.drift is None:
         return models
-    if arguments.save:
-        raise CommandError("--save cannot write a learner with a drift detector")
-    try:
-        from rpnb.drift import DriftAware
-        from rpnb.estimators.drift.detectors import make_detector
+    from rpnb.drift import DriftAware
 
-        make_detector(arguments.drift)
-    except ImportError as error:
-        raise CommandError(f"--drift: {error}") from error
     return {
         name: DriftAware(model, detector=arguments.drift)
         for name, model in models.items()

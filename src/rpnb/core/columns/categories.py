@@ -104,14 +104,8 @@ class Categories:
     @property
     def width(self) -> int:
         """Number of columns of the features."""
-        return sum(self.widths())
-
-    def widths(self) -> list[int]:
-        """Return how many features each column of the rows has."""
-        found = [1] * self.P
-        for j, place in enumerate(self.places):
-            found[place] = self.layout.width(j)
-        return found
+        own = sum(self.layout.width(j) for j in range(len(self.places)))
+        return self.P - len(self.places) + own
 
     # Rows
 

@@ -140,7 +140,7 @@ class Adwin:
             "counts": counts,
             "buckets": np.array(buckets, np.float64).reshape(-1, 2),
             "sums": np.array([self.total, self.squares], np.float64),
-            "ticks": np.array([self.ticks], np.int64),
+            "ticks": np.array([self.ticks, self.drift_detected], np.int64),
         }
 
     @classmethod
@@ -163,7 +163,7 @@ class Adwin:
                 raise ValueError("the detector's buckets hold more than errors can add")
         width = sum(count << i for i, count in enumerate(counts))
         total, squares = arrays["sums"].tolist()
-        ticks = int(arrays["ticks"][0])
+        ticks, alarm = arrays["ticks"].tolist()
         if not 0.0 <= total <= width or not -1.0 <= squares <= width or ticks < width:
             raise ValueError("the detector's sums are not those of its buckets")
-        return cls(levels, width, total, squares, ticks)
+        return cls(levels, width, total, squares, ticks, bool(alarm))

@@ -18,6 +18,9 @@ _OWN: Final[Mapping[str, type[Adwin | DDM | EDDM | PageHinkley]]] = {
     "page_hinkley": PageHinkley,
 }
 
+#: Names of the detectors that can be saved.
+OWN_DETECTORS: Final = tuple(_OWN)
+
 
 class Detector(Protocol):
     """The interface of a detector; River's all have it, too."""
@@ -49,6 +52,12 @@ def make_detector(given: Any) -> Detector:
 
 def detector_to_arrays(detector: Any) -> dict[str, NDArray[Any]]:
     """Return what one of our detectors has seen, for a model file."""
+    if type(detector) not in _OWN.values():
+        raise NotImplementedError(
+            f"a {type(detector).__name__} cannot be written to a file without pickle: "
+            f"name one of our detectors, {', '.join(map(repr, _OWN))}, or save the "
+            "learner alone with learner_.save"
+        )
     found: dict[str, NDArray[Any]] = detector.to_arrays()
     return found
 
@@ -68,7 +77,7 @@ def detector_schema(
         "counts": counts(levels),
         "buckets": reals(buckets, 2),
         "sums": reals(2),
-        "ticks": counts(1),
+        "ticks": counts(2),
     }
 
 

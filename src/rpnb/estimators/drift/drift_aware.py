@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from os import PathLike
-from typing import Any, Literal, NoReturn, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,17 +15,44 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.checks.parameters import check_choice, check_integer, check_real
 from rpnb.estimators.checks.weights import ANY_WEIGHT
 from rpnb.estimators.classifier import RPNBClassifier
-from rpnb.estimators.drift.detectors import make_detector
+from rpnb.estimators.drift.detectors import (
+    OWN_DETECTORS,
+    detector_from_arrays,
+    detector_schema,
+    detector_to_arrays,
+    make_detector,
+)
 from rpnb.estimators.drift.state import (
     DriftState,
     copy_drift_state,
     learn_until_alarms,
     rearrange_drift_classes,
+    recent_from_arrays,
+    recent_schema,
+    recent_to_arrays,
+)
+from rpnb.estimators.saving.nested import (
+    export_learner,
+    import_learner,
+    learner_from_json,
+    learner_schema,
+    learner_to_json,
+)
+from rpnb.estimators.saving.schema import (
+    COUNT,
+    MOST_COUNTED,
+    StateSchema,
+    ValueSchema,
+    counts,
+    flags,
 )
 from rpnb.estimators.stream.class_weights import ClassWeight
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.stream.learner import Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
+
+# Of the detector's arrays in model files.
+_DETECTOR = "detector."
 
 
 def _model_has(method: str) -> Callable[["DriftAware"], bool]:
@@ -51,9 +77,10 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
         The learner. It is not changed: a copy learns, made on the first call or by
         `fit`. Its `batch_size` must be 1, if it has one.
     detector : "adwin", "ddm", "eddm", "page_hinkley" or detector, default="adwin"
-        A detector of River (`pip install 'rpnb[river]'`) with its default parameters,
-        or one with parameters of your choice, which is not changed either. Of ADWIN's
-        alarms only those count that find more errors than before, not fewer.
+        By name, with the constants and the alarms of River's detectors; or a detector
+        of River with parameters of your choice, which is not changed, and cannot be
+        saved. Of ADWIN's alarms only those count that find more errors than before, not
+        fewer.
     on_drift : {"reset", "downweight"}, default="reset"
         What an alarm does: the learner forgets all but its classes and projections; or
         what it has learnt counts `factor` times as much, for an `RPNBClassifier`.
@@ -310,29 +337,96 @@ class DriftAware(WeightedStreamClassifier[DriftState]):
 
     # Files
 
-    def save(self, path: str | PathLike[str], *, key: bytes | None = None) -> NoReturn:
-        """Refuse: a detector of River can be written by pickle only."""
-        raise NotImplementedError(
-            "a drift detector cannot be written to a file without pickle; save the "
-            "learner alone with learner_.save, and wrap it anew after loading"
-        )
+    def _parameters_to_json(self) -> dict[str, Any]:
+        return {
+            "model": learner_to_json(self.model),
+            "detector": check_choice("detector", self.detector, OWN_DETECTORS),
+            "on_drift": self.on_drift,
+            "factor": float(self.factor),
+            "warm": int(self.warm),
+        }
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, key: bytes | None = None) -> Self:
-        """Refuse: see `save`."""
-        raise NotImplementedError(
-            "a DriftAware cannot be loaded, only the learner that learner_.save wrote"
-        )
+    def _parameters_from_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        model = learner_from_json(parameters["model"])
+        check_choice("detector", parameters["detector"], OWN_DETECTORS)
+        check_choice("on_drift", parameters["on_drift"], ("reset", "downweight"))
+        check_real("factor", parameters["factor"], 0.0, high=1.0)
+        check_integer("warm", parameters["warm"], 0)
+        return {**parameters, "model": model}
 
-    def _export_state(self, state: DriftState) -> NoReturn:
-        raise NotImplementedError
+    def _export_state(
+        self, state: DriftState
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        detector = detector_to_arrays(state.detector)
+        metadata, arrays = export_learner(state.learner, state.inner)
+        recent_metadata, recent = recent_to_arrays(state.recent, self.n_features_in_)
+        return (
+            {
+                **metadata,
+                **recent_metadata,
+                "n_seen": state.n_seen,
+                "forgotten_updates": state.forgotten_updates,
+            },
+            {
+                **arrays,
+                **recent,
+                **{_DETECTOR + name: array for name, array in detector.items()},
+                "known": state.known,
+                "drifts": np.array(state.drifts, np.int64),
+            },
+        )
 
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
-    ) -> NoReturn:
-        raise NotImplementedError
+    ) -> StateSchema:
+        inner = learner_schema(self.model, state, shapes, M, p)
+        recent = recent_schema(state, shapes, M, p, int(self.warm))
+        of_detector = {
+            name.removeprefix(_DETECTOR): shape
+            for name, shape in shapes.items()
+            if name.startswith(_DETECTOR)
+        }
+        detector = detector_schema(self.detector, of_detector)
+        n_drifts = shapes.get("drifts", (0,))[0]
+        return StateSchema(
+            {
+                **inner.arrays,
+                **recent.arrays,
+                **{_DETECTOR + name: rule for name, rule in detector.items()},
+                "known": flags(M),
+                "drifts": counts(n_drifts),
+            },
+            {
+                **inner.values,
+                **recent.values,
+                "n_seen": COUNT,
+                # Rows learned again count again.
+                "forgotten_updates": ValueSchema(int, -MOST_COUNTED),
+            },
+        )
 
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
-    ) -> NoReturn:
-        raise NotImplementedError
+    ) -> DriftState:
+        detector = detector_from_arrays(
+            self.detector,
+            {
+                name.removeprefix(_DETECTOR): array
+                for name, array in arrays.items()
+                if name.startswith(_DETECTOR)
+            },
+        )
+        drifts = arrays["drifts"].tolist()
+        if drifts != sorted(set(drifts)) or drifts[-1:] > [metadata["n_seen"] - 1]:
+            raise ValueError("its alarms are not rows that it has seen, in their order")
+        return DriftState(
+            learner=clone(self.model),
+            inner=import_learner(self.model, self.classes_, p, metadata, arrays),
+            detector=detector,
+            known=arrays["known"],
+            n_seen=metadata["n_seen"],
+            forgotten_updates=metadata["forgotten_updates"],
+            drifts=drifts,
+            recent=recent_from_arrays(metadata, arrays, p),
+        )

@@ -1,18 +1,19 @@
 """The state of a learner with a drift detector, and learning up to each alarm."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
+from scipy.sparse import coo_array, issparse, vstack
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.drift.detectors import Detector, first_alarm
-from rpnb.estimators.stream.learner import StreamLearner
+from rpnb.estimators.saving.schema import StateSchema, ValueSchema, indices, reals
+from rpnb.estimators.stream.learner import Shapes, StreamLearner
 
 # Rows learnt before their errors are looked at. What was learnt after an alarm has to
 # be undone, so pieces are short after one and grow while there is none.
@@ -150,3 +151,60 @@ def _remember(
         weight = np.concatenate((held.weight, weight))
     # Copies: a view would keep all rows of the call.
     state.recent = RecentRows(X[-most:].copy(), y[-most:].copy(), weight[-most:].copy())
+
+
+# Files: dense rows as they are, sparse ones as the places and values of their entries
+
+
+def recent_to_arrays(
+    recent: RecentRows | None, p: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the recent rows as a model file has them."""
+    if recent is None:
+        recent = RecentRows(np.zeros((0, p)), np.zeros(0, np.int64), np.zeros(0))
+    sparse = bool(issparse(recent.X))
+    arrays: dict[str, NDArray[Any]] = {
+        "recent.y": recent.y.astype(np.int64),
+        "recent.weight": recent.weight.astype(np.float64),
+    }
+    if sparse:
+        entries = recent.X.tocoo()
+        arrays["recent.rows"] = entries.row.astype(np.int64)
+        arrays["recent.columns"] = entries.col.astype(np.int64)
+        arrays["recent.values"] = entries.data.astype(np.float64)
+    else:
+        arrays["recent.X"] = np.ascontiguousarray(recent.X, np.float64)
+    return {"sparse": sparse}, arrays
+
+
+def recent_schema(
+    state: Mapping[str, Any], shapes: Shapes, M: int, p: int, warm: int
+) -> StateSchema:
+    """Return what a model file must hold of the recent rows, at most `warm`."""
+    n = min(shapes.get("recent.y", (0,))[0], warm)
+    arrays = {
+        "recent.y": indices(n, below=M),
+        "recent.weight": reals(n, low=0.0),
+    }
+    if state.get("sparse") is True:
+        size = min(shapes.get("recent.values", (0,))[0], n * p)
+        arrays["recent.rows"] = indices(size, below=n)
+        arrays["recent.columns"] = indices(size, below=p)
+        arrays["recent.values"] = reals(size)
+    else:
+        arrays["recent.X"] = reals(n, p, nan=True)
+    return StateSchema(arrays, {"sparse": ValueSchema(bool)})
+
+
+def recent_from_arrays(
+    metadata: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], p: int
+) -> RecentRows | None:
+    """Return the recent rows of a model file, None if there are none."""
+    y, weight = arrays["recent.y"], arrays["recent.weight"]
+    if y.shape[0] == 0:
+        return None
+    if not metadata["sparse"]:
+        return RecentRows(arrays["recent.X"], y, weight)
+    places = arrays["recent.rows"], arrays["recent.columns"]
+    X = coo_array((arrays["recent.values"], places), shape=(y.shape[0], p)).tocsr()
+    return RecentRows(X, y, weight)

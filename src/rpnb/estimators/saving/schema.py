@@ -132,7 +132,8 @@ def saturated(
     """Return values and arrays as a model file may hold them.
 
     A counter that has gone beyond the largest that a file may have, and a sum that has
-    overflowed, stay at their bounds; anything else is as it was.
+    overflowed, stay at their bounds. What has become undefined by that, as ∞ − ∞ is, is
+    0. Anything else is as it was.
     """
     values = dict(state)
     for name, rule in schema.values.items():
@@ -144,12 +145,26 @@ def saturated(
         if array is None or array.dtype != bounds.dtype or array.size == 0:
             continue
         kind = array.dtype.kind
-        if kind == "f" and not bounds.infinite and np.isinf(array).any():
-            most = np.finfo(array.dtype).max
-            found[name] = np.clip(array, -most, most)
+        if kind == "f":
+            found[name] = _finite(array, bounds)
         elif kind == "i" and bounds.high == MOST_COUNTED < array.max():
             found[name] = np.minimum(array, MOST_COUNTED)
     return values, found
+
+
+def _finite(array: NDArray[Any], rule: ArraySchema) -> NDArray[Any]:
+    """Return an array of floats that a file may hold, the same if it may be held."""
+    undefined = np.isnan(array) & (not rule.nan)
+    overflowed = np.isinf(array) & (not rule.infinite)
+    if not undefined.any() and not overflowed.any():
+        return array
+    most = np.finfo(array.dtype).max
+    usable = np.where(
+        undefined, 0.0, np.where(overflowed, np.copysign(most, array), array)
+    )
+    low = -np.inf if rule.low is None else rule.low
+    high = np.inf if rule.high is None else rule.high
+    return np.clip(usable, low, high).astype(array.dtype)
 
 
 def _check_names(given: Collection[str], known: Collection[str], what: str) -> None:

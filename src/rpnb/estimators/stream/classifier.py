@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from rpnb.core.columns.categories import LOOKS, Categories
-from rpnb.core.columns.coding import WIDTHS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.rows import row_blocks
 from rpnb.core.passes.blocks import weights_of
@@ -624,16 +623,6 @@ class StreamClassifier(
         """Return rows as an array of numbers, in which text is hashed."""
         coded = X if self._columns is None else self._columns.code(X)
         return check_rows(self, coded, sparse=self._accepts_sparse)
-
-    def _owners(self) -> IntArray | None:
-        """Return the column of each feature; None where they are the columns."""
-        if self._columns is None:
-            return None
-        widths = [WIDTHS[kind] for kind in self._columns.kinds]
-        owners = np.repeat(np.arange(len(widths)), widths)
-        if self._categories is None:
-            return owners
-        return np.repeat(owners, self._categories.widths())
 
     def _features(self, rows: Any) -> Any:
         """Return rows as the learner has them: with features of their categories."""

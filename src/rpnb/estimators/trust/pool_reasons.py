@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from rpnb.core.columns.coding import WIDTHS
 from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled.engine import member_scores
-from rpnb.core.pooled.hashing import MOST_FEATURES
 from rpnb.core.pooled.model import PooledModel
 from rpnb.core.pooled.reasons import Game, log_odds, member_terms, shapley_values
 from rpnb.estimators.checks.labels import as_labels, encode
 from rpnb.estimators.checks.parameters import check_integer
-from rpnb.estimators.checks.rows import accept_rows, check_rows
 from rpnb.estimators.stream.classifier import StreamClassifier
 from rpnb.estimators.trust.reasons import Explanation, feature_names, shares
 
@@ -39,47 +38,46 @@ def explain_pool(
     """Explain rows; the parameters are those of `PooledClassifier.explain`."""
     check_integer("n_evaluations", evaluations, 1)
     rows = model._rows_to_predict(X)
-    return _explain_rows(model, rows, label, against, background, evaluations)
+    given = _background(model, background, sparse=issparse(rows))
+    return _explain(model, rows, label, against, given, evaluations)
 
 
-def _explain_rows(
+def _explain(
     model: StreamClassifier[PooledModel],
     rows: Any,
     label: Any,
     against: Any,
-    background: Any,
+    given: FloatArray | None,
     evaluations: int,
 ) -> Explanation:
-    """Explain rows that are features; those of one column are given or not together."""
+    """Explain rows, in features as the learner has them, beside background rows."""
     state = model._state
     if np.count_nonzero(state.pool.active) < 2:
         raise ValueError("explain needs at least two classes that have been seen")
     terms = member_terms(state.pool, member_scores(state, rows))
     best, rival = _two_classes(model, log_odds(terms), label, against)
-    given = _background(model, background, sparse=issparse(rows))
+    owners = _owners(model)
     n, each = rows.shape[0], np.arange(rows.shape[0])
     members = terms[each, :, best] - terms[each, :, rival]
     base, score = np.empty(n), np.empty(n)
     parts = []
-    owners = model._owners()
     for i in range(n):
         row = _row(rows, i, given, owners)
-        columns = row.columns
-        if columns.shape[0] > _MOST_DIFFERENT:
+        players = row.players.shape[0]
+        if players > _MOST_DIFFERENT:
             raise ValueError(
                 f"explain needs rows that differ from the background in at most "
-                f"{_MOST_DIFFERENT} features, row {i} differs in {columns.shape[0]}; "
+                f"{_MOST_DIFFERENT} features, row {i} differs in {players}; "
                 "give sparse rows, or a background closer to them"
             )
         games: list[Game] = [
             partial(_odds, state, best[i], rival[i], row, k)
             for k in range(1 if given is None else given.shape[0])
         ]
-        found = shapley_values(games, columns.shape[0], evaluations)
+        found = shapley_values(games, players, evaluations)
         base[i], score[i] = found.base, found.score
-        parts.append((columns, found.values, found.error))
-    p = rows.shape[1] if owners is None else model.n_features_in_
-    values, errors = _tables(parts, rows, p)
+        parts.append((row.players, found.values, found.error))
+    values, errors = _tables(parts, rows, model.n_features_in_)
     return Explanation(
         values,
         base,
@@ -100,16 +98,17 @@ def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
     """
     if X is None:
         model._require_fitted()
-        scale = model._state.scale
-        if _width(model) > MOST_FEATURES:
+        if model._state.places.shape[0] > 0:
             raise ValueError(
                 "X must be given where features are hashed: no row is kept"
             )
+        scale = model._state.scale
         seen = int(scale.seen[0])
         rows = scale.rows[: seen if seen <= scale.rows.shape[0] else _LAST_ROWS]
     else:
         rows = model._rows_to_predict(X)
-    found = _explain_rows(model, rows, None, None, None, EVALUATIONS)
+    given = _background(model, None, sparse=issparse(rows))
+    found = _explain(model, rows, None, None, given, EVALUATIONS)
     return shares(np.asarray(abs(found.values).sum(axis=0)).ravel())
 
 
@@ -152,52 +151,63 @@ def _background(
 ) -> FloatArray | None:
     """Return the background rows (k, p); None where it is zero."""
     if given is None:
-        if sparse or _width(model) > MOST_FEATURES:
+        if sparse or model._state.places.shape[0] > 0:
             return None
         return model._state.scale.mean[None, :].copy()
     if sparse:
         raise ValueError(
             "background must be None for sparse rows: there absent features are zero"
         )
-    if model._columns is not None:
-        return np.asarray(model._rows_to_predict(given), dtype=np.float64)
-    rows = check_rows(model, given, sparse=False)
-    accept_rows(model, given, first=False)
+    rows = model._rows_to_predict(given)
+    if issparse(rows):
+        raise ValueError("background must be dense for dense rows, got sparse rows")
     return np.asarray(rows, dtype=np.float64)
 
 
-def _width(model: StreamClassifier[PooledModel]) -> int:
-    """Return the number of features of the learner."""
-    owners = model._owners()
-    return model.n_features_in_ if owners is None else owners.shape[0]
+def _owners(model: StreamClassifier[PooledModel]) -> IntArray | None:
+    """Return the column that each of the learner's features is made of.
+
+    None where all columns are numbers, and features themselves.
+    """
+    columns, categories = model._columns, model._categories
+    if columns is None:
+        return None
+    widths = [WIDTHS[kind] for kind in columns.kinds]
+    owners = np.repeat(np.arange(len(widths)), widths)
+    if categories is None:
+        return owners
+    own = np.ones(owners.shape[0], np.int64)
+    for j, place in enumerate(categories.places):
+        own[place] = categories.layout.width(j)
+    return np.repeat(owners, own)
 
 
 class _Row(NamedTuple):
-    """A row and the background, with the columns in which they differ."""
+    """A row and the background, with the features in which they differ."""
 
-    columns: IntArray
-    """(m,)"""
-    features: IntArray
-    """(f,) features that differ: the columns themselves, where these are numbers"""
-    owners: IntArray
-    """(f,) numbers among the columns of those that the features belong to"""
+    players: IntArray
+    """(m,) the columns whose features differ"""
+    places: IntArray
+    """(f,) these features"""
+    player: IntArray
+    """(f,) which of the columns each is made of, 0 … m − 1"""
     values: FloatArray
-    """(f,) of the row in these features"""
+    """(f,) of the row"""
     background: FloatArray | None
     """(k, p); None for zeros, where rows are sparse"""
     p: int
 
     def with_some(self, k: int, masks: BoolArray) -> Any:
         """Return rows with some of the values (E, m), the others of background k."""
-        masks = masks[:, self.owners]
+        masks = masks[:, self.player]
         if self.background is None:
             at, which = np.nonzero(masks)
-            place = self.features[which]
+            place = self.places[which]
             shape = (masks.shape[0], self.p)
             return csr_array((self.values[which], (at, place)), shape=shape)
         base = self.background[k]
         rows = np.tile(base, (masks.shape[0], 1))
-        rows[:, self.features] = np.where(masks, self.values, base[self.features])
+        rows[:, self.places] = np.where(masks, self.values, base[self.places])
         return rows
 
 
@@ -208,17 +218,14 @@ def _row(
     p = rows.shape[1]
     if issparse(rows):
         part = slice(rows.indptr[i], rows.indptr[i + 1])
-        columns = rows.indices[part].astype(np.int64)
-        each = np.arange(columns.shape[0])
-        return _Row(columns, columns, each, rows.data[part], None, p)
+        places, values = rows.indices[part].astype(np.int64), rows.data[part]
+        return _Row(places, places, np.arange(places.shape[0]), values, None, p)
     x: FloatArray = rows[i]
     differs = x != 0.0 if background is None else (x != background).any(axis=0)
-    features = np.flatnonzero(differs)
-    if owners is None:
-        columns, owned = features, np.arange(features.shape[0])
-    else:
-        columns, owned = np.unique(owners[features], return_inverse=True)
-    return _Row(columns, features, owned.reshape(-1), x[features], background, p)
+    places = np.flatnonzero(differs)
+    made_of = places if owners is None else owners[places]
+    players, player = np.unique(made_of, return_inverse=True)
+    return _Row(players, places, player, x[places], background, p)
 
 
 def _odds(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _ROWS = 256
 # Lines of a table for notebooks, and features named in one.
 _LINES, _NAMED = 15, 3
+# Letters of a value that are shown.
+_LONGEST = 20
 
 
 class QuadraticScores(NamedTuple):
@@ -97,7 +99,7 @@ class Explanation(NamedTuple):
         if X is not None:
             given = _cells(X, row, places)
             pairs = zip(names, given, strict=True)
-            names = [f"{name} = {cell:.4g}" for name, cell in pairs]
+            names = [f"{name} = {cell}" for name, cell in pairs]
         return waterfall(own, names, float(self.base[row]), top)
 
     def importance(self) -> FloatArray:
@@ -426,14 +428,22 @@ def shares(total: FloatArray) -> FloatArray:
     return total / max(float(total.sum()), np.finfo(np.float64).tiny)
 
 
-def _cells(X: Any, row: int, places: IntArray) -> list[float]:
-    """Return the values of some features in a row of X."""
+def _cells(X: Any, row: int, places: IntArray) -> list[str]:
+    """Return the values of some features in a row of X, as texts."""
     if issparse(X):
         X = csr_array(X)[[row]].toarray()
         row = 0
     elif hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    return [float(value) for value in np.asarray(X)[row][places]]
+    return [_cell(value) for value in np.asarray(X)[row][places].tolist()]
+
+
+def _cell(value: Any) -> str:
+    """Return a number with four digits, and anything else as it is, if it is short."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:.4g}"
+    text = str(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _explain_dense(

@@ -1,4 +1,4 @@
-"""Axes of charts: of bars and dots, and of panels along a stream."""
+"""Axes of charts: of bars and dots, and of panels over the rows of a stream."""
 
 from collections.abc import Iterator
 
@@ -24,24 +24,17 @@ def x_axis(
     yield Label(middle, bottom + 32.0, unit, "muted", "middle", 12.0)
 
 
-def stream_axes(x: Scale, y: Scale, unit: str, *, grid: bool) -> Iterator[Mark]:
-    """Yield the axes of a panel: rows of the stream to the right, `unit` upwards.
-
-    With `grid`, horizontal grid lines and a base line; else only ticks.
-    """
+def stream_axes(x: Scale, y: Scale, unit: str) -> Iterator[Mark]:
+    """Yield the axes of a panel: rows of the stream to the right, `unit` upwards."""
     for value in ticks(y.low, y.high, 4):
         place = y(value)
-        if grid:
-            yield Line(((x.start, place), (x.end, place)), "grid")
-        else:
-            yield Line(((x.start - 4.0, place), (x.start, place)), "muted")
+        yield Line(((x.start, place), (x.end, place)), "grid")
         yield Label(x.start - 6.0, place + 4.0, number(value), "muted", "end", 12.0)
     for value in ticks(x.low, x.high, 4):
         place = x(value)
         yield Line(((place, y.start), (place, y.start + 4.0)), "muted")
         yield Label(place, y.start + 16.0, number(value), "muted", "middle", 12.0)
-    if grid:
-        yield Line(((x.start, y.start), (x.end, y.start)), "muted")
+    yield Line(((x.start, y.start), (x.end, y.start)), "muted")
     middle, bottom = (x.start + x.end) / 2, y.start + 36.0
-    yield Label(middle, bottom, "rows of the stream", "muted", "middle", 12.0)
+    yield Label(middle, bottom, "rows", "muted", "middle", 12.0)
     yield Label(0.0, 11.0, unit, "muted", size=12.0)

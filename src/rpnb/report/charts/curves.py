@@ -1,7 +1,9 @@
-"""Learning curves: error or updates along the stream, one line per method."""
+"""Lines over the rows of a stream: the data of a chart, and its static picture."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.report.charts.axes import stream_axes
 from rpnb.report.charts.drawing import (
+    XY,
     Area,
     Dot,
     Drawing,
@@ -16,160 +19,282 @@ from rpnb.report.charts.drawing import (
     Line,
     Mark,
     Scale,
-    ceiling,
     simplify,
     spread,
+    text_width,
+    ticks,
 )
-from rpnb.report.charts.palette import REFERENCES, Style, label, style
+from rpnb.report.charts.palette import OTHERS, label, series_role
 
-Measure: TypeAlias = Literal["error", "window", "updates", "weight", "missed"]
+Measure: TypeAlias = Literal["error", "window", "updates", "weight", "missed", "share"]
 
-_UNITS: Mapping[Measure, str] = {
+#: What a measure is called beside its axis.
+UNITS: Mapping[Measure, str] = {
     "error": "error so far",
-    "window": "error of a part",
+    "window": "error in parts of the stream",
     "updates": "updates so far",
     "weight": "weight in the pool",
-    "missed": "share of rows that are missed",
+    "missed": "share of rows missed",
+    "share": "share of rows",
 }
 _WIDTH, _HEIGHT = 440.0, 272.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 118.0, 24.0, 42.0
+_LEFT, _TOP, _BOTTOM = 54.0, 24.0, 42.0
 # From so many points on, the beginning of a curve may be cut off.
 _MANY_POINTS = 20
-# Alarms of drift detectors that have a line of their own, at most.
+# Alarms of drift detectors with a line across the panel, at most.
 _MOST_LINES = 24
-#: Measures that are shares.
-_SHARES = ("error", "window")
+# Names that fit one above the other.
+_MOST_NAMES = 13
+# Curves above so many times the emphasised ones do not widen the scale.
+_FAR = 3.0
+#: Measures that are errors: high at the beginning of a stream.
+_ERRORS = ("error", "window")
+#: Measures that are at most 1.
+_SHARES = ("error", "window", "missed", "share")
+#: Number of emphasised curves, at most.
+MOST_EMPHASISED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A measure along the stream: mean and standard deviation over permutations."""
+    """A measure over the rows: mean and standard deviation over permutations."""
 
     method: str
     rows: FloatArray
     mean: FloatArray
     deviation: FloatArray
     runs: int
+    reference: bool = False
+    """whether it is a reference: it is never emphasised, and not scaled for"""
 
 
-def curve_panel(
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Curves to be drawn together, live or static."""
+
+    title: str
+    measure: Measure
+    curves: tuple[Curve, ...]
+    emphasised: tuple[str, ...]
+    """names of the curves in colour, the first the thickest; all others are grey"""
+    roles: Mapping[str, str]
+    """colour of each curve, once it is emphasised"""
+    low: float
+    high: float
+    """ends of the vertical axis"""
+    alarms: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """rows at which drift detectors gave an alarm, by curve"""
+
+
+def make_plot(
     title: str,
-    curves: Sequence[Curve],
+    curves: Iterable[Curve],
     measure: Measure,
-    methods: Sequence[str],
     *,
-    first: str | None = None,
-    styles: Mapping[str, Style] | None = None,
+    emphasised: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
     alarms: Mapping[str, Sequence[int]] | None = None,
-    right: float = _RIGHT,
-    width: float = _WIDTH,
-) -> Drawing:
-    """Draw one panel: one line per method, with a band of ± one standard deviation.
+) -> Plot:
+    """Return a plot whose axis fits its curves.
 
-    `methods` are all of the report, which decide the style of each unless `styles` has
-    it. `first` is the method that is emphasised, if any. `alarms` are the rows at which
-    a drift detector gave an alarm, by method; `right` is the space for the methods'
-    names.
-
-    The scale is that of the methods: a reference that makes many more mistakes does not
-    squeeze them, but runs along the upper edge, its value beside its name.
+    Parameters
+    ----------
+    title
+        What the chart shows, for readers who do not see it.
+    curves
+        Curves in the order of their names.
+    measure
+        What the curves measure.
+    emphasised
+        Names of the curves in colour, the most important first; by default the three
+        that end lowest.
+    names
+        All names of the page, whose order decides the colours; by default those of the
+        curves.
+    alarms
+        Rows at which drift detectors gave an alarm, by name.
     """
-    looks = styles or {c.method: style(c.method, methods, first) for c in curves}
-    scaled = [c for c in curves if c.method not in REFERENCES] or list(curves)
-    highest = max((_highest(c, measure) for c in scaled), default=1.0)
-    top = ceiling(highest, 4)
-    if measure in _SHARES:
-        top = min(top, 1.0)
-    last = max((float(c.rows[-1]) for c in curves), default=1.0)
-    x = Scale(0.0, last, _LEFT, width - right)
-    y = Scale(0.0, top, _HEIGHT - _BOTTOM, _TOP)
-    marks: list[Mark] = list(stream_axes(x, y, _UNITS[measure], grid=True))
-    marks.extend(_alarm_lines(alarms or {}, x, y, looks))
-    drawn = [c for c in curves if c.method != first]
-    drawn += [c for c in curves if c.method == first]  # on top of the others
-    marks.extend(_band(c, x, y, looks[c.method]) for c in drawn if c.runs > 1)
-    for index, each in enumerate(drawn):
-        marks.extend(_trace(each, x, y, looks[each.method], index))
-    marks.extend(_alarm_dots(alarms or {}, x, y, looks))
-    marks.extend(_names(curves, x, y, looks, first))
-    return Drawing(width, _HEIGHT, title, tuple(marks))
+    found = tuple(curves)
+    chosen = leaders(found) if emphasised is None else tuple(emphasised)
+    order = [curve.method for curve in found] if names is None else list(names)
+    roles = {curve.method: series_role(curve.method, order) for curve in found}
+    low, high = fitted_range(found, chosen, measure)
+    return Plot(title, measure, found, chosen, roles, low, high, alarms or {})
 
 
-def _alarm_lines(
-    alarms: Mapping[str, Sequence[int]], x: Scale, y: Scale, looks: Mapping[str, Style]
-) -> Iterator[Mark]:
-    """Yield a line across the panel at each alarm, unless there are too many to see."""
-    if sum(map(len, alarms.values())) <= _MOST_LINES:
-        for method, rows in alarms.items():
-            for each in rows:
-                place = x(float(each))
-                ends = ((place, y.start), (place, y.end))
-                yield Line(ends, looks[method].role, 0.9, (2.0, 3.0))
+def leaders(curves: Iterable[Curve]) -> tuple[str, ...]:
+    """Return the names of the three curves that end lowest, the lowest first."""
+    learners = [curve for curve in curves if not curve.reference]
+    ranked = sorted(learners, key=lambda curve: float(curve.mean[-1]))
+    return tuple(curve.method for curve in ranked[:MOST_EMPHASISED])
 
 
-def _alarm_dots(
-    alarms: Mapping[str, Sequence[int]], x: Scale, y: Scale, looks: Mapping[str, Style]
-) -> Iterator[Mark]:
-    """Yield a triangle at each alarm, on the axis, one line of them per method."""
-    for line, (method, rows) in enumerate(alarms.items()):
-        for each in rows:
-            tip = f"{label(method)}: drift alarm at row {each:,}"
-            place = y.start - 5.0 - 8.0 * line
-            yield Dot(x(float(each)), place, "triangle", looks[method].role, 4.2, tip)
+def fitted_range(
+    curves: Sequence[Curve], emphasised: Sequence[str], measure: Measure
+) -> tuple[float, float]:
+    """Return the ends of the vertical axis: a tick below, half a step above.
+
+    The axis starts at 0 unless that wasted half of its height. References do not widen
+    it, nor do curves that are far above the emphasised ones: they are cut off.
+    """
+    scaled = [c for c in curves if not c.reference] or list(curves)
+    if not scaled:
+        return 0.0, 1.0
+    main = [c for c in scaled if c.method in emphasised] or scaled
+    high = max(_highest(c, measure) for c in scaled)
+    high = min(high, _FAR * max(_highest(c, measure) for c in main))
+    low = max(min(float((c.mean - c.deviation).min()) for c in scaled), 0.0)
+    if not high > 0.0:
+        return 0.0, 1.0
+    if low < high / 2:
+        low = 0.0
+    if not high > low:
+        low = 0.0
+    marks = ticks(low, high, 4)
+    step = marks[1] - marks[0] if len(marks) > 1 else high - low
+    low = round(math.floor(low / step + 1e-9) * step, 12)
+    high = round(math.ceil(2 * high / step - 1e-9) * step / 2, 12)
+    return low, min(high, 1.0) if measure in _SHARES else high
 
 
 def _highest(each: Curve, measure: Measure) -> float:
     """Return the largest value that the scale must show.
 
     Of errors, the first fifth of the stream is cut off where it is higher: all learners
-    err much before they have learnt, and where they end would be hard to see.
+    make many mistakes at first, and where they end would be hard to see.
     """
     values = each.mean + each.deviation
-    if measure in _SHARES and values.shape[0] >= _MANY_POINTS:
+    if measure in _ERRORS and values.shape[0] >= _MANY_POINTS:
         values = values[values.shape[0] // 5 :]
     return float(values.max())
 
 
-def _band(each: Curve, x: Scale, y: Scale, look: Style) -> Area:
-    low = np.maximum(each.mean - each.deviation, y.low)
-    high = np.minimum(each.mean + each.deviation, y.high)
+def curve_panel(plot: Plot, width: float = _WIDTH, unit: str | None = None) -> Drawing:
+    """Draw the static picture of a plot: solid lines with their names at their ends.
+
+    Curves of several permutations have a band of ± one standard deviation if they are
+    emphasised. `unit` is shown instead of the measure's name.
+    """
+    named = _named(plot)
+    widest = max((text_width(text, 12.0) for text in named.values()), default=0.0)
+    last = max((float(c.rows[-1]) for c in plot.curves), default=1.0)
+    x = Scale(0.0, last, _LEFT, width - min(1.06 * widest + 30.0, 0.42 * width))
+    y = Scale(plot.low, plot.high, _HEIGHT - _BOTTOM, _TOP)
+    unit = UNITS[plot.measure] if unit is None else unit
+    marks: list[Mark] = list(stream_axes(x, y, unit))
+    marks.extend(_alarm_lines(plot, x, y))
+    # Grey ones first, the most important last, on top of the others.
+    by_name = {curve.method: curve for curve in plot.curves}
+    front = [by_name[name] for name in reversed(plot.emphasised)]
+    back = [c for c in plot.curves if c.method not in plot.emphasised]
+    marks.extend(_band(c, x, y, plot.roles[c.method]) for c in front if c.runs > 1)
+    for each in (*back, *front):
+        marks.extend(_trace(each, x, y, plot))
+    marks.extend(_alarm_dots(plot, x, y))
+    marks.extend(_names(plot, named, x, y))
+    return Drawing(width, _HEIGHT, plot.title, tuple(marks))
+
+
+def _role(plot: Plot, name: str) -> str:
+    return plot.roles[name] if name in plot.emphasised else OTHERS
+
+
+def line_width(plot: Plot, name: str) -> float:
+    """Return how thick the line of a curve is."""
+    if name not in plot.emphasised:
+        return 1.2
+    return 2.6 if name == plot.emphasised[0] else 1.8
+
+
+def _alarm_lines(plot: Plot, x: Scale, y: Scale) -> Iterator[Mark]:
+    """Yield a line across the panel at each alarm, unless there are too many to see."""
+    if sum(map(len, plot.alarms.values())) <= _MOST_LINES:
+        for method, rows in plot.alarms.items():
+            for each in rows:
+                place = x(float(each))
+                ends = ((place, y.start), (place, y.end))
+                yield Line(ends, _role(plot, method), 0.9, (2.0, 3.0))
+
+
+def _alarm_dots(plot: Plot, x: Scale, y: Scale) -> Iterator[Mark]:
+    """Yield a triangle at each alarm, on the axis, one line of them per method."""
+    for line, (method, rows) in enumerate(plot.alarms.items()):
+        for each in rows:
+            tip = f"{label(method)}: drift alarm at row {each:,}"
+            place = y.start - 5.0 - 8.0 * line
+            role = _role(plot, method)
+            yield Dot(x(float(each)), place, "triangle", role, 4.2, tip)
+
+
+def _band(each: Curve, x: Scale, y: Scale, role: str) -> Area:
+    low = np.clip(each.mean - each.deviation, y.low, y.high)
+    high = np.clip(each.mean + each.deviation, y.low, y.high)
     upper = [(x(a), y(b)) for a, b in zip(each.rows, high, strict=True)]
     lower = [(x(a), y(b)) for a, b in zip(each.rows[::-1], low[::-1], strict=True)]
-    return Area((*simplify(upper), *simplify(lower)), look.role, opacity=0.16)
+    return Area((*simplify(upper), *simplify(lower)), role, opacity=0.14)
 
 
-def _trace(each: Curve, x: Scale, y: Scale, look: Style, index: int) -> Iterator[Mark]:
-    points = tuple(
-        (x(a), y(min(float(b), y.high)))
-        for a, b in zip(each.rows, each.mean, strict=True)
-    )
-    yield Line(tuple(simplify(points)), look.role, look.width, look.dash)
-    count = len(points)
-    for share in (0.2, 0.5, 0.8):
-        place = int(count * share) + index - 3
-        if 0 < place < count - 1:
-            yield Dot(*points[place], look.shape, look.role, 3.0)
+def _trace(each: Curve, x: Scale, y: Scale, plot: Plot) -> Iterator[Mark]:
+    points = [(x(a), y(float(b))) for a, b in zip(each.rows, each.mean, strict=True)]
+    role, width = _role(plot, each.method), line_width(plot, each.method)
+    if len(points) == 1 and y.end <= points[0][1] <= y.start:
+        yield Dot(*points[0], "circle", role, width)
+    for run in clipped(points, y.end, y.start):
+        yield Line(tuple(simplify(run)), role, width)
 
 
-def _names(
-    curves: Sequence[Curve],
-    x: Scale,
-    y: Scale,
-    looks: Mapping[str, Style],
-    first: str | None,
-) -> Iterator[Mark]:
-    """Yield the methods' names at the ends of their lines, moved apart."""
-    ends = [y(min(float(c.mean[-1]), y.high)) for c in curves]
+def clipped(points: Sequence[XY], top: float, bottom: float) -> list[list[XY]]:
+    """Return the parts of a line that lie between two heights, from left to right."""
+    runs: list[list[XY]] = []
+    for a, b in pairwise(points):
+        if a[1] == b[1]:
+            shares = (0.0, 1.0) if top <= a[1] <= bottom else (1.0, 0.0)
+        else:
+            cuts = sorted((edge - a[1]) / (b[1] - a[1]) for edge in (top, bottom))
+            shares = max(cuts[0], 0.0), min(cuts[1], 1.0)
+        if shares[0] >= shares[1]:
+            continue
+        start, end = (_between(a, b, share) for share in shares)
+        if runs and runs[-1][-1] == start:
+            runs[-1].append(end)
+        else:
+            runs.append([start, end])
+    return runs
+
+
+def _between(a: XY, b: XY, share: float) -> XY:
+    if share in (0.0, 1.0):
+        return b if share else a
+    return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])
+
+
+def _named(plot: Plot) -> dict[str, str]:
+    """Return what is written at the ends of the lines: all names that have room."""
+    grey = [c.method for c in plot.curves if c.method not in plot.emphasised]
+    room = max(_MOST_NAMES - len(plot.emphasised), 0)
+    shown = {*plot.emphasised, *grey[:room]}
+    texts = {}
+    for each in plot.curves:
+        if each.method in shown:
+            text, end = label(each.method), float(each.mean[-1])
+            text = text if len(text) <= 24 else text[:23] + "…"
+            beyond = end > plot.high
+            texts[each.method] = f"{text} {end:.2g} ↑" if beyond else text
+    return texts
+
+
+def _names(plot: Plot, texts: Mapping[str, str], x: Scale, y: Scale) -> Iterator[Mark]:
+    """Yield the names of curves at the ends of their lines, moved apart."""
+    curves = [c for c in plot.curves if c.method in texts]
+    ends = [y(min(max(float(c.mean[-1]), y.low), y.high)) for c in curves]
     places = spread(ends, 15.0, _TOP + 2.0, _HEIGHT - _BOTTOM + 2.0)
     for each, end, place in zip(curves, ends, places, strict=True):
-        look = looks[each.method]
         start = x(float(each.rows[-1]))
-        yield Line(((start + 2.0, end), (start + 12.0, place)), "muted", 0.7)
-        value = f"{each.mean[-1]:.4g}"
-        tip = f"{label(each.method)}: {value} at the end of the stream"
-        yield Dot(start + 17.0, place, look.shape, look.role, 3.4, tip=tip)
-        bold = each.method == first
-        name = label(each.method)
-        if float(each.mean[-1]) > y.high:
-            name += f" {each.mean[-1]:.2g}"
-        yield Label(start + 24.0, place + 4.0, name, size=12.0, bold=bold)
+        bold = each.method in plot.emphasised
+        role = plot.roles[each.method] if bold else OTHERS
+        yield Line(((start + 2.0, end), (start + 12.0, place)), role, 0.8)
+        tip = f"{label(each.method)}: {each.mean[-1]:.4g} at the end of the stream"
+        yield Dot(start + 16.0, place, "circle", role, 3.2 if bold else 2.0, tip=tip)
+        ink = "ink" if bold else "muted"
+        text = texts[each.method]
+        yield Label(start + 23.0, place + 4.0, text, ink, size=12.0, bold=bold)

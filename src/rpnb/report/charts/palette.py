@@ -1,13 +1,13 @@
-"""Colours by role for light and dark schemes, and a marker and dashes per method.
+"""Colours by role for light and dark schemes, and a marker per method.
 
-The series are the colours of Okabe and Ito (2008), darkened where they would fall
-below a contrast of 3 : 1 on white and lightened likewise on the dark background. No
-chart relies on colour alone: a method also has a marker and dashes, a verdict a sign,
-a bar its hatching.
+The series are the colours of Okabe and Ito (2008), which colour-blind readers can tell
+apart, darkened where they would fall below a contrast of 3 : 1 on white and lightened
+likewise on the dark background. No chart relies on colour alone: a line has its name at
+its end, a dot its marker, a verdict a sign, a bar its hatching.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from rpnb.report.charts.drawing import Shape
@@ -27,6 +27,7 @@ COLOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "loss": ("#e69f00", "#e69f00"),
         "loss-line": ("#b47400", "#b47400"),
         "on-loss": ("#1b1300", "#1b1300"),
+        "other": ("#b4bdc5", "#59646e"),
         "s0": ("#d55e00", "#ff8a3c"),
         "s1": ("#0072b2", "#56b4e9"),
         "s2": ("#00855f", "#2ec79b"),
@@ -39,38 +40,29 @@ COLOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 
 
+#: Role of curves that are not emphasised.
+OTHERS = "other"
+
+#: Number of distinct colours of series.
+_SERIES = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How the line and the markers of a method are drawn."""
+    """Colour and marker of a method in charts of dots and bars."""
 
     role: str
     shape: Shape
-    dash: tuple[float, ...]
-    width: float
 
+
+_SHAPES: tuple[Shape, ...] = (
+    *("circle", "square", "triangle", "diamond", "nabla", "cross"),
+)
 
 #: Distinct styles.
-STYLES = (
-    Style("s0", "circle", (5.0, 1.5), 1.5),
-    Style("s1", "square", (7.0, 3.0), 1.5),
-    Style("s2", "triangle", (1.5, 2.5), 1.5),
-    Style("s3", "diamond", (8.0, 3.0, 1.5, 3.0), 1.5),
-    Style("s4", "nabla", (4.0, 2.0), 1.5),
-    Style("s5", "cross", (11.0, 4.0), 1.5),
-    Style("s6", "circle", (2.0, 2.0, 6.0, 2.0), 1.5),
-    Style("s7", "square", (3.0, 5.0), 1.5),
+STYLES = tuple(
+    Style(f"s{index}", _SHAPES[index % len(_SHAPES)]) for index in range(_SERIES)
 )
-
-#: The references, which look the same in every chart and like no method.
-REFERENCES: Mapping[str, Style] = MappingProxyType(
-    {
-        "majority class": Style("muted", "cross", (2.0, 4.0), 1.2),
-        "same as last": Style("muted", "nabla", (1.0, 3.0), 1.2),
-    }
-)
-
-#: Methods with the same style in every chart: the paper's, in its order.
-RESERVED = ("RPNB", "AROW", "OGD", "PA", "SCW", "OnlineBagging")
 
 _LABELS = {
     "OnlineBagging": "Online Bagging",
@@ -79,32 +71,23 @@ _LABELS = {
 }
 
 
-def style(method: str, methods: Iterable[str], first: str | None = None) -> Style:
-    """Return the style of a method; the paper's six have the same in every chart.
+def series_role(name: str, names: Sequence[str]) -> str:
+    """Return the colour of a series by its place among all names of a page.
 
-    If there are more methods than styles, colours come again with other markers. The
-    line of the method that a chart emphasises, `first`, is thick and solid.
+    If there are more names than colours, colours come again.
     """
-    if method in REFERENCES:
-        return REFERENCES[method]
-    if method == first:
-        return emphasised(style(method, methods))
-    others = [
-        name for name in methods if name not in RESERVED and name not in REFERENCES
-    ]
-    known = (*RESERVED, *others)
-    index, n = known.index(method), len(STYLES)
-    if index < n:
-        return STYLES[index]
-    again, place = divmod(index - n, n - 1)
-    base = STYLES[1 + place]
-    other = STYLES[1 + (place + again + 1) % (n - 1)]
-    return Style(base.role, other.shape, other.dash, base.width)
+    return f"s{names.index(name) % _SERIES}"
 
 
-def emphasised(look: Style) -> Style:
-    """Return a style with a thick and solid line."""
-    return replace(look, dash=(), width=2.4)
+def style(method: str, methods: Sequence[str]) -> Style:
+    """Return the colour and marker of a method by its place among all of a page.
+
+    If there are more methods than styles, colours come again with other markers.
+    """
+    index = methods.index(method)
+    again, place = divmod(index, len(STYLES))
+    shape = _SHAPES[(place + again) % len(_SHAPES)]
+    return Style(STYLES[place].role, shape)
 
 
 def label(method: str) -> str:

@@ -25,7 +25,7 @@ from rpnb.report.charts.drawing import (
 )
 from rpnb.report.charts.palette import Style, label, style
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, capital, listed, row, section, table, tag
+from rpnb.report.html import Html, capital, choice, listed, row, section, table, tag
 
 _WIDTH, _LEFT, _RIGHT = 330.0, 44.0, 14.0
 # Above the diagram the name, below it the bars of how many rows have a probability.
@@ -46,7 +46,7 @@ _METRICS: tuple[Metric, ...] = (
 def calibration_section(
     participants: Sequence[Participant], methods: Sequence[str]
 ) -> Html | None:
-    """Return diagrams side by side and a table, or None without probabilities."""
+    """Return diagrams, one at a time, and a table, or None without probabilities."""
     curves = {
         each.name: calibration_curve(each.confusion.totals()["cumulative"])
         for each in participants
@@ -59,10 +59,10 @@ def calibration_section(
         for each in participants
         if each.name in given
     }
-    panels = [
-        tag("figure", inline(reliability_panel(name, curve, errors[name], methods)))
-        for name, curve in given.items()
-    ]
+    panels = {}
+    for name, curve in given.items():
+        drawn = inline(reliability_panel(name, curve, errors[name], methods))
+        panels[label(name)] = tag("figure", drawn, class_="matrix")
     silent = [name for name, curve in curves.items() if curve is None]
     said = (
         "Of predictions that were given a probability of 0.8, 80 % should be right: "
@@ -77,8 +77,10 @@ def calibration_section(
         "calibration",
         "Calibration",
         tag("p", said),
-        tag("div", *panels, class_="trio"),
+        choice("Learner", panels),
         _table([each for each in participants if each.name in given]),
+        fold=True,
+        half=True,
     )
 
 
@@ -95,7 +97,7 @@ def _table(participants: Sequence[Participant]) -> Html:
         lines.append(row(each.name, (figure_text(figures[m]) for m in _METRICS)))
     head = ("Learner", *(capital(title_of(name)) for name in _METRICS))
     caption = (
-        "Of the probabilities given before each row was learnt. Log-loss, Brier score "
+        "Of the probabilities given before each row was learned. Log-loss, Brier score "
         "and calibration error: the lower the better. AUC: the mean over the classes, "
         "each against all others; 0.5 is chance. Coverage: share of rows whose class "
         "was in the prediction set for 0.9, where a learner has such sets."

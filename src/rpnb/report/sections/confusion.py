@@ -1,4 +1,4 @@
-"""Which classes are taken for which: one matrix per learner, side by side."""
+"""Which classes are taken for which: one matrix per learner, one at a time."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from rpnb.report.charts.drawing import (
 )
 from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, row, section, table, tag
+from rpnb.report.html import Html, choice, join, row, section, table, tag
 
 #: Classes in a matrix, at most: the most frequent ones.
 MOST_CLASSES = 25
@@ -46,26 +46,23 @@ class Matrix(NamedTuple):
 def confusion_section(
     evaluation: Evaluation, participants: Sequence[Participant]
 ) -> Html:
-    """Return the matrices side by side, with their counts as tables to unfold."""
-    shown = {each.name: matrix_of(evaluation, each) for each in participants}
-    panels = [
-        tag("figure", inline(matrix_panel(name, matrix)))
-        for name, matrix in shown.items()
-    ]
+    """Return the matrices, one at a time in the given order, with their counts."""
+    panels = {}
+    for each in participants:
+        matrix = matrix_of(evaluation, each)
+        drawn = tag("figure", inline(matrix_panel(each.name, matrix)), class_="matrix")
+        counts = tag(
+            "details", tag("summary", "Numbers of rows"), _counts(each.name, matrix)
+        )
+        panels[label(each.name)] = join((drawn, counts))
     hidden = len(evaluation.frequent_labels()) - MOST_CLASSES
     rest = f" {hidden} more classes are left out." if hidden > 0 else ""
     said = (
         "One line per true class, one column per predicted class: percentages of the "
         f"class's rows. What is right is on the diagonal, in blue.{rest}"
     )
-    tables = [_counts(name, matrix) for name, matrix in shown.items()]
-    return section(
-        "confusion",
-        "Confusion",
-        tag("p", said),
-        tag("div", *panels, class_="trio"),
-        tag("details", tag("summary", "Numbers of rows"), *tables),
-    )
+    inner = tag("p", said), choice("Learner", panels)
+    return section("confusion", "Confusion", *inner, half=True)
 
 
 def matrix_of(evaluation: Evaluation, participant: Participant) -> Matrix:

@@ -1,6 +1,6 @@
 """What predictions rest on: importance of the features, and one row explained."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from rpnb.estimators.trust.contributions import (
     Waterfall,
     largest,
     score_text,
+    waterfall,
 )
-from rpnb.estimators.trust.reasons import Explained, Explanation
+from rpnb.estimators.trust.reasons import Explained, Explanation, row_values
 from rpnb.evaluate.evaluation import Participant
 from rpnb.preprocessing import StreamPipeline
 from rpnb.report.charts.axes import x_axis
@@ -29,14 +30,17 @@ from rpnb.report.charts.drawing import (
     text_width,
     ticks,
 )
+from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, figure, section, tag
+from rpnb.report.html import Html, choice, figure, section, tag
 
 _WIDTH, _LEFT, _RIGHT = 440.0, 156.0, 54.0
 _BAR, _GAP = 18.0, 8.0
 _LETTERS = 22
 # Features with a bar of their own.
 _BARS, _STEPS = 12, 9
+# Rows explained where values are sampled.
+_SAMPLED_ROWS = 20
 
 
 class LastRows:
@@ -77,27 +81,33 @@ class LastRows:
 
 
 def reasons_section(
-    participants: Sequence[Participant], rows: LastRows | None, number: int
+    participants: Sequence[Participant],
+    rows: LastRows | None,
+    number: int,
+    coded: Collection[str] = (),
 ) -> Html | None:
     """Return the charts of each learner that can be explained, None if none can.
 
-    `number` is how many rows the stream had.
+    `number` is how many rows the stream had. Columns in `coded` hold categories as
+    numbers, which are not shown.
     """
     if rows is None or rows.X is None:
         return None
-    parts = []
+    parts = {}
     for each in participants:
         found = _explain(each.model, rows)
         if found is not None:
-            parts.append(_charts(each.name, found, rows, number))
+            parts[label(each.name)] = _charts(each.name, found, rows, number, coded)
     if not parts:
         return None
     said = (
-        "Exact Shapley values: what each feature adds to the score of the predicted "
-        "class over that of the second best, compared with a row of mean values or, "
-        "where rows are sparse, of zeros."
+        "Shapley values: what each feature adds to the score of the predicted class "
+        "over that of the second best, compared with a row of mean values or, where "
+        "rows are sparse, of zeros. They are exact unless a standard error is given."
     )
-    return section("reasons", "Reasons", tag("p", said), *parts)
+    return section(
+        "reasons", "Reasons", tag("p", said), choice("Learner", parts), fold=True
+    )
 
 
 def _explain(model: Any, rows: LastRows) -> Explanation | None:
@@ -107,10 +117,12 @@ def _explain(model: Any, rows: LastRows) -> Explanation | None:
         model = model.learner_
     if isinstance(model, StreamPipeline):
         X, model = model.scaler_.transform(X), model.learner_
-    if not isinstance(model, Explained):
+    if not hasattr(model, "explain"):
         return None
+    if not isinstance(model, Explained):
+        X = X[-_SAMPLED_ROWS:]  # values by sampling take longer
     try:
-        found = model.explain(X)
+        found: Explanation = model.explain(X)
     except ValueError:  # one class only, or scores that are no polynomials
         return None
     if rows.names is not None:
@@ -118,9 +130,18 @@ def _explain(model: Any, rows: LastRows) -> Explanation | None:
     return found
 
 
-def _charts(name: str, explanation: Explanation, rows: LastRows, number: int) -> Html:
+def _charts(
+    name: str,
+    explanation: Explanation,
+    rows: LastRows,
+    number: int,
+    coded: Collection[str],
+) -> Html:
     shares = largest(explanation.importance(), explanation.names, _BARS)
     steps = explanation.waterfall(-1, top=_STEPS, X=rows.X)
+    bare = {step: step.rpartition(" = ")[0] for step in steps.names}
+    shown = [bare[step] if bare[step] in coded else step for step in steps.names]
+    steps = steps._replace(names=tuple(shown))
     label, against = explanation.labels[-1], explanation.against[-1]
     right = "rightly" if label == rows.label else f"wrongly, it is {rows.label},"
     k = explanation.base.shape[0]
@@ -136,9 +157,32 @@ def _charts(name: str, explanation: Explanation, rows: LastRows, number: int) ->
     falls = figure(
         inline(row),
         f"{name}: row {number:,}, the last, is {right} taken for {label} rather than "
-        f"{against}. Blue bars speak for {label}, hatched ones for {against}.",
+        f"{against}. Blue bars speak for {label}, hatched ones for {against}."
+        f"{_error_text(explanation)}",
     )
-    return tag("div", bars, falls, class_="pair")
+    pair = tag("div", bars, falls, class_="pair")
+    if explanation.members is None:
+        return pair
+    steps = waterfall(
+        explanation.members[-1],
+        explanation.member_names,
+        0.0,
+        len(explanation.members[-1]),
+    )
+    members = waterfall_panel(f"What the members of {name} add", steps, "no member")
+    said = f"{name}: what each member adds to the score of the last row."
+    return Html(pair + tag("div", figure(inline(members), said), class_="pair"))
+
+
+def _error_text(explanation: Explanation) -> str:
+    """Return the standard errors of the last row's values, nothing where all are 0."""
+    if explanation.errors is None:
+        return ""
+    errors = row_values(explanation.errors, -1)[1]
+    largest_error = float(errors.max(initial=0.0))
+    if largest_error == 0.0:
+        return ""
+    return f" Standard errors of the values are at most {score_text(largest_error)}."
 
 
 def importance_panel(title: str, shares: Contributions) -> Drawing:

@@ -10,6 +10,7 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
+from rpnb.report.page import asset, chart_style
 from rpnb.serve.endpoints.messages import find_model
 from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.limits import ApiError
@@ -20,10 +21,20 @@ _PAGE = Path(__file__).parents[1] / "page"
 _ASSETS = {
     "page.js": "text/javascript",
     "page.css": "text/css",
+    "charts.js": "text/javascript",
+    "charts.css": "text/css",
     "uPlot.iife.min.js": "text/javascript",
-    "uPlot.min.css": "text/css",
     "icon.svg": "image/svg+xml",
 }
+
+
+def _content(file: str) -> str:
+    """Return a file of the page; charts are drawn as in reports."""
+    if file == "charts.css":
+        return chart_style()
+    if file in ("charts.js", "uPlot.iife.min.js"):
+        return asset(file)
+    return (_PAGE / file).read_text("utf-8")
 
 
 def details(model: ServedModel) -> dict[str, Any]:
@@ -71,7 +82,7 @@ class PageEndpoints:
         file = request.path_params["file"]
         if file not in _ASSETS:
             raise ApiError(404, "no_file", "there is no such file")
-        return Response((_PAGE / file).read_bytes(), media_type=_ASSETS[file])
+        return Response(_content(file), media_type=_ASSETS[file])
 
     def _overview(self) -> dict[str, Any]:
         models = sorted(self._writer.models.values(), key=lambda m: m.name)

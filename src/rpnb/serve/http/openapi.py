@@ -165,6 +165,9 @@ _OPERATIONS: dict[tuple[str, str], tuple[Schema | None, Any, Schema, Any]] = {
                 "base": _list({"type": "number"}),
                 "score": _list({"type": "number"}),
                 "contributions": _list(_list({"type": "number"})),
+                "errors": _list(_list({"type": "number"})),
+                "members": _list(_list({"type": "number"})),
+                "member_names": _list(_TEXT),
                 "features": _list(_TEXT),
             }
         ),

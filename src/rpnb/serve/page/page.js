@@ -9,7 +9,6 @@ const whole = (n) => n.toLocaleString("en");
 const charts = {};
 let stream = null;
 let rates = {};
-let alarmRows = [];
 
 function cell(kind, text, cls) {
   const element = document.createElement(kind);
@@ -198,85 +197,52 @@ function reason(each) {
   return `${now}against ${found.against}: ${named}${others}`;
 }
 
-function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function chart(id, options, data) {
-  const place = $(id);
-  const width = place.clientWidth;
-  const look = colour("--text") + width;
-  const known = charts[id];
-  if (known && known.look === look) { known.plot.setData(data); return; }
-  if (known) known.plot.destroy();
-  const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
-  const full = {
-    width, height: 240, cursor: { drag: { x: false, y: false } }, ...options,
-    axes: options.axes.map((each) => ({ ...axis, ...each })),
-  };
-  charts[id] = { look, plot: new uPlot(full, data, place) };
-}
-
-// A vertical line for each drift alarm.
-function drawAlarms(plot) {
-  const { ctx, bbox } = plot;
-  ctx.save();
-  ctx.strokeStyle = colour("--bad");
-  ctx.lineWidth = devicePixelRatio;
-  for (const n of alarmRows) {
-    const x = Math.round(plot.valToPos(n, "x", true));
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-  }
-  ctx.restore();
+function chart(id, data) {
+  if (charts[id]) { charts[id].update(data); return; }
+  $(id).replaceChildren();
+  charts[id] = rpnbCharts.make($(id), data);
 }
 
 function showError(value) {
   const points = value.curve;
-  const column = (k) => points.map((point) => point[k]);
-  const line = (label, name, dash) => ({
-    label, stroke: colour(name), width: 2, dash, points: { show: false },
-    value: (_, v) => (v === null || v === undefined ? "–" : percent(v)),
-  });
   setText($("alarms"), value.alarm_rows.length
     ? `Drift alarms: ${value.alarm_rows.map(([n, time]) => `row ${whole(n)} (${new Date(1000 * time).toLocaleString("en-GB")})`).join(", ")}.`
     : "No drift alarm.");
   if (points.length === 0) return;
-  alarmRows = value.alarm_rows.map((each) => each[0]);
-  $("error-chart").setAttribute("aria-label",
-    `Error rates after ${whole(value.scored)} predictions: model ${percent(value.error)}, in the window ` +
-    `${percent(value.window_error)}, majority class ${percent(value.references.majority)}, class before ` +
-    `${percent(value.references.no_change)}`);
+  const line = (name, role, shown, k) => ({
+    name, role, shown, width: k === 1 ? 2.6 : shown ? 1.8 : 1.2, values: points.map((point) => point[k]),
+  });
   chart("error-chart", {
-    scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high, 0.05)] } },
-    hooks: { draw: [drawAlarms] },
-    axes: [{}, { values: (_, ticks) => ticks.map((tick) => (100 * tick).toFixed(0) + " %"), size: 60 }],
+    title: `Error rates after ${whole(value.scored)} predictions: model ${percent(value.error)}, in the window ` +
+      `${percent(value.window_error)}, majority class ${percent(value.references.majority)}, class before ` +
+      `${percent(value.references.no_change)}`,
+    x: { label: "rows", low: 0 }, y: { label: "error", percent: true },
+    rows: points.map((point) => point[0]),
     series: [
-      { label: "Row", value: (_, v) => (v === null || v === undefined ? "–" : whole(v)) },
-      line("Model", "--model"), line("Model, window", "--window"),
-      line("Majority class", "--majority", [6, 4]), line("Class before", "--before", [2, 3]),
+      line("model", "s0", true, 1), line("model, window", "s1", true, 4),
+      line("majority class", "s2", false, 2), line("class before", "s3", false, 3),
     ],
-  }, [column(0), column(1), column(4), column(2), column(3)]);
+    marks: value.alarm_rows.map(([row]) => ({ row, name: "model", role: "s0" })),
+  });
 }
 
 function showCalibration(bins) {
   const used = bins.filter((bin) => bin[0] > 0);
   if (used.length === 0) return;
-  $("calibration-chart").setAttribute("aria-label", "Calibration: " + used.map((bin) =>
-    `of ${whole(bin[0])} predictions with a mean probability of ${bin[1].toFixed(2)}, ${percent(bin[2])} were right`).join("; "));
+  const told = used.map((bin) =>
+    `of ${whole(bin[0])} predictions with a mean probability of ${bin[1].toFixed(2)}, ${percent(bin[2])} were right`);
   const xs = [0, ...used.map((bin) => bin[1]), 1];
-  const right = [null, ...used.map((bin) => bin[2]), null];
   chart("calibration-chart", {
-    scales: { x: { time: false, range: [0, 1] }, y: { range: [0, 1] } },
-    axes: [{}, { size: 50 }],
+    title: "Calibration: " + told.join("; "), plain: true,
+    x: { label: "probability", head: "probability", share: true, low: 0, high: 1 },
+    y: { label: "share that was right", low: 0, high: 1 },
+    rows: xs,
     series: [
-      { label: "Probability", value: (_, v) => (v === null || v === undefined ? "–" : v.toFixed(2)) },
-      { label: "Right", stroke: colour("--model"), width: 2, points: { show: true, size: 7, fill: colour("--model") }, value: (_, v) => (v === null || v === undefined ? "–" : percent(v)) },
-      { label: "Diagonal", stroke: colour("--majority"), dash: [6, 4], points: { show: false }, value: (_, v) => (v === null || v === undefined ? "–" : percent(v)) },
+      { name: "right", role: "s0", shown: true, width: 2.2, points: true, values: [null, ...used.map((bin) => bin[2]), null] },
+      { name: "diagonal", role: "s5", shown: false, width: 1.2, values: xs },
     ],
-  }, [xs, right, xs]);
+    marks: [],
+  });
 }
 
 function showBalance(value) {
@@ -321,7 +287,7 @@ function showConfusion(value) {
 }
 
 addEventListener("hashchange", () => {
-  for (const id of Object.keys(charts)) { charts[id].plot.destroy(); delete charts[id]; }
+  for (const id of Object.keys(charts)) { charts[id].destroy(); delete charts[id]; }
   rates = {};
   connect().catch(() => {});
   const target = route() === null ? $("main") : $("model-title");

@@ -40,7 +40,7 @@ def report_page(
         outcomes(analysis, charts, "f1"),
         updates(analysis, charts),
         ranks(analysis, charts),
-        curves(analysis, charts),
+        curves(analysis),
         agreement(analysis, charts),
         provenance(analysis, command),
     )

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from rpnb.report.charts.curves import Plot
 from rpnb.report.charts.drawing import Drawing
+from rpnb.report.charts.live import plot_figure
 from rpnb.report.charts.palette import label
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, figure, section, slug, table, tag
+from rpnb.report.html import Html, choice, figure, section, table, tag
 from rpnb.report.tables import DASH, TextTable
 from rpnb.study.analysis import MEASURES, StudyAnalysis
-from rpnb.study.page.charts import CURVES, name
+from rpnb.study.page.charts import CURVES, name, plots
 from rpnb.study.page.table_sections import agreement_section, note_list
 from rpnb.study.tables import UPDATES_ON, Measure
 from rpnb.study.text_tables import (
@@ -41,7 +43,8 @@ def outcomes(analysis: StudyAnalysis, charts: Charts, measure: Measure) -> Html:
     if not analysis.can_reject():
         caption += " With fewer than 6 permutations the test can never reject."
     numbers = outcomes_table(analysis, measure)
-    return section(f"figure-{number}", title, _shown(drawing, caption, numbers))
+    shown = _shown(drawing, caption, numbers)
+    return section(f"figure-{number}", title, shown, half=True)
 
 
 def updates(analysis: StudyAnalysis, charts: Charts) -> Html:
@@ -66,6 +69,7 @@ def updates(analysis: StudyAnalysis, charts: Charts) -> Html:
             tag("figcaption", caption),
             _numbers(updates_table(analysis)),
         ),
+        fold=True,
     )
 
 
@@ -92,35 +96,34 @@ def ranks(analysis: StudyAnalysis, charts: Charts) -> Html:
     )
 
 
-def curves(analysis: StudyAnalysis, charts: Charts) -> Html:
+def curves(analysis: StudyAnalysis) -> Html:
     """Return the learning curves of all datasets."""
     over = " to ".join(dict.fromkeys(map(str, analysis.permutations())))
     text = (
         f"Share of mistakes among the rows so far, and updates so far: mean over "
         f"{over} permutations, with a band of one standard deviation to both sides. "
-        "Names are at the ends of the lines. All numbers are in curves.csv."
+        "The three methods with the lowest error at the end are in colour, all others "
+        "grey. All numbers are in curves.csv."
     )
-    jumps = tag(
-        "ul",
-        *(
-            tag("li", tag("a", dataset, href=f"#curves-{slug(dataset)}"))
-            for dataset in analysis.datasets
-        ),
-        class_="jump",
+    drawn = plots(analysis)
+    panels = {
+        dataset: _curves(analysis, drawn, dataset) for dataset in analysis.datasets
+    }
+    return section(
+        "curves", "Learning curves", tag("p", text), choice("Dataset", panels)
     )
-    panels = (_curves(analysis, charts, dataset) for dataset in analysis.datasets)
-    return section("curves", "Learning curves", tag("p", text), jumps, *panels)
 
 
-def _curves(analysis: StudyAnalysis, charts: Charts, dataset: str) -> Html:
-    panels = [charts[key] for m in CURVES if (key := name(m, dataset)) in charts]
+def _curves(analysis: StudyAnalysis, drawn: Mapping[str, Plot], dataset: str) -> Html:
+    panels = [drawn[key] for m in CURVES if (key := name(m, dataset)) in drawn]
     about = f"{DASH} not run"
     if panels:
         shape = next(s for s in analysis.shapes if s.dataset == dataset)
         about = f"n = {shape.n}, p = {shape.p}, M = {shape.M}"
     heading = tag("h3", dataset, " ", tag("span", about, class_="muted"))
-    pair = tag("div", *(inline(chart) for chart in panels), class_="pair")
-    return tag("figure", heading, pair, id=f"curves-{slug(dataset)}")
+    pair = (plot_figure(plot, "", wide=False) for plot in panels)
+    inner = tag("div", *pair, class_="pair")
+    return tag("div", heading, inner)
 
 
 def agreement(analysis: StudyAnalysis, charts: Charts) -> Html:
@@ -146,6 +149,7 @@ def agreement(analysis: StudyAnalysis, charts: Charts) -> Html:
         tag("h3", "Notes"),
         note_list(analysis),
         agreement_section(analysis),
+        fold=True,
     )
 
 

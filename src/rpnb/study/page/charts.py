@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from rpnb.estimators.registry import RPNB
 from rpnb.report.charts.bars import MeanBar, Outcomes, mean_bars, outcome_bars
-from rpnb.report.charts.curves import curve_panel
+from rpnb.report.charts.curves import Plot, curve_panel, leaders, make_plot
 from rpnb.report.charts.deviations import Deviation, deviation_chart
 from rpnb.report.charts.drawing import Drawing, beside
 from rpnb.report.charts.ranks import critical_difference_diagram
@@ -28,16 +27,28 @@ def draw(analysis: StudyAnalysis) -> dict[str, Drawing]:
     for measure in MEASURES:
         found[f"deviations_{measure}"] = _deviations(analysis, measure)
         found[f"ranks_{measure}"] = _ranks(analysis, measure)
-    for dataset, curves in analysis.curves.items():
-        title = f"Error along the stream on {dataset}, one line per method"
-        panel = curve_panel(title, curves.error, "error", analysis.methods, first=RPNB)
-        found[name("error", dataset)] = panel
-        title = f"Number of updates along the stream on {dataset}, one line per method"
-        panel = curve_panel(
-            title, curves.updates, "updates", analysis.methods, first=RPNB
-        )
-        found[name("updates", dataset)] = panel
+    for key, plot in plots(analysis).items():
+        found[key] = curve_panel(plot)
     return {key: drawing for key, drawing in found.items() if drawing is not None}
+
+
+def plots(analysis: StudyAnalysis) -> dict[str, Plot]:
+    """Return the learning curves by name, two for each dataset.
+
+    The three methods with the lowest error on a dataset are emphasised in both.
+    """
+    found = {}
+    for dataset, curves in analysis.curves.items():
+        best = leaders(curves.error)
+        title = f"Error so far on {dataset}, one line per method"
+        found[name("error", dataset)] = make_plot(
+            *(title, curves.error, "error"), emphasised=best, names=analysis.methods
+        )
+        title = f"Number of updates so far on {dataset}, one line per method"
+        found[name("updates", dataset)] = make_plot(
+            *(title, curves.updates, "updates"), emphasised=best, names=analysis.methods
+        )
+    return found
 
 
 def name(chart: str, dataset: str) -> str:

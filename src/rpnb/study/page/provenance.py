@@ -21,6 +21,7 @@ def provenance(analysis: StudyAnalysis, command: str | None) -> Html:
         tag("dl", *terms),
         _methods(analysis),
         _datasets(analysis),
+        fold=True,
     )
 
 

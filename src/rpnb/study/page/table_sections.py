@@ -13,6 +13,8 @@ from rpnb.study.page.verdicts import FIGURES, LOOKS, badge, kind, note_letters
 from rpnb.study.tables import BETTER, DatasetRow, Measure, ResultRow
 
 ARROWS: Mapping[str | None, str] = {"worse": "↑", "better": "↓", "equal": "", None: ""}
+# Methods for which a table has room beside each other, variances beside their means.
+_ROOMY = 6
 _ARROW_WORDS: Mapping[str | None, str] = {
     "worse": "worse than RPNB",
     "better": "better than RPNB",
@@ -28,7 +30,7 @@ def table_1(analysis: StudyAnalysis) -> Html:
         "one follows in brackets."
     )
     inner = table(caption, head, [body], label="Table 1", align="lrrrl")
-    return section("table-1", "Table 1: the datasets", inner)
+    return section("table-1", "Table 1: the datasets", inner, fold=True)
 
 
 def _shape(shape: DatasetRow) -> Html:
@@ -52,13 +54,18 @@ def table_2_or_3(analysis: StudyAnalysis, measure: Measure) -> Html:
     place = {"error": 2, "f1": 3}[measure]
     cells = {(r.dataset, r.method): r for r in analysis.results[measure]}
     body = []
+    dense = len(analysis.methods) > _ROOMY
     for name in analysis.datasets:
         own = [cells[name, method] for method in analysis.methods]
         best = _best(own, measure)
+        blank = tag("i", "\N{NO-BREAK SPACE}") if dense else ""
         whose = tag(
-            "td", tag("span", "ours"), tag("small", "paper"), class_="result text"
+            "td",
+            tag("span", "ours", blank),
+            tag("small", "paper", blank),
+            class_="result text dense" if dense else "result text",
         )
-        body.append(row(name, (whose, *(_result(each, best) for each in own))))
+        body.append(row(name, (whose, *(_result(each, best, dense) for each in own))))
     caption = (
         f"Mean of the {MEASURES[measure]} over the permutations, and its variance. "
         "↑ worse than RPNB, ↓ better, by the Wilcoxon signed-rank test at 0.05. "
@@ -71,7 +78,8 @@ def table_2_or_3(analysis: StudyAnalysis, measure: Measure) -> Html:
         [tag("tbody", *body)],
         label=f"Table {place}",
     )
-    return section(f"table-{place}", f"Table {place}: {MEASURES[measure]}", inner)
+    title = f"Table {place}: {MEASURES[measure]}"
+    return section(f"table-{place}", title, inner, fold=True)
 
 
 def _best(cells: Iterable[ResultRow], measure: Measure) -> float | None:
@@ -81,18 +89,19 @@ def _best(cells: Iterable[ResultRow], measure: Measure) -> float | None:
     return min(means) if BETTER[measure] == "low" else max(means)
 
 
-def _result(cell: ResultRow, best: float | None) -> Html:
+def _result(cell: ResultRow, best: float | None, dense: bool) -> Html:
     bold = best is not None and cell.mean is not None and round(cell.mean, 4) == best
     ours = _pair(cell.mean, cell.variance, cell.versus_rpnb)
     printed = _pair(cell.paper_mean, cell.paper_variance, cell.paper_versus_rpnb)
     upper = tag("span", ours, class_="best" if bold else None)
-    return tag("td", upper, tag("small", printed), class_="result")
+    look = "result dense" if dense else "result"
+    return tag("td", upper, tag("small", printed), class_=look)
 
 
 def _pair(mean: float | None, variance: float | None, versus: str | None) -> Html:
     """Return a mean with its arrow, and the variance."""
     if mean is None:
-        return join((DASH,))
+        return join((DASH, tag("i", "\N{NO-BREAK SPACE}")))
     arrow = tag("span", ARROWS[versus], class_="arrow", title=_ARROW_WORDS.get(versus))
     spread = DASH if variance is None else f"{variance:.2E}"
     return join((f"{mean:.4f}", arrow, tag("i", spread)))

@@ -1,0 +1,200 @@
+"""Laws of the report of a run: who is emphasised, what is sorted, what is safe."""
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rpnb import PooledClassifier, RPNBClassifier
+from rpnb.baselines import make
+from rpnb.evaluate.blocks import ChunkBlocks
+from rpnb.evaluate.evaluation import Evaluation, native_evaluation
+from rpnb.evaluate.result import RunFacts
+from rpnb.files import LabelledArrays
+from rpnb.report.sections.reasons import LastRows
+from rpnb.report.stream import stream_page
+
+FACTS = RunFacts(
+    source="some.csv",
+    p=3,
+    order="file",
+    seconds=2.5,
+    interrupted=False,
+    loaded=None,
+    window=50,
+    written=(),
+    numbers=("x", "y", "z"),
+)
+RNG = np.random.default_rng(0)
+Y = RNG.integers(0, 3, 600)
+X = RNG.normal(size=(600, 3)) + 2.0 * (Y[:, None] == [0, 1, 2])
+LABELS = ("one", "two", "three")
+
+
+def learners() -> dict[str, Any]:
+    return {
+        "GaussianNB": make("GaussianNB"),
+        "RPNB": RPNBClassifier(6, random_state=0),
+        "Perceptron": make("Perceptron"),
+        "PA": make("PA"),
+        "Pooled": PooledClassifier(n_projections=16, random_state=0),
+    }
+
+
+def evaluated(
+    models: dict[str, Any], labels: tuple[str, ...] = LABELS, n: int = 600
+) -> Evaluation:
+    references = {
+        "majority class": make("MajorityClass"),
+        "same as last": make("NoChange"),
+    }
+    evaluation = native_evaluation(models, references, window=50, probabilities="truth")
+    blocks = ChunkBlocks(evaluation.labels)
+    data = LabelledArrays("arrays", X[:n], np.array(labels)[Y[:n]])
+    for chunk in data.chunks(60):
+        evaluation.step(blocks.block(chunk))
+    for place, each in enumerate(evaluation.participants):
+        each.seconds = 0.25 + place
+    return evaluation
+
+
+def page_of(evaluation: Evaluation, facts: RunFacts = FACTS) -> str:
+    rows = LastRows(["x", "y", "z"])
+    rows.add(X[-5:], np.array(LABELS)[Y[-5:]])
+    return stream_page(evaluation, facts, "rpnb compare some.csv", rows)
+
+
+def section(page: str, anchor: str) -> str:
+    found = re.search(rf'<section id="{anchor}".*?</section>', page, re.DOTALL)
+    assert found is not None
+    return found.group()
+
+
+def data_of(markup: str) -> list[Any]:
+    found = re.findall(
+        r'<script type="application/json">(.*?)</script>', markup, re.DOTALL
+    )
+    return [json.loads(each) for each in found]
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> Evaluation:
+    return evaluated(learners())
+
+
+@pytest.fixture(scope="module")
+def page(evaluation: Evaluation) -> str:
+    return page_of(evaluation)
+
+
+@pytest.fixture(scope="module")
+def ranked(evaluation: Evaluation) -> list[str]:
+    """Return the learners, the lowest error first."""
+    found = [each for each in evaluation.participants if not each.reference]
+    return [each.name for each in sorted(found, key=lambda e: e.confusion.mistakes)]
+
+
+def test_the_three_lowest_errors_are_in_colour(page: str, ranked: list[str]) -> None:
+    charts = data_of(section(page, "curves"))
+    assert len(charts) == 2
+    for chart in charts:
+        shown = {each["name"]: each for each in chart["series"]}
+        assert [name for name in shown if shown[name]["shown"]] == ranked[:3]
+        assert shown[ranked[0]]["role"] == "s0"
+        assert shown[ranked[0]]["width"] == max(e["width"] for e in shown.values())
+        assert set(shown) == {*ranked, "majority class", "same as last"}
+
+
+def test_the_report_knows_no_name() -> None:
+    models = learners()
+    names = list(models)
+    turned = dict(zip(names, [*names[1:], names[0]], strict=True))
+    other = {turned[name]: model for name, model in learners().items()}
+    before, after = (
+        data_of(section(page_of(evaluated(each)), "curves")) for each in (models, other)
+    )
+    for one, two in zip(before, after, strict=True):
+        for a, b in zip(one["series"], two["series"], strict=True):
+            assert b["name"] == turned.get(a["name"], a["name"])
+            assert {**a, "name": ""} == {**b, "name": ""}
+
+
+def test_curves_end_at_the_errors_of_the_table(
+    page: str, evaluation: Evaluation
+) -> None:
+    (so_far, parts) = data_of(section(page, "curves"))
+    errors = {each.name: each.confusion.error for each in evaluation.participants}
+    for each in so_far["series"]:
+        assert each["values"][-1] == pytest.approx(errors[each["name"]], rel=5e-6)
+    lengths = np.diff([0, *parts["rows"]])
+    for each in parts["series"]:
+        mistakes = float(np.dot(lengths, each["values"]))
+        assert mistakes / 600 == pytest.approx(errors[each["name"]], rel=1e-4)
+
+
+def test_the_table_is_sorted_and_marks_the_best(page: str, ranked: list[str]) -> None:
+    summary = section(page, "summary")
+    rows = re.findall(
+        r'<tr( class="best")?><th scope="row">(.*?)</th><td>(.*?)<', summary
+    )
+    errors = [float(error) for _, _, error in rows]
+    assert errors == sorted(errors)
+    assert [name for marked, name, _ in rows if marked] == [ranked[0]]
+    assert [n for _, n, _ in rows if n in ranked] == ranked
+
+
+@pytest.mark.parametrize("anchor", ["confusion", "calibration", "reasons"])
+def test_the_best_learner_is_shown_and_the_others_on_request(
+    anchor: str, page: str, ranked: list[str]
+) -> None:
+    markup = section(page, anchor)
+    names = re.findall(r'data-name="(.*?)"', markup)
+    assert names == [name for name in ranked if name in names]
+    first = f'<div class="choice" data-label="Learner"><div data-name="{names[0]}">'
+    assert first in markup
+    # Without scripts the others are to be unfolded, by name.
+    for name in names[1:]:
+        assert f'<details data-name="{name}"><summary>{name}</summary>' in markup
+
+
+def test_each_member_of_the_pool_has_a_panel(page: str) -> None:
+    markup = section(page, "members")
+    charts = data_of(markup)
+    assert all(chart["small"] for chart in charts)
+    assert len(charts) == markup.count("<svg") > 4
+    assert markup.count("more members</summary>") == (len(charts) > 8)
+
+
+def test_the_page_is_self_contained_and_the_same_each_time(page: str) -> None:
+    markup = re.sub("<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert page.count("<script>") == 1
+    for foreign in ("http:", "https:", "//", "url(", "@import", "src=", "<link"):
+        assert foreign not in markup
+    assert "default-src 'none'" in page
+    assert "Leon Sorokin" in page  # the licence of uPlot goes with its code
+    assert page_of(evaluated(learners())) == page
+
+
+def test_hostile_names_stay_text() -> None:
+    wild = '</script><img src=x onerror="alert(1)">&'
+    labels = tuple(f"{wild}{k}" for k in range(3))
+    evaluation = evaluated({wild: make("PA"), f"{wild}2": make("GaussianNB")}, labels)
+    facts = replace(FACTS, source=wild, numbers=(wild,), notes=(wild,))
+    page = page_of(evaluation, facts)
+    markup = re.sub("<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert "<img" not in markup
+    assert markup.count("</script>") == markup.count("<script ")
+    (so_far, _) = data_of(section(page, "curves"))
+    assert {wild, f"{wild}2"} <= {each["name"] for each in so_far["series"]}
+    assert wild in unescape(section(page, "summary"))
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_a_short_stream_of_one_learner_has_a_report(n: int) -> None:
+    page = page_of(evaluated({"PA": make("PA")}, n=n))
+    assert data_of(section(page, "curves"))[0]["rows"][-1] == n
+    assert "PA is wrong in" in page
