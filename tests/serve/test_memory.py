@@ -7,9 +7,10 @@ import socket
 import struct
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpnb.client import Client
+from rpnb.core.columns.coding import category_numbers
 from rpnb.serve.http.formats import ARROW, JSON, NDJSON, dump_json, read_table
 from rpnb.serve.http.json_tables import _AT_ONCE
 from rpnb.serve.http.memory import MemoryBudget, MemoryCharge
@@ -179,6 +181,34 @@ def test_arrow_streams_as_clients_write_them_are_read() -> None:
                     )
                     assert np.array_equal(found.X, X)
                     assert found.ids == expected
+
+
+def test_long_texts_of_arrow_are_not_copied() -> None:
+    long, n = "x" * 10**7 + "😀", 2000
+    zeros = np.zeros(n)
+    categories = COLUMNS._replace(missing=True, categories=frozenset({1}))
+    rows = {"a": zeros, "b": zeros}
+    shared = pa.DictionaryArray.from_arrays(
+        pa.array(np.arange(n) % 2, pa.int8(), mask=np.arange(n) == 5),
+        pa.array([long[-300:], "y"]),
+    )
+    for table, columns, words in (
+        ({**rows, "id": [long] + ["y"] * (n - 1)}, COLUMNS, "at most 200 characters"),
+        ({**rows, "b": shared}, categories, ""),
+    ):
+        body = stream(pa.table(table))
+        tracemalloc.start()
+        try:
+            with pytest.raises(ApiError, match=words) if words else nullcontext():
+                found = read_table(
+                    *(body, ARROW, ("rows",), columns, Limits()), optional=("ids",)
+                )
+            assert tracemalloc.get_traced_memory()[1] < 10**6
+        finally:
+            tracemalloc.stop()
+    expected = category_numbers([long[-300:], "y"])[np.arange(n) % 2]
+    expected[5] = np.nan
+    assert np.array_equal(found.X[:, 1], expected, equal_nan=True)
 
 
 def test_names_of_arrow_columns_that_are_no_text() -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rpnb.core.columns.coding import category_numbers
-from rpnb.core.kernels.arrays import FloatArray
+from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.serve.http.tables import (
     LONGEST_CHARACTER,
     LONGEST_TEXT,
@@ -87,8 +87,7 @@ def read_arrow(body: Bytes, named: Mapping[str, str], parts: TableParts) -> None
                     parts.add(part, _as_list(pa, batch.column(name), part))
                 if features:
                     parts.reserve_rows(batch.num_rows)
-                    categories = parts.columns.categories
-                    parts.add("rows", _as_rows(batch, features, categories))
+                    parts.add("rows", _as_rows(batch, features, parts))
     except UnicodeDecodeError:
         raise invalid("names of Arrow columns must be UTF-8") from None
     except (pa.ArrowException, OSError, KeyError):
@@ -288,28 +287,46 @@ def _check_batch(batch: _Table, size: int) -> int:
 
 
 def _as_list(pa: Any, column: Any, part: str) -> list[Any]:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        values = column.dictionary
-        if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
-            # Before each row gets a copy of its text.
-            longest = pa.compute.max(pa.compute.binary_length(values)).as_py() or 0
-            if longest > LONGEST_TEXT * LONGEST_CHARACTER:
-                raise invalid(f"{part} must have at most {LONGEST_TEXT} characters")
-        column = column.dictionary_decode()
-    found: list[Any] = column.to_pylist()
+    coded = pa.types.is_dictionary(column.type)
+    values = column.dictionary if coded else column
+    if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+        # Before a text is copied, which may take four times its bytes.
+        longest = pa.compute.max(pa.compute.binary_length(values)).as_py() or 0
+        if longest > LONGEST_TEXT * LONGEST_CHARACTER:
+            raise invalid(f"{part} must have at most {LONGEST_TEXT} characters")
+    found: list[Any] = values.to_pylist()
+    if coded:
+        # Rows share their texts.
+        found.append(None)
+        return [found[code] for code in _codes(column).tolist()]
     return found
 
 
-def _as_rows(batch: Any, names: list[str], categories: frozenset[int]) -> FloatArray:
+def _codes(column: Any) -> IntArray:
+    """Return the codes of a column with a dictionary, its length for a null."""
+    indices = column.indices.cast("int64").fill_null(len(column.dictionary))
+    codes: IntArray = indices.to_numpy(zero_copy_only=False)
+    return codes
+
+
+def _as_rows(batch: Any, names: list[str], parts: TableParts) -> FloatArray:
     X = np.empty((batch.num_rows, len(names)))
     for j, name in enumerate(names):
         column = batch.column(name)
-        if j in categories:
-            X[:, j] = category_numbers(column.to_pylist())
+        if j in parts.columns.categories:
+            X[:, j] = _as_categories(column, parts)
         else:
             X[:, j] = column.to_numpy(zero_copy_only=False)
     return X
+
+
+def _as_categories(column: Any, parts: TableParts) -> FloatArray:
+    """Return the numbers of categories; a text that rows share is read once."""
+    coded = hasattr(column, "dictionary")
+    values = column.dictionary if coded else column
+    parts.memory.add(LONGEST_CHARACTER * values.nbytes)
+    numbers = category_numbers(values.to_pylist())
+    return np.append(numbers, np.nan)[_codes(column)] if coded else numbers
 
 
 def write_arrow(columns: dict[str, list[Any]]) -> bytes:
