@@ -9,63 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rpnb import PooledClassifier, RPNBClassifier
+from report.runs import FACTS, evaluated, learners, page_of
 from rpnb.baselines import make
-from rpnb.evaluate.blocks import ChunkBlocks
-from rpnb.evaluate.evaluation import Evaluation, native_evaluation
-from rpnb.evaluate.result import RunFacts
-from rpnb.files import LabelledArrays
-from rpnb.report.sections.reasons import LastRows
-from rpnb.report.stream import stream_page
-
-FACTS = RunFacts(
-    source="some.csv",
-    p=3,
-    order="file",
-    seconds=2.5,
-    interrupted=False,
-    loaded=None,
-    window=50,
-    written=(),
-    numbers=("x", "y", "z"),
-)
-RNG = np.random.default_rng(0)
-Y = RNG.integers(0, 3, 600)
-X = RNG.normal(size=(600, 3)) + 2.0 * (Y[:, None] == [0, 1, 2])
-LABELS = ("one", "two", "three")
-
-
-def learners() -> dict[str, Any]:
-    return {
-        "GaussianNB": make("GaussianNB"),
-        "RPNB": RPNBClassifier(6, random_state=0),
-        "Perceptron": make("Perceptron"),
-        "PA": make("PA"),
-        "Pooled": PooledClassifier(n_projections=16, random_state=0),
-    }
-
-
-def evaluated(
-    models: dict[str, Any], labels: tuple[str, ...] = LABELS, n: int = 600
-) -> Evaluation:
-    references = {
-        "majority class": make("MajorityClass"),
-        "same as last": make("NoChange"),
-    }
-    evaluation = native_evaluation(models, references, window=50, probabilities="truth")
-    blocks = ChunkBlocks(evaluation.labels)
-    data = LabelledArrays("arrays", X[:n], np.array(labels)[Y[:n]])
-    for chunk in data.chunks(60):
-        evaluation.step(blocks.block(chunk))
-    for place, each in enumerate(evaluation.participants):
-        each.seconds = 0.25 + place
-    return evaluation
-
-
-def page_of(evaluation: Evaluation, facts: RunFacts = FACTS) -> str:
-    rows = LastRows(["x", "y", "z"])
-    rows.add(X[-5:], np.array(LABELS)[Y[-5:]])
-    return stream_page(evaluation, facts, "rpnb compare some.csv", rows)
+from rpnb.evaluate.evaluation import Evaluation
 
 
 def section(page: str, anchor: str) -> str:

@@ -4,9 +4,11 @@ What the service needs is an extra: where it is not installed, these tests are l
 `make test-serve` makes an environment that has it and runs them there.
 """
 
+import shutil
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,3 +42,18 @@ if INSTALLED:
         yield start_one
         for server in started:
             server.kill()
+
+    @pytest.fixture(scope="session")
+    def browser() -> Iterator[Any]:
+        """Return a real Chromium."""
+        sync_api = pytest.importorskip("playwright.sync_api")
+        found = map(shutil.which, ("chromium", "chromium-browser"))
+        chromium = next(filter(None, found), None)
+        if chromium is None:
+            pytest.skip("no Chromium is installed: apt install chromium")
+        with sync_api.sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+            )
+            yield browser
+            browser.close()

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,25 +13,9 @@ from rpnb.client import Client
 from serve.process import ServerProcess, run_command
 from serve.streams import clusters
 
-sync_api = pytest.importorskip("playwright.sync_api")
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed: apt install chromium"
-)
 #: Where to keep screenshots, to be looked at.
 SCREENSHOTS = os.environ.get("RPNB_SCREENSHOTS", "")
 ALLOWED = ("http://127.0.0.1", "data:", "blob:")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

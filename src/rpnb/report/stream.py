@@ -155,7 +155,8 @@ def _tiles(evaluation: Evaluation) -> Html:
         tag(
             "li",
             tag("b", _percent(each)),
-            f"{label(each.name)}, {what}",
+            tag("span", label(each.name)),
+            tag("small", what),
             class_="first" if each is best else None,
         )
         for what, each in shown

@@ -74,6 +74,9 @@ const rpnbCharts = (() => {
     let plot = null;
     let look = "";
     let drawn = [];
+    const unit = element("span", "muted");
+    const figures = {};
+    const last = (each) => each.values.findLast((v) => !nothing(v));
 
     const visible = (each) => chosen.has(each.name) || others;
 
@@ -150,13 +153,19 @@ const rpnbCharts = (() => {
           .map((each) => `${each.name} ${number(each.values[k], data)}`).reverse().join(" · ");
         return;
       }
-      tip.hidden = away;
-      if (away) return;
       const rows = u.data[0];
+      const head = away ? data.y.label : `${data.x.head || "row"} ${data.x.share ? number(rows[k], { y: {} }) : whole(rows[k])}`;
+      // On a narrow chart values stand beside the names below it: a box would cover it.
+      const narrow = look.width < 500 && !data.plain;
+      if (narrow) {
+        unit.textContent = head;
+        drawn.forEach((each, i) => { if (figures[each.name]) figures[each.name].textContent = number(away ? last(each) : near(u.data[i + 1], k), data); });
+      }
+      tip.hidden = away || narrow;
+      if (tip.hidden) return;
       const lines = drawn.map((each, i) => ({ each, v: near(u.data[i + 1], k) }))
         .filter((line) => visible(line.each) && !nothing(line.v)).sort((a, b) => b.v - a.v);
-      const head = element("b", "", `${data.x.head || "row"} ${data.x.share ? number(rows[k], { y: {} }) : whole(rows[k])}`);
-      tip.replaceChildren(head, ...lines.slice(0, 16).map(({ each, v }) => {
+      tip.replaceChildren(element("b", "", head), ...lines.slice(0, 16).map(({ each, v }) => {
         const line = element("span", chosen.has(each.name) ? "told" : "");
         const swatch = element("i");
         swatch.style.background = chosen.has(each.name) ? look.colour[each.role] : look.colour.other;
@@ -168,8 +177,9 @@ const rpnbCharts = (() => {
       }
       const left = u.cursor.left;
       const wide = u.over.clientWidth;
-      tip.style.left = left > wide / 2 ? "" : `${left + 14}px`;
-      tip.style.right = left > wide / 2 ? `${wide - left + 14}px` : "";
+      const own = tip.offsetWidth;
+      const at = left > wide / 2 ? left - own - 14 : left + 14;
+      tip.style.left = `${Math.max(Math.min(at, wide - own), 0)}px`;
     }
 
     // The value at a row, or the last one before it where series have rows of their own.
@@ -262,8 +272,8 @@ const rpnbCharts = (() => {
         button.setAttribute("aria-pressed", String(on));
         const swatch = element("i");
         swatch.style.background = on ? look.colour[each.role] : look.colour.other;
-        const last = each.values.findLast((v) => !nothing(v));
-        button.append(swatch, element("span", "", each.name), element("em", "", number(last, data)));
+        figures[each.name] = element("em", "", number(last(each), data));
+        button.append(swatch, element("span", "", each.name), figures[each.name]);
         button.onclick = () => {
           if (on) chosen.delete(each.name); else chosen.add(each.name);
           refresh();
@@ -277,7 +287,8 @@ const rpnbCharts = (() => {
         button.onclick = () => { others = !others; refresh(); };
         buttons.push(button);
       }
-      names.replaceChildren(element("span", "muted", data.y.label), ...buttons);
+      unit.textContent = data.y.label;
+      names.replaceChildren(unit, ...buttons);
       if (before !== null) for (const each of buttons) if (each.dataset.name === before) each.focus();
     }
 

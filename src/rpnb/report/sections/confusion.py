@@ -105,8 +105,10 @@ def matrix_panel(name: str, matrix: Matrix) -> Drawing:
     text_fits = all(text_width(each, _SIZE) < side + 2.0 for each in names)
     top = 46.0 if text_fits else 30.0 + 1.15 * longest
     small = _SIZE if side > 15.0 else side * 0.8
-    marks: list[Mark] = [Label(0.0, 12.0, label(name), bold=True, size=13.0)]
     end = left + side * columns
+    room = end - text_width("predicted", _SIZE) - 12.0
+    title = _short(label(name), max(int(room / text_width("n", 13.0)), _LETTERS))
+    marks: list[Mark] = [Label(0.0, 12.0, title, bold=True, size=13.0)]
     marks.append(Label(end, 12.0, "predicted", "muted", "end", _SIZE))
     for j, text in enumerate(names):
         x = left + side * (j + 0.5)
@@ -168,5 +170,5 @@ def _frame(
     yield Line(corners, "muted", 0.8)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"
+def _short(text: str, letters: int = _LETTERS) -> str:
+    return text if len(text) <= letters else text[: letters - 1] + "…"

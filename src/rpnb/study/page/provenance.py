@@ -51,7 +51,7 @@ def _facts(
         yield "Version of the data", f"“{reading}”: {versions.get(reading, 'unknown')}"
     yield (
         "Measures",
-        "Every row is predicted before it is learnt. Error: share of wrong "
+        "Every row is predicted before it is learned. Error: share of wrong "
         "predictions. F1: unweighted mean over the classes of the F1 of the "
         "predictions. Updates: rows that changed the model.",
     )
