@@ -176,10 +176,21 @@ def refit(
     start = min(100, max(len(y) // 10, 10))
     while start < len(y):
         stop = min(int(np.ceil(start * growth)), len(y))
-        model = make().fit(X[:start], y[:start])
-        P[start:stop] = 0.0
-        P[start:stop, model.classes_] = model.predict_proba(X[start:stop])
+        P[start:stop] = fit_then_predict(make, X[:start], y[:start], X[start:stop], M)
         start = stop
+    return P
+
+
+def fit_then_predict(
+    make: Callable[[], Any], X: FloatArray, y: IntArray, new: FloatArray, M: int
+) -> FloatArray:
+    """Return the probabilities of new rows by a learner fitted to others."""
+    P = np.zeros((len(new), M))
+    if np.all(y == y[0]):  # LightGBM takes one class for two
+        P[:, y[0]] = 1.0
+        return P
+    model = make().fit(X, y)
+    P[:, model.classes_] = model.predict_proba(new)
     return P
 
 

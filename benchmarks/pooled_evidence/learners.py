@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from long_streams import lightgbm, refit
+from long_streams import fit_then_predict, lightgbm, refit
 from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 
@@ -78,8 +78,9 @@ def _run_window(
     ]
     for start in range(_REFIT, len(y), _REFIT):
         known = slice(max(0, start - _REMEMBERED), start)
-        model = lightgbm(seed).fit(X[known], y[known])
-        parts.append(model.predict(X[start : start + _REFIT]))
+        new = X[start : start + _REFIT]
+        P = fit_then_predict(lambda: lightgbm(seed), X[known], y[known], new, M)
+        parts.append(P.argmax(axis=1))
     return np.concatenate(parts), time.process_time() - begin
 
 

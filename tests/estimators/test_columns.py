@@ -14,7 +14,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from estimators.saving.crafting import array_in, npy, put_together, taken_apart
@@ -212,6 +212,21 @@ def test_late_labels_and_weights_are_learned_as_well() -> None:
         )
     assert bits(a) == bits(b)
     assert a.n_seen_ == np.count_nonzero(weight)
+
+
+def test_reasons_are_those_of_the_columns(fitted: PooledClassifier) -> None:
+    found = fitted.explain(FRAME.iloc[:3], n_evaluations=256)
+    assert found.values.shape == (3, 7)
+    assert [*found.names] == [*FRAME]
+    assert_allclose(found.values.sum(axis=1), found.score - found.base, atol=1e-9)
+    assert fitted.feature_importance().shape == (7,)
+    # What decides is the colour and the shape, and the shop of some.
+    share = fitted.feature_importance(FRAME.iloc[-40:])
+    assert share[1:4].sum() > 0.5
+    # A column that is as in the background adds nothing.
+    row = FRAME.iloc[[5]]
+    same = fitted.explain(row, background=row.assign(size=1.0), n_evaluations=8)
+    assert np.count_nonzero(same.values) == 1
 
 
 # Files

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rpnb.core.columns.coding import WIDTHS
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.files.encoding.chunking import rechunk, shuffled
 from rpnb.files.encoding.columns import NO_VALUE, ColumnEncoder
@@ -192,8 +193,10 @@ class LabelledFile:
                 for column, each in state["notations"].items()
             }
             columns = state["columns"]
-            if not {*columns.values()} <= {"number", "category"}:
-                raise ValueError("columns are neither numbers nor categories")
+            native = options.categorical == "native"
+            known = {*WIDTHS} if native else {"number", "category"}
+            if not {*columns.values()} <= known:
+                raise ValueError(f"columns hold other than {', '.join(sorted(known))}")
             options = replace(options, columns=columns, notations=notations)
         self._reader = _READERS[self.format](path, options)
         self.encoder: ColumnEncoder | SparseEncoder

@@ -12,6 +12,7 @@ from rpnb.core.columns.categories import (
     GROUPS,
     LOOKS,
     MOST_CATEGORIES,
+    MOST_INDICATORS,
     NUMBER,
     SHARED_PLACES,
     Categories,
@@ -120,7 +121,7 @@ def saved_columns(saved: SavedEstimator) -> SavedColumns | None:
     if (
         type(layout) is not list
         or len(layout) != len(columns.categories)
-        or not all(type(k) is int and NUMBER <= k <= LOOKS[-1] for k in layout)
+        or not all(type(k) is int and NUMBER <= k <= MOST_INDICATORS for k in layout)
         or type(B) is not int
         or not 1 <= B < GROUPS
         or type(final) is not bool
