@@ -46,6 +46,8 @@ from rpnb.report.tables import DASH
 _PARTS = 40
 # Classes with a curve of their own; all others share one.
 _CLASSES = 7
+# Columns that are named, at most.
+_COLUMNS = 30
 # Members of a pool that are seen at once.
 _PANELS = 8
 
@@ -277,7 +279,9 @@ def _members(pooled: Sequence[Participant]) -> Html:
         "of the member by itself in parts of the stream; grey line: error of the pool. "
         "Blue area: weight of the member."
     )
-    return section("members", _CONTENTS["members"], tag("p", said), *parts)
+    return section(
+        "members", _CONTENTS["members"], tag("p", said, class_="note"), *parts
+    )
 
 
 def _curve(participant: Participant, measure: Measure) -> Curve:
@@ -378,7 +382,9 @@ def _provenance(evaluation: Evaluation, facts: RunFacts, command: str) -> Html:
         "Time": f"{facts.seconds:.1f} s",
     }
     if facts.numbers:
-        found["Columns taken as numbers"] = ", ".join(facts.numbers)
+        shown, more = facts.numbers[:_COLUMNS], len(facts.numbers) - _COLUMNS
+        rest = (f"{more:,} more",) if more > 0 else ()
+        found["Columns taken as numbers"] = ", ".join((*shown, *rest))
     if facts.categories:
         found["Columns taken as categories"] = ", ".join(
             f"{name} ({count} values)" for name, count in facts.categories.items()

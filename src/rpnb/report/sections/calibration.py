@@ -25,7 +25,17 @@ from rpnb.report.charts.drawing import (
 )
 from rpnb.report.charts.palette import Style, label, style
 from rpnb.report.charts.svg import inline
-from rpnb.report.html import Html, capital, choice, listed, row, section, table, tag
+from rpnb.report.html import (
+    Html,
+    capital,
+    choice,
+    join,
+    listed,
+    row,
+    section,
+    table,
+    tag,
+)
 
 _WIDTH, _LEFT, _RIGHT = 330.0, 44.0, 14.0
 # Above the diagram the name, below it the bars of how many rows have a probability.
@@ -73,15 +83,17 @@ def calibration_section(
     if silent:
         verb = "gives" if len(silent) == 1 else "give"
         said += f" {listed(silent)} {verb} no probabilities."
-    return section(
+    diagrams = section(
         "calibration",
         "Calibration",
-        tag("p", said),
+        tag("p", said, class_="note"),
         choice("Learner", panels),
-        _table([each for each in participants if each.name in given]),
         fold=True,
         half=True,
     )
+    metrics = _table([each for each in participants if each.name in given])
+    title = "Metrics of probabilities"
+    return join((diagrams, section("probabilities", title, metrics, fold=True)))
 
 
 def figures_of(participant: Participant) -> dict[Metric, float]:

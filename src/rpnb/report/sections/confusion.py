@@ -61,7 +61,7 @@ def confusion_section(
         "One line per true class, one column per predicted class: percentages of the "
         f"class's rows. What is right is on the diagonal, in blue.{rest}"
     )
-    inner = tag("p", said), choice("Learner", panels)
+    inner = tag("p", said, class_="note"), choice("Learner", panels)
     return section("confusion", "Confusion", *inner, half=True)
 
 

@@ -106,7 +106,11 @@ def reasons_section(
         "rows are sparse, of zeros. They are exact unless a standard error is given."
     )
     return section(
-        "reasons", "Reasons", tag("p", said), choice("Learner", parts), fold=True
+        "reasons",
+        "Reasons",
+        tag("p", said, class_="note"),
+        choice("Learner", parts),
+        fold=True,
     )
 
 
