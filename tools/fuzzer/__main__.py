@@ -35,7 +35,7 @@ def main() -> int:
     total = sum(tally.cases.values())
     print(
         f"{'all':20} {total:9,} cases {len(tally.findings):6} findings; seed {seed}, "
-        f"{total / given.seconds:.0f} per second, {taken:.0f} s with warming up, "
+        f"{total / given.seconds:.0f} per second, {taken:.0f} s with preparing, "
         f"{tally.restarts} restarts of workers"
     )
     if tally.broken:

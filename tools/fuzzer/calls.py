@@ -201,4 +201,4 @@ def _row(model: Any, method: str, rows: Any, *more: Any) -> None:
         getattr(model, method)(row, *more)
 
 
-TARGET = Target(make, run, models.warm_up)
+TARGET = Target(make, run, models.prepare)

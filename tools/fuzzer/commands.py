@@ -186,10 +186,10 @@ def run(case: Case, folder: Path) -> None:
         run_command(words, folder)
 
 
-def warm_up() -> None:
-    """Run what takes long the first time."""
+def prepare() -> None:
+    """Make the model files that cases name."""
     for learner in _OTHER_LABELS:
         model_file(learner)
 
 
-TARGET = Target(make, run, warm_up)
+TARGET = Target(make, run, prepare)

@@ -249,9 +249,9 @@ def _require_sound_models(service: _Service, sound: _Log) -> None:
             report(f"model {name} learns with {status}: {answer}")
 
 
-def warm_up() -> None:
+def prepare() -> None:
     """Make the log that is damaged."""
     _sound_log()
 
 
-TARGET = Target(make, run, warm_up)
+TARGET = Target(make, run, prepare)

@@ -266,7 +266,7 @@ def run(case: Case, folder: Path) -> None:
     run_command([command, *words], folder)
 
 
-def warm_up() -> None:
+def prepare() -> None:
     """Read a sound file once."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -279,4 +279,4 @@ def warm_up() -> None:
             model_file(learner)
 
 
-TARGET = Target(make, run, warm_up)
+TARGET = Target(make, run, prepare)

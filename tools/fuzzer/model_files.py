@@ -184,4 +184,4 @@ def run(case: Case, folder: Path) -> None:
     models.class_of(name).load(path)  # whatever learning has made of it
 
 
-TARGET = Target(make, run, models.warm_up)
+TARGET = Target(make, run, models.prepare)

@@ -169,8 +169,8 @@ def _bits(exported: tuple[Any, Any]) -> Any:
     return metadata, {name: array.tobytes() for name, array in arrays.items()}
 
 
-def warm_up() -> None:
-    """Use each estimator once, as cases do."""
+def prepare() -> None:
+    """Make the models that cases change, and use each once."""
     for name in (*names(), *_UNSAVED):
         use(copy_of(name))
 

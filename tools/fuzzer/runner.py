@@ -27,7 +27,7 @@ SERVICE_TARGETS = ("fuzzer.service", "fuzzer.damaged_logs")
 CASES = Path(__file__).parents[2] / "tests" / "fuzz" / "cases"
 #: Seconds that a case may take.
 LONGEST = 5.0
-# Processor time of warming up.
+# Processor time of preparing what many cases use.
 _PATIENCE = 300.0
 # How many times as long as it may compute may something take by the clock?
 _WAITING = 6
@@ -145,7 +145,7 @@ def run_alone(target: str, case: Case, longest: float = LONGEST) -> str | None:
     """
     worker = Worker()
     try:
-        worker.ask(_PATIENCE, do="warm up", target=target)
+        worker.ask(_PATIENCE, do="prepare", target=target)
         for attempt in range(2):
             seconds = 12 * LONGEST if attempt == 0 else 2 * longest
             answer = worker.ask(seconds, do="run", target=target, case=case)
@@ -199,7 +199,7 @@ def fuzz(
     workers: int,
     folder: Path = CASES,
 ) -> Tally:
-    """Run cases of all targets in turn for some time, after everything is warm."""
+    """Run cases of all targets in turn for some time, after all is prepared."""
     tally = Tally(dict.fromkeys(targets, 0), dict.fromkeys(targets, 0.0))
     turn = iter(range(1 << 62))
     lock = threading.Lock()
@@ -209,7 +209,7 @@ def fuzz(
     def start() -> Worker:
         worker = Worker()
         for target in targets:
-            worker.ask(_PATIENCE, do="warm up", target=target)
+            worker.ask(_PATIENCE, do="prepare", target=target)
         return worker
 
     def work() -> None:
@@ -263,7 +263,7 @@ def fuzz(
 def _run(worker: Worker, target: str, seed: int) -> tuple[str | None, Case | None]:
     """Run a case; return what is wrong, and the case.
 
-    One that takes long is run again alone: it may have been warming up.
+    One that takes long is run again alone: the machine may have been busy.
     """
     answer = worker.ask(6 * LONGEST, do="run", target=target, seed=seed)
     if answer["finding"] is not None:
@@ -286,7 +286,7 @@ def _made(target: str, seed: int) -> Case:
 def _confirm(target: str, seed: int, error: str) -> tuple[str | None, Case]:
     """Return what is wrong with a case that ended a worker, and the case.
 
-    A case that only took long to warm up is none; a death always counts.
+    A case that takes long only once is none; a death always counts.
     """
     case = _made(target, seed)
     again = run_alone(target, case)

@@ -872,9 +872,9 @@ _RUNNERS = {
 }
 
 
-def warm_up() -> None:
+def prepare() -> None:
     """Start the service."""
     running()
 
 
-TARGET = Target(make, run, warm_up)
+TARGET = Target(make, run, prepare)

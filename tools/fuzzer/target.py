@@ -26,7 +26,7 @@ class Target(NamedTuple):
     run: Callable[[Case, Path], None]
     """run(case, folder) raises whatever should not be raised; it may write to a folder
     of its own"""
-    warm_up: Callable[[], None] = lambda: None
+    prepare: Callable[[], None] = lambda: None
     """makes what many cases use"""
 
 

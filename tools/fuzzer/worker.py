@@ -1,6 +1,6 @@
 """A child process that runs cases: one line of JSON in, one line of JSON out.
 
-It warms up, and runs the cases in a fork of itself, which is as warm: when a case ends
+It prepares what cases use, and runs them in a fork of itself: when a case ends
 the fork, the next one is there at once.
 """
 
@@ -82,8 +82,8 @@ def serve(log: Path) -> None:
         if request["do"] == "run":
             _in_a_fork(request, requests, answers)
             continue
-        if request["do"] == "warm up":
-            target_of(name).warm_up()
+        if request["do"] == "prepare":
+            target_of(name).prepare()
         else:
             answer["case"] = case_of(name, request["seed"])
         _write(answers, answer)
