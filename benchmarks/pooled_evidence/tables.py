@@ -194,16 +194,19 @@ def _print_speed(records: Records) -> Drawing:
     for record in records:
         rate = record["rows"] / max(record["seconds"], 1e-9)
         speed.setdefault(record["data"], {})[record["learner"]] = rate
-    names = (FIRST, "RPNB", "LightGBM, window", *JAVA)
+    run = {name for found in errors.values() for name in found}
+    java = [name for name in JAVA if name in run]
+    others = ["LightGBM, window"] if "LightGBM, window" in run else []
+    names = (FIRST, "RPNB", *others, *java)
     complete = list(_complete(errors, names))
     _print_errors({data: errors[data] for data in complete}, names)
     print("\nµs a row of processor time, one thread:\n")
     print("| data |", " | ".join(names), "| ARF100 / Pooled | SRP100 / Pooled |")
     print("|---|" + "---|" * (len(names) + 2))
-    ratios: dict[str, list[float]] = {name: [] for name in JAVA}
+    ratios: dict[str, list[float]] = {name: [] for name in java}
     for data in complete:
         rates = speed[data]
-        for name in JAVA:
+        for name in java:
             ratios[name].append(rates[FIRST] / rates[name])
         cells = [f"{1e6 / rates[name]:,.1f}" for name in names[:2]]
         cells += [f"{1e6 / rates[name]:,.0f}" for name in names[2:]]
