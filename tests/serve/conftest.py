@@ -43,7 +43,8 @@ if INSTALLED:
         for server in started:
             server.kill()
 
-    @pytest.fixture(scope="session")
+    # Its event loop runs until it is closed, and other tests have loops of their own.
+    @pytest.fixture(scope="module")
     def browser() -> Iterator[Any]:
         """Return a real Chromium."""
         sync_api = pytest.importorskip("playwright.sync_api")

@@ -302,6 +302,7 @@ default="log_sum"
             Independent of this model, which may learn further.
         """
         self._require_fitted()
+        self._check_unchanged()
         names = getattr(self, "feature_names_in_", None)
         start_calibration(self._state, self.temperature)
         temperature = fixed_temperature(self._state, self.temperature)
