@@ -215,10 +215,10 @@ def drive(master: str, folder: Path) -> None:
         plan.begin(batch)
         return learn_trigger(learner, frame, batch, saved)
 
-    def save(model: Any, path: Path, saved: Any) -> None:
+    def save(model: Any, path: Path, saved: Any, *, key: bytes | None) -> None:
         plan.before_write(saved.batch)
         (digests / str(saved.batch)).write_text(digest(model))
-        save_with_batch(model, path, saved)
+        save_with_batch(model, path, saved, key=key)
         plan.after_write(saved.batch)
 
     module._Learner._learn, module.save_with_batch = learn, save

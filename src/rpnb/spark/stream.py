@@ -343,8 +343,8 @@ def _number(value: float) -> float | None:
 class _ProgressListener(StreamingQueryListener):
     """Writes a line for each trigger of the queries of a session."""
 
-    def __init__(self, path: Path, file: IO[str]) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: Path, file: IO[str], key: bytes | None) -> None:
+        self._path, self._file, self._key = path, file, key
 
     def onQueryStarted(self, event: Any) -> None:
         self._file.write(f"rpnb: query {event.id} started\n")
@@ -372,7 +372,10 @@ class _ProgressListener(StreamingQueryListener):
 
 
 def progress_listener(
-    path: str | PathLike[str], file: IO[str] | None = None
+    path: str | PathLike[str],
+    file: IO[str] | None = None,
+    *,
+    key: bytes | None = None,
 ) -> StreamingQueryListener:
     """Return a listener that writes a line of progress for each trigger.
 
@@ -386,5 +389,7 @@ def progress_listener(
         The model file of the query.
     file : text file, optional
         Where lines are written; by default the standard error.
+    key : bytes, optional
+        The key of the query, if its model file is signed.
     """
-    return _ProgressListener(Path(path), sys.stderr if file is None else file)
+    return _ProgressListener(Path(path), sys.stderr if file is None else file, key)
