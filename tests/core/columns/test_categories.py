@@ -113,6 +113,24 @@ def test_few_categories_become_indicators_and_many_frequencies() -> None:
     assert after.learn(*kept).shape == (n, 3 + 2 + 1)
 
 
+def test_a_layout_that_still_fits_is_kept() -> None:
+    n = LOOKS[-1]
+    rows = np.arange(float(n))
+    X = np.stack([rows % 3, rows % 40, np.ones(n)], axis=1)
+    categories = Categories([0, 1, 2], 3, 3, Layout((3, FREQUENCIES, 1), 2))
+    assert categories.rows_until_look() == LOOKS[0]
+    categories.learn(X[: LOOKS[-2]], np.arange(LOOKS[-2]) % 3, ONE)
+    assert categories.looked() == (categories, None)
+    assert categories.kept is not None
+    assert categories.rows_until_look() == n - LOOKS[-2]
+    categories.learn(X[LOOKS[-2] :], np.arange(LOOKS[-2], n) % 3, ONE)
+    assert categories.looked() == (categories, None)
+    assert categories.kept is None  # the last look
+    assert categories.rows_until_look() is None
+    categories.arrange_classes(np.array([2, 0, 1]))
+    assert_array_equal(np.sort(categories.ranks), [0, 1, 2])
+
+
 def test_memory_is_bounded_whatever_the_categories() -> None:
     n = MOST_CATEGORIES + 5000
     categories = Categories([0], 1, 2, Layout((FREQUENCIES,), 1))

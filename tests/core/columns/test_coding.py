@@ -12,6 +12,7 @@ from rpnb.core.columns.coding import (
     TEXT_WIDTH,
     category_numbers,
     date_numbers,
+    is_words,
     number_of_text,
     text_numbers,
 )
@@ -37,6 +38,18 @@ def test_numbers_are_their_own_and_missing_values_are_nan() -> None:
     found = category_numbers([-0.0, 2, True, np.float32(1.5), None, float("nan")])
     assert_array_equal(found, [0.0, 2.0, 1.0, 1.5, np.nan, np.nan])
     assert not np.signbit(found[0])
+
+
+def test_texts_of_other_types_and_dates_are_their_spelling() -> None:
+    found = category_numbers([np.str_("red"), date(2026, 1, 2)])
+    expected = [number_of_text("red"), number_of_text("2026-01-02")]
+    assert_array_equal(found, expected)
+
+
+def test_sentences_are_told_from_categories() -> None:
+    assert is_words("the parcel came a day late")
+    assert not is_words("New York")
+    assert not is_words(5.0)
 
 
 def test_what_has_no_fixed_spelling_is_no_category() -> None:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rpnb.core.kernels.arrays import BoolArray, FloatArray
-from rpnb.core.pooled.reasons import Game, shapley_values
+from rpnb.core.pooled.engine import member_scores, run, score
+from rpnb.core.pooled.model import MEMBERS, new_model
+from rpnb.core.pooled.reasons import Game, log_odds, member_terms, shapley_values
 
 
 def quadratic(m: int, seed: int) -> tuple[Game, FloatArray]:
@@ -89,3 +91,20 @@ def test_errors_are_those_of_the_sample() -> None:
 def test_nothing_differs() -> None:
     found = shapley_values([lambda masks: np.full(len(masks), 2.0)], 0, 10)
     assert (found.base, found.score, found.values.shape) == (2.0, 2.0, (0,))
+
+
+def test_terms_of_the_members_add_up_to_what_the_pool_predicts() -> None:
+    rng = np.random.default_rng(0)
+    n, M = 700, 3
+    y = rng.integers(0, M, n)
+    X = rng.normal(size=(n, 4)) + 1.5 * np.eye(M, 4)[y]
+    # The last class is never seen: no member knows it.
+    model = new_model(list(MEMBERS), 4, 16, 0, np.array([True] * M + [False]), 1)
+    labels, none = np.empty(n, np.int64), np.empty((0, M + 1))
+    run(model, X, y, np.ones(n), labels, none)
+    score(model, X, labels, none, ordered=False)
+    terms = member_terms(model.pool, member_scores(model, X))
+    assert terms.shape == (n, len(model.outputs) + 1, M + 1)
+    total = log_odds(terms)
+    assert_array_equal(total[:, :M].argmax(axis=1), labels)
+    assert_allclose(total, terms.sum(axis=1), atol=1e-12)
