@@ -130,9 +130,10 @@ $(VENV)/thread/.installed: $(STAMP)
 	$(call instrumented,$(VENV)/thread,-fsanitize=thread,)
 
 # Counters of branches are not atomic, and threads may lose some.
-# Python itself is not instrumented: it leaks on purpose, and the runtime is preloaded.
+# Python itself is not instrumented: it leaks on purpose, and the runtime is preloaded. Where
+# there is no memory, Python gets none, and says so.
 LIBRARY = $(shell $(CXX) -print-file-name=$(1))
-ADDRESS = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 $(abspath $(VENV))/checked/bin/python
+ADDRESS = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 $(abspath $(VENV))/checked/bin/python
 THREAD = RPNB_LEVEL=v3 LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" TSAN_OPTIONS=halt_on_error=1 $(VENV)/thread/bin/python
 .PHONY: test-sanitizers
 test-sanitizers: $(VENV)/checked/.installed $(VENV)/thread/.installed ## the core under sanitizers of memory, undefined behaviour and threads, all lines executed
