@@ -11,10 +11,14 @@ from rpnb.core.kernels.arrays import BoolArray, FloatArray, IntArray
 from rpnb.core.pooled.engine import member_scores
 from rpnb.core.pooled.model import PooledModel
 from rpnb.core.pooled.reasons import Game, log_odds, member_terms, shapley_values
-from rpnb.estimators.checks.labels import as_labels, encode
 from rpnb.estimators.checks.parameters import check_integer
 from rpnb.estimators.stream.classifier import StreamClassifier
-from rpnb.estimators.trust.reasons import Explanation, feature_names, shares
+from rpnb.estimators.trust.reasons import (
+    Explanation,
+    best_and_rival,
+    feature_names,
+    shares,
+)
 
 #: Name of what classes add by themselves, among those of the members.
 CONSTANTS = "constants"
@@ -55,7 +59,9 @@ def _explain(
     if np.count_nonzero(state.pool.active) < 2:
         raise ValueError("explain needs at least two classes that have been seen")
     terms = member_terms(state.pool, member_scores(state, rows))
-    best, rival = _two_classes(model, log_odds(terms), label, against)
+    best, rival = best_and_rival(
+        model, log_odds(terms), state.pool.active, label, against
+    )
     owners = _owners(model)
     n, each = rows.shape[0], np.arange(rows.shape[0])
     members = terms[each, :, best] - terms[each, :, rival]
@@ -110,40 +116,6 @@ def pool_importance(model: StreamClassifier[PooledModel], X: Any) -> FloatArray:
     given = _background(model, None, sparse=issparse(rows))
     found = _explain(model, rows, None, None, given, EVALUATIONS)
     return shares(np.asarray(abs(found.values).sum(axis=0)).ravel())
-
-
-def _two_classes(
-    model: StreamClassifier[PooledModel], S: FloatArray, label: Any, against: Any
-) -> tuple[IntArray, IntArray]:
-    """Return the numbers of the explained class and of its rival for each row."""
-    active = model._state.pool.active
-    S = np.where(active, S, -np.inf)
-    rows = np.arange(S.shape[0])
-    fixed = None if against is None else _number_of(model, "against", against, active)
-    if label is not None:
-        best = np.full(rows.shape[0], _number_of(model, "label", label, active))
-    else:
-        allowed = S.copy()
-        if fixed is not None:
-            allowed[:, fixed] = -np.inf
-        best = allowed.argmax(axis=1)
-    if fixed is not None:
-        rival = np.full(rows.shape[0], fixed)
-    else:
-        S[rows, best] = -np.inf
-        rival = S.argmax(axis=1)
-    if (best == rival).any():
-        raise ValueError("against must be another class than label")
-    return best, rival
-
-
-def _number_of(
-    model: StreamClassifier[PooledModel], name: str, label: Any, active: BoolArray
-) -> int:
-    number = int(encode(as_labels([label], name), model.classes_, model._index)[0])
-    if number < 0 or not active[number]:
-        raise ValueError(f"{name} must be a class that has been seen, got {label!r}")
-    return number
 
 
 def _background(

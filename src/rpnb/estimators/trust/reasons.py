@@ -338,31 +338,7 @@ class Explained(StreamClassifier[State]):
             S[part] = quadratic_scores(
                 scores.mean, scores.precision, scores.constant, z
             )
-        S[:, ~scores.active] = -np.inf
-        fixed = None if against is None else self._number_of("against", against, scores)
-        if label is not None:
-            best = np.full(rows.shape[0], self._number_of("label", label, scores))
-        else:
-            allowed = S.copy()
-            if fixed is not None:
-                allowed[:, fixed] = -np.inf
-            best = allowed.argmax(axis=1)
-        if fixed is not None:
-            rival = np.full(rows.shape[0], fixed)
-        else:
-            S[np.arange(rows.shape[0]), best] = -np.inf
-            rival = S.argmax(axis=1)
-        if (best == rival).any():
-            raise ValueError("against must be another class than label")
-        return best, rival
-
-    def _number_of(self, name: str, label: Any, scores: QuadraticScores) -> int:
-        number = int(encode(as_labels([label], name), self.classes_, self._index)[0])
-        if number < 0 or not scores.active[number]:
-            raise ValueError(
-                f"{name} must be a class that has been seen, got {label!r}"
-            )
-        return number
+        return best_and_rival(self, S, scores.active, label, against)
 
     def _background(self, given: Any, scores: QuadraticScores) -> FloatArray:
         """Return the background rows (k, p)."""
@@ -421,6 +397,42 @@ class Explained(StreamClassifier[State]):
             data[part] = values[0]
         values = csr_array((data, X.indices, X.indptr), shape=X.shape)
         return values, base, score
+
+
+def best_and_rival(
+    model: Any, S: FloatArray, active: BoolArray, label: Any, against: Any
+) -> tuple[IntArray, IntArray]:
+    """Return the numbers of the class to explain and of its rival for each row.
+
+    By default they are the classes with the highest and the next highest score S
+    (n, M), among those that are active.
+    """
+    S = np.where(active, S, -np.inf)
+    rows = np.arange(S.shape[0])
+    fixed = None if against is None else _number_of(model, "against", against, active)
+    if label is not None:
+        best = np.full(rows.shape[0], _number_of(model, "label", label, active))
+    else:
+        allowed = S.copy()
+        if fixed is not None:
+            allowed[:, fixed] = -np.inf
+        best = allowed.argmax(axis=1)
+    if fixed is not None:
+        rival = np.full(rows.shape[0], fixed)
+    else:
+        S[rows, best] = -np.inf
+        rival = S.argmax(axis=1)
+    if (best == rival).any():
+        raise ValueError("against must be another class than label")
+    return best, rival
+
+
+def _number_of(model: Any, name: str, label: Any, active: BoolArray) -> int:
+    """Return the number of a class that has been seen."""
+    number = int(encode(as_labels([label], name), model.classes_, model._index)[0])
+    if number < 0 or not active[number]:
+        raise ValueError(f"{name} must be a class that has been seen, got {label!r}")
+    return number
 
 
 def shares(total: FloatArray) -> FloatArray:

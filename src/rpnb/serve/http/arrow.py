@@ -126,27 +126,19 @@ def _check_types(
 ) -> None:
     """Refuse columns of other types than are read."""
     for part, name in present.items():
-        kind = schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if not (
-            pa.types.is_string(kind)
-            or pa.types.is_large_string(kind)
-            or pa.types.is_integer(kind)
-            or pa.types.is_boolean(kind)
-        ):
+        if not _is_label(pa, schema.field(name).type):
             raise invalid(f"{part} must be a column of text, integers or booleans")
     for j, name in enumerate(features):
         kind = schema.field(name).type
-        if j in columns.categories and _is_category(pa, kind):
+        if j in columns.categories and _is_label(pa, kind):
             continue
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             which = columns.column(j)
             raise invalid(f"column {which} must be one of numbers", column=which)
 
 
-def _is_category(pa: Any, kind: Any) -> bool:
-    """Return whether values of a type may be categories, beside numbers."""
+def _is_label(pa: Any, kind: Any) -> bool:
+    """Return whether a type holds text, integers or booleans."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
