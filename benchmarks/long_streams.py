@@ -166,7 +166,7 @@ def run_pool(X: FloatArray, y: IntArray, seed: int, members: Any) -> FloatArray:
 def refit(
     make: Callable[[], Any], X: FloatArray, y: IntArray, growth: float
 ) -> FloatArray:
-    """Return the probabilities by a learner fitted anew when rows have grown so much.
+    """Return the probabilities by a learner refitted when the rows have grown so much.
 
     Each fit is to all rows before those that it predicts; the first is to 100 rows, or
     a tenth of them if they are fewer than 1,000.

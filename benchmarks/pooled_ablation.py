@@ -11,7 +11,7 @@ not run again. The classes of a stream are known from its first row.
 `show` prints two tables. For each setting: the geometric mean of its errors over those
 of the classifier as it is, minus 1, in per cent, with the standard error of that mean
 over the data: + is worse. The columns are the paper's datasets, those of them with more
-than 32 features, the drifting streams, the datasets kept aside, and the long streams.
+than 32 features, the drifting streams, the held-out datasets, and the long streams.
 Then the mean log-loss and the mean calibration error of each setting.
 """
 
@@ -32,8 +32,8 @@ from rpnb.core.pooled.model import MEMBERS
 
 _WIDE = 32
 _BLOCK = 2048
-GROUPS = ("datasets", "wide datasets", "streams", "kept aside", "long streams")
-_PARTS = {"permutations": "datasets", "streams": "streams", "aside": "kept aside"}
+GROUPS = ("datasets", "wide datasets", "streams", "held out", "long streams")
+_PARTS = {"permutations": "datasets", "streams": "streams", "aside": "held out"}
 
 
 class Task(NamedTuple):

@@ -28,7 +28,7 @@ PERMUTATIONS = 10
 #: Features beyond which OnlineBayes is run on one permutation only.
 WIDE = 100
 #: Rows beyond which AMF and CapyMOA's learners, which take long, are not run on what is
-#: kept aside.
+#: held out.
 MOST_ROWS = 2500
 _BATCH = ("LightGBM", "ExtraTrees")
 

@@ -1,6 +1,6 @@
 """Features of a row's categories, from the rows before it and nothing else.
 
-What `rpnb.core.columns.categories` keeps in tables is computed anew for each row.
+What `rpnb.core.columns.categories` keeps in tables is recomputed for each row.
 """
 
 from itertools import combinations

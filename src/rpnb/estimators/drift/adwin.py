@@ -59,7 +59,7 @@ class Adwin:
         return replace(self, levels=[list(level) for level in self.levels])
 
     def update(self, x: float) -> None:
-        """Add a value, and look for a change; all begins anew after an alarm."""
+        """Add a value, and look for a change; an alarm resets the detector."""
         value = float(x)
         if self.drift_detected:
             self.levels, self.width, self.ticks = [[]], 0, 0

@@ -1,6 +1,6 @@
 """Detectors that test each error: DDM, EDDM, and Page and Hinkley's test.
 
-With the constants, and the alarms, of River's. All begin anew after an alarm. Each is a
+With the constants, and the alarms, of River's. An alarm resets them. Each is a
 record of numbers, which a model file holds as one array.
 """
 
@@ -25,7 +25,7 @@ class _Record:
         """Return a detector that has seen nothing."""
         return type(self)()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Forget everything."""
         for each in fields(self):
             setattr(self, each.name, each.default)
@@ -63,7 +63,7 @@ class DDM(_Record):
     def update(self, x: bool) -> None:
         """Add whether a prediction was wrong."""
         if self.drift_detected:
-            self.begin_anew()
+            self.reset()
         self.n += 1.0
         self.p += (1.0 / self.n) * (x - self.p)
         s = sqrt(max(self.p * (1.0 - self.p), 0.0) / self.n)
@@ -93,7 +93,7 @@ class EDDM(_Record):
     def update(self, x: bool) -> None:
         """Add whether a prediction was wrong."""
         if self.drift_detected:
-            self.begin_anew()
+            self.reset()
         self.n += 1.0
         if not x:
             return
@@ -129,7 +129,7 @@ class PageHinkley(_Record):
     def update(self, x: bool) -> None:
         """Add whether a prediction was wrong."""
         if self.drift_detected:
-            self.begin_anew()
+            self.reset()
         self.n += 1.0
         self.mean += (1.0 / self.n) * (x - self.mean)
         self.rise = (1.0 - 0.0001) * self.rise + (x - self.mean) - 0.005
