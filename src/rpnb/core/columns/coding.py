@@ -36,6 +36,9 @@ MOST_WIDTH: Final = 1 << 16
 #: Words from which on a text is no category.
 MANY_WORDS: Final = 5
 
+#: A missing category, for learners that take no NaN; no text has a negative number.
+MISSING_CATEGORY: Final = -float(1 << 52)
+
 # Characters of a text that are read: what one row costs is bounded.
 _LONGEST_TEXT = 20_000
 _WORD = re.compile(r"\w+")

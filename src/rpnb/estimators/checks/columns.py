@@ -6,13 +6,14 @@ Frames of pandas and polars, tables of Arrow, and arrays or lists of Python valu
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from rpnb.core.columns.coding import (
+    MISSING_CATEGORY,
     MOST_WIDTH,
     WIDTHS,
     ColumnKind,
@@ -24,6 +25,8 @@ from rpnb.core.columns.coding import (
 )
 from rpnb.core.kernels.arrays import FloatArray
 
+#: Columns by their names, their numbers from 0 on, or a mask; None for none.
+NamedColumns: TypeAlias = Sequence[str | int] | None
 #: Parameters that name columns.
 CATEGORICAL: Final = "categorical_features"
 TEXT: Final = "text_features"
@@ -62,6 +65,27 @@ class Columns:
                 places.append(at)
             at += WIDTHS[kind]
         return places
+
+    def names_of(self, X: Any) -> list[Any] | None:
+        """Return the name of each column of X as numbers, None if X has no names."""
+        if not _is_frame(X):
+            return None
+        names = _Table(X).names
+        pairs = zip(names, self.kinds, strict=True)
+        return [name for name, kind in pairs for _ in range(WIDTHS[kind])]
+
+    def with_missing(self, rows: Any) -> Any:
+        """Return rows as numbers whose missing categories are a number, not NaN."""
+        places = self.categories
+        if not places or rows.dtype.kind != "f":
+            return rows
+        some = rows[:, places]
+        missing = np.isnan(some)
+        if not missing.any():
+            return rows
+        rows = rows.copy()
+        rows[:, places] = np.where(missing, MISSING_CATEGORY, some)
+        return rows
 
     def code(self, X: Any) -> Any:
         """Return a table as rows of numbers (n, width), in which text is hashed.
@@ -137,6 +161,21 @@ def find_columns(X: Any, categorical: Any, text: Any) -> Columns | None:
     if all(kind == "number" for kind in kinds):
         return None
     return Columns(tuple(kinds))
+
+
+def named_to_json(categorical: Any, text: Any) -> dict[str, Any]:
+    """Return the parameters that name columns as JSON values, defaults left out.
+
+    So they are not in files from before there were such columns.
+    """
+    found = {}
+    for name, given, usual in (
+        (CATEGORICAL, categorical, FROM_DTYPE),
+        (TEXT, text, AUTO),
+    ):
+        if not (isinstance(given, str) and given == usual):
+            found[name] = None if given is None else np.asarray(given).tolist()
+    return found
 
 
 def names_columns(categorical: Any, text: Any) -> bool:

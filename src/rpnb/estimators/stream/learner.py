@@ -163,12 +163,19 @@ class StreamLearner(ABC, Generic[State]):
     def _check_numbers(self, wrapper: str) -> None:
         """Refuse parameters that name columns: what a `wrapper` passes are numbers."""
 
-    def _restart(self, state: State, p: int) -> State:
+    def _active_classes(self, state: State) -> IntArray:
+        """Return the numbers of the active classes, declared ones and seen ones.
+
+        None of a learner that knows a class from its first row on only.
+        """
+        return np.zeros(0, np.int64)
+
+    def _restart(self, state: State, p: int, classes: LabelArray) -> State:
         """Return a state of p features before the first row, else like `state`.
 
-        For learners that take tables with categories.
+        It has the same classes, of which the same are active, and the same seed.
         """
-        raise NotImplementedError
+        return self._new_state(p, classes, self._active_classes(state))
 
     def _restarted(self, before: State, state: State) -> State:
         """Return a state whose rows `before` had learned, with its past."""
