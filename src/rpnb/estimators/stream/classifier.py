@@ -446,6 +446,8 @@ class StreamClassifier(
 
     def _find_columns(self, X: Any) -> Columns | None:
         """Return what the columns of the first rows hold, None if all are numbers."""
+        if self._given_columns is not None:
+            return self._given_columns
         if not hasattr(self, "categorical_features"):
             return None
         text = getattr(self, "text_features", None)
@@ -532,7 +534,7 @@ class StreamClassifier(
         first: bool,
     ) -> None:
         """Set the attributes that are new; the last check is the first line."""
-        accept_rows(self, X, first=first)
+        self._accept_rows(X, columns if first else self._columns, first=first)
         if first:
             self._record_parameters()
             self._set_thresholds = None
@@ -633,8 +635,19 @@ class StreamClassifier(
         """Check that the model is fitted and X fits it; return X as an array."""
         self._require_fitted()
         rows = self._coded_rows(X)
-        accept_rows(self, X, first=False)
+        self._accept_rows(X, self._columns, first=False)
         return self._features(rows)
+
+    def _accept_rows(self, X: Any, columns: Columns | None, *, first: bool) -> None:
+        """Compare the features of X with those known, or learn them on the first call.
+
+        Rows that were coded before, by callers that write them down so, have no names.
+        """
+        if columns is None or not columns.is_coded(X):
+            accept_rows(self, X, first=first)
+        elif first:
+            self.n_features_in_ = len(columns.kinds)
+            self.__dict__.pop("feature_names_in_", None)
 
     def _coded_rows(self, X: Any) -> Any:
         """Return rows as an array of numbers, in which text is hashed."""

@@ -74,6 +74,8 @@ class StreamLearner(ABC, Generic[State]):
     _predicts_blocks = False
     """Whether `_observe_block` predicts the rows itself, into `labels`."""
 
+    _given_columns: Columns | None = None
+    """what columns hold, said by a caller that codes rows itself, before the first"""
     _columns: Columns | None = None
     """what the columns of a table hold, where they are not all numbers"""
     _categories: Categories | None = None
