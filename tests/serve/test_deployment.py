@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from rpnb.client import Client
 from serve.process import ServerProcess, command_line, environment, run_command
@@ -67,7 +67,7 @@ def test_the_dashboard_is_whole() -> None:
     board = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())
     panels: list[dict[str, Any]] = board["panels"]
     assert len({each["id"] for each in panels}) == len(panels)
-    places = set()
+    places: set[tuple[int, int]] = set()
     for each in panels:
         box = each["gridPos"]
         assert box["x"] + box["w"] <= 24
