@@ -27,13 +27,18 @@ NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
-def exported(shared: ServerProcess) -> set[str]:
-    """The names that Prometheus gets from a service with a model."""
-    with Client(shared.address) as client:
-        client.create("deployed", features=1)
-        client.observe("deployed", [[0.0], [1.0]], ["a", "b"])
-    text = httpx.get(f"{shared.address}/metrics").text
-    return set(re.findall(r"^(rpnb_\w+)", text, re.MULTILINE))
+def exported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names that Prometheus gets from a service with a model, and with a topic."""
+    pytest.importorskip("confluent_kafka")
+    topic = ("--kafka", "127.0.0.1:1", "--kafka-topic", "rows=deployed")
+    folder = tmp_path_factory.mktemp("deployed")
+    with ServerProcess(folder, *topic) as server:
+        with Client(server.address) as client:
+            client.create("deployed", features=1)
+            client.observe("deployed", [[0.0], [1.0]], ["a", "b"])
+        text = httpx.get(f"{server.address}/metrics").text
+    # Samples, and figures that have none yet.
+    return set(re.findall(r"^(?:# TYPE )?(rpnb_\w+)", text, re.MULTILINE))
 
 
 def expressions() -> Iterator[tuple[str, str]]:
