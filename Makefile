@@ -98,6 +98,10 @@ test-capymoa: $(STAMP) ## the classifier of CapyMOA, which is installed for it
 test-spark: $(STAMP) ## Spark, which is installed for it: a cluster, faults, pipelines
 	$(BIN)/python tools/extra_environment.py spark $(VENV)/spark -m pytest -W default tests/spark
 
+.PHONY: test-mlflow
+test-mlflow: $(STAMP) ## models in MLflow, which is installed for it
+	$(BIN)/python tools/extra_environment.py mlflow $(VENV)/mlflow -m pytest -W default tests/mlflow
+
 .PHONY: test-journeys
 test-journeys: $(STAMP) ## what a new user does first, with the wheel in a fresh environment
 	RPNB_JOURNEYS=1 $(BIN)/pytest tests/journeys

@@ -235,7 +235,7 @@ class Group:
         model, limits = changes.model, self.limits
         if new:
             spec, classes = model.spec, len(model.known) + new
-            check_size(spec.learner, spec.parameters, spec.n_features, limits, classes)
+            check_size(spec.learner, spec.parameters, spec.width, limits, classes)
         steps = model.steps(rows, new)
         if steps > limits.max_steps:
             raise beyond(
