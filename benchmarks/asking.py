@@ -5,7 +5,8 @@
 
 FOLDER has NAME.npz with X and y, in their own order; five streams are generated and
 need no file. Rows come in chunks of 20: those of a chunk are predicted, some of them
-are asked for, and the labels asked for are learned `--late` rows after the chunk.
+are asked for, and the labels asked for are learned `--late` rows after the chunk, by
+the pool with delays="varying".
 Results are lines of JSON in `--results`; what is there is not run again. `show` prints,
 for each stream and budget, the error on all rows as mean over seeds with its standard
 error, for random choice (random_share=1) and for `ask`, their difference, and the mean
@@ -58,15 +59,20 @@ def run(
     """Return the error of a model that learns what it asks for, and its estimate."""
     X, y = stream
     classes, n = np.unique(y), y.shape[0]
-    predicted = np.full(n, -1)
+    predicted, ids = np.full(n, -1), np.full(n, -1)
     waiting: list[IntArray] = []
     asked, weights = [], []
     for start in range(0, n, CHUNK):
         part = slice(start, min(start + CHUNK, n))
         while waiting and waiting[0][-1] < start - late:
             rows = waiting.pop(0)
-            model.partial_fit(X[rows], y[rows], classes=classes)
-        if model.__sklearn_is_fitted__():
+            if ids[rows[0]] < 0:
+                model.partial_fit(X[rows], y[rows], classes=classes)
+            else:
+                model.learn_later(ids[rows], y[rows])
+        if model.__sklearn_is_fitted__() and late and hasattr(model, "learn_later"):
+            predicted[part], ids[part] = model.predict_later(X[part])
+        elif model.__sklearn_is_fitted__():
             predicted[part] = model.predict_next(X[part])
         found = model.ask(X[part], budget, random_share=share, random_state=seed)
         if found.rows.shape[0] > 0:
@@ -117,6 +123,9 @@ def run_all(options: argparse.Namespace) -> None:
         else:
             stream = stored(options.streams, name, options.rows)
         model = LEARNERS[cell["learner"]](random_state=seed)
+        if options.late and cell["learner"] == "Pooled":
+            usual = int(cell["budget"] * options.late)
+            model.set_params(delay=usual, delays="varying")
         share = SHARES[cell["strategy"]]
         found = run(model, stream, cell["budget"], share, seed, options.late)
         with options.results.open("a", encoding="utf-8") as file:
