@@ -50,6 +50,7 @@ def prequential(
     arrival: Any = None,
     moment: Any = None,
     leftover: Literal["learn", "drop"] = "learn",
+    budget: float | None = None,
     references: bool = True,
     keep_answers: bool = False,
     progress: bool = False,
@@ -120,6 +121,11 @@ def prequential(
     leftover : {"learn", "drop"}, default="learn"
         What happens to labels that have not arrived when the stream ends: they are
         learnt then, which changes no prediction, or not at all.
+    budget : float, optional
+        Share of the labels that each learner may ask for, and gets; it learns from no
+        others. Rows are chosen as by the method `ask`, at random for learners without
+        probabilities. Metrics are those of all rows; `result[name].asked` is what the
+        labels asked for say about the error. By default learners get all labels.
     references : bool, default=True
         Whether "majority class" and "same as last" are evaluated too.
     keep_answers : bool, default=False
@@ -163,6 +169,8 @@ def prequential(
     fading = check_real("fading", fading, 0.0, above=True, high=1.0)
     batch_size = check_integer("batch_size", batch_size, 1)
     check_choice("leftover", leftover, ("learn", "drop"))
+    if budget is not None:
+        budget = check_real("budget", budget, 0.0, above=True, high=1.0)
     times = ArrivalTimes(delay, arrival, moment)
     declared = None if classes is None else np.unique(as_labels(classes, "classes"))
     table = None if y is None else table_of(stream, y)
@@ -183,11 +191,12 @@ def prequential(
             classes=all_classes,
             batch_size=batch_size,
             late=late,
+            budget=budget,
         )
         for name, model in given.items()
     }
     if references:
-        drivers |= drive_references(labels, declared, late)
+        drivers |= drive_references(labels, declared, late, budget)
     participants = [
         Participant(
             name,
