@@ -21,6 +21,7 @@ from rpnb.evaluate.metrics import (
     figure_text,
     title_of,
 )
+from rpnb.evaluate.waiting.stream import WaitingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,6 +100,9 @@ class PrequentialResult:
         As passed to `prequential`.
     differences
         Sums from which `difference` computes.
+    waiting
+        With `labels="late"`, by learner, what was known of its predictions before
+        their labels came.
     """
 
     courses: Mapping[str, LearnerResult]
@@ -112,6 +116,7 @@ class PrequentialResult:
     differences: Mapping[Loss, DifferenceTracker] = field(
         default_factory=dict, repr=False
     )
+    waiting: Mapping[str, WaitingResult] = field(default_factory=dict, repr=False)
 
     def difference(
         self,
