@@ -8,6 +8,10 @@ true one, which comes out later. Each line: stream, learner, error rate of all r
 mean over these windows of |expected − true|, and of expected − true; share of windows
 whose band held the truth, and of those in which it claimed to know; share of windows in
 which it did; mean width of their bands; alarms of inputs, predicted classes and errors.
+
+    python benchmarks/waiting_rows.py --figure docs/figures/waiting-rows.svg
+
+draws the picture of the guide: inputs that leave, generated.
 """
 
 import argparse
@@ -17,10 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from rpnb import PooledClassifier, RPNBClassifier
+from rpnb import PooledClassifier, RPNBClassifier, baselines
 from rpnb.datasets import streams
 from rpnb.evaluate import prequential
 from rpnb.evaluate.waiting import WaitingResult
+from rpnb.report.charts.svg import standalone
+from rpnb.report.charts.waiting import waiting_panel
 
 HEAD = (
     *("stream", "learner", "error", "difference", "bias", "coverage"),
@@ -92,13 +98,29 @@ def measure(X: Any, y: Any, delay: int) -> Iterator[tuple[str, float, WaitingRes
         yield name, result[name].last("error"), found
 
 
+def draw(file: Path, rows: int, delay: int) -> None:
+    """Draw the stream whose inputs leave, for a learner that is fast."""
+    made = {name: (X, y) for name, X, y in generated(rows)}
+    result = prequential(
+        *(baselines.GaussianNB(), *made["inputs that leave, generated"]),
+        delay=delay,
+        labels="late",
+    )
+    panel = waiting_panel("GaussianNB", result.waiting["GaussianNB"])
+    file.write_text(standalone(panel), encoding="utf-8")
+
+
 def main() -> None:
     """Print one line for each stream and learner."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--streams", type=Path)
+    parser.add_argument("--figure", type=Path)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--delay", type=int, default=1000)
     options = parser.parse_args()
+    if options.figure:
+        draw(options.figure, options.rows, options.delay)
+        return
     print("|", " | ".join(HEAD), "|")
     print("|" + "---|" * len(HEAD))
     all_streams = [*generated(options.rows)]

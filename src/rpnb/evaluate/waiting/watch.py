@@ -40,7 +40,7 @@ _BEFORE: Final = 2
 #: Labelled rows after a change of errors: where the detector does not say, and least.
 _AFTER, _FEWEST_AFTER = 200, 50
 # Features that are watched, at most.
-_MOST_FEATURES: Final = 2000
+_MOST_FEATURES: Final = 1000
 # Looks whose distances are kept until their labels have come, and alarms, at most.
 _PENDING, _ALARMS = 1000, 100
 # Looks at rows that wait, that are kept.
