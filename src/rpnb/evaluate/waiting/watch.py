@@ -219,7 +219,8 @@ class LearnerWatch:
     ) -> None:
         """Add predictions: numbers of labels, −1 for none, and their probabilities.
 
-        `truth` are the true ones, where an evaluation knows them already.
+        Of a probability that is NaN nothing is forecast. `truth` are the true labels,
+        where an evaluation knows them already.
         """
         there = predicted >= 0
         if truth is not None:
@@ -227,11 +228,17 @@ class LearnerWatch:
             self._scorable += int((there & (truth >= 0)).sum())
         column = np.where(there, predicted, np.nan)[:, None]
         self.classes.add(column, ("predicted class",), (True,), (list(labels),))
-        self.waiting = self.waiting.plus(WaitingCounts.of(confidence[there]))
+        self.add_waiting(confidence[there])
+
+    def add_waiting(self, confidence: FloatArray) -> None:
+        """Add rows that wait, by the probabilities they were given."""
+        known = confidence[~np.isnan(confidence)]
+        self.waiting = self.waiting.plus(WaitingCounts.of(known))
 
     def remove_waiting(self, confidence: FloatArray) -> None:
         """Take rows away that wait no longer, by the probabilities they were given."""
-        self.waiting = self.waiting.plus(WaitingCounts.of(confidence), -1)
+        known = confidence[~np.isnan(confidence)]
+        self.waiting = self.waiting.plus(WaitingCounts.of(known), -1)
 
     def add_labelled(
         self,
@@ -249,7 +256,8 @@ class LearnerWatch:
         """
         there = predicted >= 0
         wrong = predicted != truth
-        self.forecast.add_labelled(confidence[there], wrong[there])
+        known = there & ~np.isnan(confidence)
+        self.forecast.add_labelled(confidence[known], wrong[known])
         self.remove_waiting(confidence[there])
         self._unseen -= int(wrong[there].sum())
         self._scorable -= int(there.sum())
