@@ -29,6 +29,7 @@ from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
 from rpnb.estimators.checks.columns import (
     CATEGORICAL,
     TEXT,
+    Columns,
     named_to_json,
     names_columns,
 )

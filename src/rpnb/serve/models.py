@@ -105,6 +105,8 @@ class ServedModel:
     """whether there is a state to predict with"""
     set_aside: int = 0
     """Events that were set aside because they could not be replayed."""
+    generation: int = 0
+    """How often rows were forgotten: what was computed from rows is not used again."""
     kind: type | None = None
     """type of the labels"""
     known: set[Label] = field(default_factory=set)

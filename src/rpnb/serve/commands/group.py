@@ -86,6 +86,8 @@ class Group:
         self.deleted: set[str] = set()
         self.replays: dict[int, ServedModel] = {}
         """Models whose log has lost rows: they become what it leads to now."""
+        self.forgetful: list[ServedModel] = []
+        """Models that have lost rows, labelled or not."""
         self.not_learned: set[int] = set()
         """Events that are on the disk and could not be applied."""
         self._changes: dict[int, _Changes] = {}
@@ -344,6 +346,8 @@ class Group:
             model.waiting, model.expired = changes.waiting, changes.expired
             model.kind = changes.kind
             model.known |= changes.new
+        for model in self.forgetful:
+            model.generation += 1
         for name in self.deleted:
             self.models.pop(name, None)
         self.models.update(

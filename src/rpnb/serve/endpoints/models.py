@@ -98,8 +98,9 @@ class ModelEndpoints:
     @needs("predict")
     async def get_scores(self, request: Request) -> Response:
         """Return how a model is doing, in detail."""
+        model = find_model(request, self._writer)
         return json_answer(
-            await asyncio.to_thread(details, find_model(request, self._writer))
+            await asyncio.to_thread(details, model, self._writer.followers)
         )
 
     @needs("admin")

@@ -15,6 +15,7 @@ from rpnb.serve.endpoints.messages import find_model
 from rpnb.serve.http.routes import OPEN, needs
 from rpnb.serve.limits import ApiError
 from rpnb.serve.models import ServedModel
+from rpnb.serve.waiting import Followers
 from rpnb.serve.writer import Writer
 
 _PAGE = Path(__file__).parents[1] / "page"
@@ -37,13 +38,14 @@ def _content(file: str) -> str:
     return (_PAGE / file).read_text("utf-8")
 
 
-def details(model: ServedModel) -> dict[str, Any]:
+def details(model: ServedModel, followers: Followers) -> dict[str, Any]:
     """Return all figures of a model."""
     return {
         "time": time.time(),
         **model.describe(),
         **model.scores.details(),
         "recent": model.recent_predictions(),
+        "unlabelled": followers.details(model),
     }
 
 
@@ -104,7 +106,11 @@ class PageEndpoints:
 
         def read() -> dict[str, Any]:
             model = self._writer.models.get(name)
-            return {"deleted": True} if model is None else details(model)
+            return (
+                {"deleted": True}
+                if model is None
+                else details(model, self._writer.followers)
+            )
 
         return self._stream(read)
 
