@@ -25,7 +25,7 @@ from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
@@ -74,6 +74,20 @@ ALTER TABLE rows ADD COLUMN checksum INTEGER;
 ALTER TABLE events ADD COLUMN header INTEGER;
 ALTER TABLE aside ADD COLUMN header INTEGER;
 ALTER TABLE snapshots ADD COLUMN header INTEGER;
+""",
+    # Where in the order of events a row came (older rows have only a time), and which
+    # of the learners that a model has had predicted it: 0 is the first. What was
+    # predicted for the rows of events "observe".
+    4: """
+ALTER TABLE rows ADD COLUMN after INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rows ADD COLUMN contender INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE observed(
+  event INTEGER PRIMARY KEY, model INTEGER NOT NULL, predicted TEXT NOT NULL,
+  checksum INTEGER NOT NULL);
+CREATE INDEX events_by_time ON events(model, time);
+UPDATE rows SET after=coalesce((SELECT id FROM events WHERE events.model=rows.model AND
+  events.time<=rows.time ORDER BY events.time DESC, id DESC LIMIT 1), 0);
+DROP INDEX events_by_time;
 """,
 }
 
@@ -235,14 +249,20 @@ def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
 
 
 #: Columns of a row that its checksum is about, and the checksum.
-ROW = "model, id, time, x, predicted, confidence, checksum"
+ROW = "model, id, time, x, predicted, confidence, after, contender, checksum"
 
 
 def row_checksum(
-    model: int, name: str, when: float, x: bytes, predicted: str, confidence: Any
+    model: int,
+    name: str,
+    when: float,
+    x: bytes,
+    predicted: str,
+    confidence: Any,
+    *more: int,
 ) -> int:
     """Return the checksum of a row that was predicted."""
-    return checksum_of(model, name, when, predicted, confidence, data=x)
+    return checksum_of(model, name, when, predicted, confidence, *more, data=x)
 
 
 def sound_row(
@@ -252,13 +272,20 @@ def sound_row(
     x: Any,
     predicted: str,
     confidence: Any,
+    after: int,
+    contender: int,
     checksum: int | None,
 ) -> bool:
-    """Return whether a row is as it was written; older ones have no checksum."""
-    return isinstance(x, bytes) and (
-        checksum is None
-        or checksum == row_checksum(model, name, when, x, predicted, confidence)
-    )
+    """Return whether a row is as it was written.
+
+    Those of the first versions have no checksum, and that of later ones is not about
+    `after` and `contender`.
+    """
+    if not isinstance(x, bytes):
+        return False
+    row = (model, name, when, x, predicted, confidence)
+    known = (None, row_checksum(*row, after, contender), row_checksum(*row))
+    return checksum in known
 
 
 def remove_labels(
@@ -412,6 +439,7 @@ def _event(
     values: list[bytes] = []
     predicted: list[Any] = []
     confidence: list[float | None] = []
+    contenders: list[int] = []
     for seq in content["rows"]:
         found = connection.execute(
             f"SELECT {ROW} FROM rows WHERE seq=?",  # noqa: S608 - our own words
@@ -421,10 +449,11 @@ def _event(
             raise EventError(number, f"labels row {seq}, which is not in the log")
         if not sound_row(*found):
             raise EventError(number, f"labels row {seq}, which is damaged")
-        _, _, _, x, text, confident, _ = found
+        _, _, _, x, text, confident, _, contender, _ = found
         values.append(x)
         predicted.append(json.loads(text))
         confidence.append(confident)
+        contenders.append(contender)
     X = np.frombuffer(b"".join(values), "<f8").reshape(len(values), -1)
     return LabelledEvent(
         number,
@@ -434,4 +463,6 @@ def _event(
         content["labels"],
         predicted,
         confidence,
+        content["rows"],
+        contenders,
     )

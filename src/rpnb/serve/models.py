@@ -5,7 +5,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -48,6 +48,19 @@ class LabelledEvent(NamedTuple):
     predicted: list[Label | None] | None
     """of "labels": what was predicted when the rows came"""
     confidence: list[float | None] | None
+    rows: list[int] | None = None
+    """of "labels": the numbers of the rows in the log"""
+    contenders: list[int] | None = None
+    """of "labels": the numbers of the learners that predicted the rows"""
+
+
+class ScoredEvent(NamedTuple):
+    """What was predicted for the rows of an event, as it was scored."""
+
+    event: LabelledEvent
+    predicted: Sequence[Label | None]
+    truth: FloatArray | None
+    """of "observe": probabilities of the true labels, if they were asked for"""
 
 
 class SavedState(NamedTuple):
@@ -118,6 +131,14 @@ class ServedModel:
     """Held while whole events are learned, or the state between them is read."""
     backlog: float = 0.0
     """Steps of learning that wait, about."""
+    contender: int = 0
+    """which of the learners that the model has had this is: 0 is the first"""
+    pending: dict[int, tuple[Label | None, float | None]] = field(default_factory=dict)
+    """predictions of rows that another learner answered, by the rows' numbers"""
+    watch: Callable[[ScoredEvent], None] | None = None
+    """called with each event whose rows were scored"""
+    probable: bool = False
+    """whether `watch` is to get the probabilities of rows that are observed"""
     _readers: int = 0
 
     def __post_init__(self) -> None:
@@ -307,7 +328,7 @@ class ServedModel:
 
         for _, some in groupby(events, key):
             group = list(some)
-            predicted = self._learn(group)
+            predicted, truth = self._learn(group)
             done = 0
             for event in group:
                 n = len(event.labels)
@@ -315,10 +336,12 @@ class ServedModel:
                     found = predicted[done : done + n]
                     answers[event.event] = found
                     self.scores.add(event.labels, found, None, event.time)
+                    known = np.array(truth[done : done + n]) if truth else None
+                    self._report(ScoredEvent(event, found, known))
                 elif event.predicted is not None:
-                    self.scores.add(
-                        event.labels, event.predicted, event.confidence, event.time
-                    )
+                    own, confidence = self._own_predictions(event)
+                    self.scores.add(event.labels, own, confidence, event.time)
+                    self._report(ScoredEvent(event, own, None))
                 else:
                     self.scores.add_learnt(event.labels)
                 done += n
@@ -327,31 +350,72 @@ class ServedModel:
                 self.kind = type(event.labels[0])
         return answers
 
-    def _learn(self, events: list[LabelledEvent]) -> list[Label | None]:
-        """Learn the rows of events, all "observe" or none; return predictions if so."""
+    def _report(self, scored: ScoredEvent) -> None:
+        if self.watch is not None:
+            self.watch(scored)
+
+    def _own_predictions(
+        self, event: LabelledEvent
+    ) -> tuple[Sequence[Label | None], Sequence[float | None]]:
+        """Return what this learner predicted for rows that are labelled now.
+
+        Of rows that another learner answered, that is what it predicted beside it.
+        """
+        recorded = event.predicted or [], event.confidence or []
+        numbers, contenders = event.rows or [], event.contenders or []
+        if all(each == self.contender for each in contenders):
+            return recorded
+        nothing = (None, None)
+        found = [
+            (label, confidence)
+            if contender == self.contender
+            else self.pending.pop(seq, nothing)
+            for seq, contender, label, confidence in zip(
+                numbers, contenders, *recorded, strict=True
+            )
+        ]
+        return [label for label, _ in found], [confidence for _, confidence in found]
+
+    def _learn(
+        self, events: list[LabelledEvent]
+    ) -> tuple[list[Label | None], list[float]]:
+        """Learn the rows of events, all "observe" or none; return predictions if so.
+
+        With `probable`, also the probabilities of their true labels, where there are
+        any.
+        """
         first, learner = events[0], self.learner
         observe = first.kind == "observe"
         one = len(events) == 1 and len(first.labels) == 1
         if one and not observe and hasattr(learner, "learn_one"):
             with self.lock:
                 learner.learn_one(first.X[0], first.labels[0])
-            return []
+            return [], []
         X = np.concatenate([event.X for event in events])
         y = as_array([label for event in events for label in event.labels])
         step = max(1, int(_STEPS_AT_ONCE / self.steps(1)))
         if self.whole_events:
             step = len(y)
         found: list[Label | None] = []
+        truth: list[float] = []
+        probable = self.probable and hasattr(learner, "predict_proba")
         for start in range(0, len(y), step):
             some = slice(start, start + step)
             if start and self._readers:
                 time.sleep(0.001)  # or they would not get the lock
             with self.lock:
-                if observe:
+                if observe and probable:
+                    labels, P = learner.predict_then_learn(
+                        X[some], y[some], return_proba=True
+                    )
+                    found += labels.tolist()
+                    places = np.searchsorted(learner.classes_, y[some])
+                    truth += P[np.arange(len(P)), places].tolist()
+                elif observe:
                     found += learner.predict_then_learn(X[some], y[some]).tolist()
                 else:
                     learner.partial_fit(X[some], y[some])
-        return found
+        return found, truth
 
     def become(self, other: "ServedModel") -> None:
         """Take over the state of another model, which is not used any more."""

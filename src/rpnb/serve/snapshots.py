@@ -400,6 +400,26 @@ def replay_from_base(
 
     The first word of a pair says what is wrong with the snapshot, "" if nothing is.
     """
+    number = row[0]
+    model, marks = first_state(connection, row)
+    for events in read_events(connection, number, model.applied, chunk):
+        while marks and events and marks[0].event <= events[-1].event:
+            mark = marks.pop(0)
+            before = [each for each in events if each.event <= mark.event]
+            events = events[len(before) :]
+            model.apply(before)
+            yield _difference(model, mark), model
+        if events:
+            model.apply(events)
+    for mark in marks:
+        yield f"the snapshot at event {mark.event} is later than the log", model
+    yield "", model
+
+
+def first_state(
+    connection: sqlite3.Connection, row: ModelRow
+) -> tuple[ServedModel, list[_Snapshot]]:
+    """Return the state that a model's log begins with, and the snapshots after it."""
     number, name, text, _, _ = row
     spec = ModelSpec.from_json(text)
     model: ServedModel | None = None
@@ -416,18 +436,7 @@ def replay_from_base(
         if spec.from_file:
             raise LogError(f"the first state of model {name} is not in the log")
         model = _model_at(row, new_learner(spec), 0, Scores())
-    for events in read_events(connection, number, model.applied, chunk):
-        while marks and events and marks[0].event <= events[-1].event:
-            mark = marks.pop(0)
-            before = [each for each in events if each.event <= mark.event]
-            events = events[len(before) :]
-            model.apply(before)
-            yield _difference(model, mark), model
-        if events:
-            model.apply(events)
-    for mark in marks:
-        yield f"the snapshot at event {mark.event} is later than the log", model
-    yield "", model
+    return model, marks
 
 
 def _difference(model: ServedModel, mark: _Snapshot) -> str:

@@ -290,6 +290,8 @@ class Group:
             labels,
             [json.loads(row.predicted) for row in rows],
             [row.confidence for row in rows],
+            seqs,
+            [row.contender for row in rows],
         )
         self.events.append((event.model, labelled))
 
