@@ -38,7 +38,7 @@ def live_through(client: Client, name: str, seed: int, *, forget: bool = False) 
         ids = client.predict(name, X[some], remember=True).ids
         assert ids is not None
         waiting += zip(ids[2:], y[some][2:], strict=True)
-        rng.shuffle(waiting)  # type: ignore[arg-type]
+        rng.shuffle(waiting)
         now, waiting = waiting[:15], waiting[15:]
         client.label(name, [each for each, _ in now], [label for _, label in now])
         if forget and start == 160:
@@ -90,7 +90,7 @@ def test_the_serving_learner_has_the_figures_of_the_service(
 def test_another_learner_has_the_figures_it_would_have_had_as_the_serving_one(
     client: Client, shared: ServerProcess
 ) -> None:
-    parameters = {
+    parameters: dict[str, dict[str, Any]] = {
         "Pooled": {"window": 300, "random_state": 3},
         "GaussianNB": {},
         "AROW": {},
@@ -161,6 +161,7 @@ def test_an_older_log_is_read_by_the_times_of_its_rows(
         "ALTER TABLE rows DROP COLUMN after",
         "ALTER TABLE rows DROP COLUMN contender",
         "DROP TABLE observed",
+        "DROP INDEX events_without_rows",
         "PRAGMA user_version=4",
     ):
         log.execute(statement)

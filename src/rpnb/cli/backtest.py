@@ -178,8 +178,8 @@ def _table(found: "Backtest") -> list[str]:
     notes = []
     if found.begins:
         notes.append(
-            f"The log begins after event {found.begins:,}: the others start there "
-            "with nothing learned, the serving learner with what it knew."
+            f"The record of the serving learner begins after event {found.begins:,}: "
+            "the others start there with nothing learned."
         )
     if found.elsewhere:
         notes.append(

@@ -20,11 +20,12 @@ from rpnb.evaluate.confusion import log_losses
 from rpnb.evaluate.differences import Difference, DifferenceTracker, Loss
 from rpnb.evaluate.metrics import kappa
 from rpnb.serve.arrivals import ArrivedRows, read_arrivals
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
 from rpnb.serve.log import EventError, LogError, open_log
-from rpnb.serve.models import LabelledEvent, ScoredEvent, ServedModel
+from rpnb.serve.models import ScoredEvent, ServedModel
 from rpnb.serve.scores import Scores
-from rpnb.serve.snapshots import ModelRow, first_state, stored_models
+from rpnb.serve.snapshots import ModelRow, first_state, history_of, stored_models
 from rpnb.serve.specs import ModelSpec, new_learner
 
 # The number of a learner that has answered no row of the log.
@@ -88,7 +89,8 @@ class Backtest:
     events, rows
         Events that were replayed, and their labelled rows.
     begins
-        The event that the log begins after; 0 if nothing was deleted.
+        The event after which the record of the serving learner begins; 0 if nothing was
+        deleted, and it is the model's first.
     elsewhere
         Predictions of the serving learner that its replay does not repeat: it was in
         the middle of an event, or rows were forgotten since.
@@ -131,10 +133,13 @@ class _Run:
         """Predict rows whose labels come later."""
         found = self.model.predict_locked(rows.X, confidence=True, probabilities=True)
         table = found.probabilities
+        own, history = self.model.contender, self.model.history
         for i, row in enumerate(rows.rows):
             P = None if table is None else np.array(table[i])
             self.guesses[row.seq] = (found.labels[i], P, found.classes)
-            if row.contender != self.model.contender:
+            if row.contender != own and (
+                not self.serving or history.serving_at(row.after) != own
+            ):
                 self.model.pending[row.seq] = (found.labels[i], found.confidence[i])
 
     def apply(self, events: list[LabelledEvent]) -> None:
@@ -236,7 +241,7 @@ def served_model(folder: Path, name: str) -> ModelSpec:
     """Return what the learner that serves a model was created from."""
     connection = open_log(folder, read_only=True)
     try:
-        return ModelSpec.from_json(_find(connection, folder, name)[2])
+        return history_of(connection, _find(connection, folder, name)).serving.spec
     finally:
         connection.close()
 
@@ -312,7 +317,8 @@ def _replay(
     ]
     pairs = [_Pair(run.name, title) for run in others]
     events, total = connection.execute(
-        "SELECT count(*), coalesce(sum(n), 0) FROM events WHERE model=? AND id>?",
+        "SELECT count(*), coalesce(sum(n), 0) FROM events WHERE model=? AND id>? AND "
+        "n>0",
         (row[0], begins),
     ).fetchone()
     done = new = 0

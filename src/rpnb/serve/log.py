@@ -1,9 +1,11 @@
 """The log: an SQLite database that every change of a model goes through first.
 
 `events` are the truth: a model's state is what its first state becomes by its events,
-in the order of their ids. `rows` are rows that were predicted and wait for their
-labels, or have got them by an event. `keys` are clients' keys with the answers that a
-retry gets. `snapshots` are states of models, so that a start need not replay all.
+in the order of their ids. Events without rows are about its learners, see `history`.
+`rows` are rows that were predicted and wait for their labels, or have got them by an
+event. `observed` has what was predicted for the rows of events "observe", for
+challengers. `keys` are clients' keys with the answers that a retry gets. `snapshots`
+are states of models, so that a start need not replay all.
 `aside` are events that could not be replayed, taken out of `events` by a command.
 """
 
@@ -20,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from rpnb.core.kernels.arrays import FloatArray
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
-from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
@@ -88,6 +90,7 @@ CREATE INDEX events_by_time ON events(model, time);
 UPDATE rows SET after=coalesce((SELECT id FROM events WHERE events.model=rows.model AND
   events.time<=rows.time ORDER BY events.time DESC, id DESC LIMIT 1), 0);
 DROP INDEX events_by_time;
+CREATE INDEX events_without_rows ON events(model, id) WHERE n=0;
 """,
 }
 
@@ -288,6 +291,11 @@ def sound_row(
     return checksum in known
 
 
+#: Snapshots of a model: those of its first learner, and, by the negative number of the
+#: event that added or named them, of its challengers and versions.
+OWNED = "(model=? OR -model IN (SELECT id FROM events WHERE model=? AND n=0))"
+
+
 def remove_labels(
     connection: sqlite3.Connection, model: int, rows: dict[int, set[int]]
 ) -> None:
@@ -308,8 +316,8 @@ def remove_labels(
                 learned += [event] if table == "events" else []
     if learned:
         connection.execute(
-            "DELETE FROM snapshots WHERE model=? AND event>=? AND base=0",
-            (model, min(learned)),
+            f"DELETE FROM snapshots WHERE {OWNED} AND event>=? AND base=0",  # noqa: S608 - our own words
+            (model, model, min(learned)),
         )
 
 
@@ -361,7 +369,7 @@ def read_events(
     """
     cursor = connection.execute(
         "SELECT id, kind, time, n, body, checksum, header FROM events "
-        "WHERE model=? AND id>? AND id<? ORDER BY id",
+        "WHERE model=? AND id>? AND id<? AND n>0 ORDER BY id",
         (model, after, before),
     )
     events: list[LabelledEvent] = []

@@ -18,7 +18,10 @@ from sklearn.utils import get_tags
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.pooled import PooledClassifier
+from rpnb.serve.comparison import Comparison
 from rpnb.serve.costs import class_steps, row_steps
+from rpnb.serve.events import LabelledEvent
+from rpnb.serve.history import History, new_history
 from rpnb.serve.http.tables import Label, RequestColumns
 from rpnb.serve.limits import ApiError
 from rpnb.serve.recent import KEPT, RecentPrediction, reason_of
@@ -34,24 +37,6 @@ _STEPS_AT_ONCE = 5e7
 _AT_ONCE = 1_000_000
 # Rows of a pooled classifier explained in a turn, about 10 ms each.
 _SAMPLED_AT_ONCE = 8
-
-
-class LabelledEvent(NamedTuple):
-    """Rows of an event of the log, and what becomes of them."""
-
-    event: int
-    kind: str
-    """"learn", "observe" or "labels\""""
-    time: float
-    X: FloatArray
-    labels: list[Label]
-    predicted: list[Label | None] | None
-    """of "labels": what was predicted when the rows came"""
-    confidence: list[float | None] | None
-    rows: list[int] | None = None
-    """of "labels": the numbers of the rows in the log"""
-    contenders: list[int] | None = None
-    """of "labels": the numbers of the learners that predicted the rows"""
 
 
 class ScoredEvent(NamedTuple):
@@ -70,6 +55,8 @@ class SavedState(NamedTuple):
     """The last event that it includes."""
     file: bytes
     scores: str
+    owner: int = 0
+    """The number under which the log keeps it."""
 
 
 class PredictedLabels(NamedTuple):
@@ -80,6 +67,8 @@ class PredictedLabels(NamedTuple):
     """probability of the predicted label, where the learner has one"""
     probabilities: list[list[float]] | None
     classes: list[Label]
+    contender: int = 0
+    """the learner that predicted them"""
 
     def part(self, start: int, stop: int) -> "PredictedLabels":
         """Return the predictions of some of the rows."""
@@ -89,6 +78,7 @@ class PredictedLabels(NamedTuple):
             self.confidence[start:stop],
             None if table is None else table[start:stop],
             self.classes,
+            self.contender,
         )
 
 
@@ -135,6 +125,12 @@ class ServedModel:
     """which of the learners that the model has had this is: 0 is the first"""
     pending: dict[int, tuple[Label | None, float | None]] = field(default_factory=dict)
     """predictions of rows that another learner answered, by the rows' numbers"""
+    seen: int = 0
+    """the last row that was predicted so, or did not have to be"""
+    comparison: Comparison | None = None
+    """of a challenger: its errors less those of the answers"""
+    history: History = field(init=False)
+    """the learners that the model has had"""
     watch: Callable[[ScoredEvent], None] | None = None
     """called with each event whose rows were scored"""
     probable: bool = False
@@ -142,6 +138,7 @@ class ServedModel:
     _readers: int = 0
 
     def __post_init__(self) -> None:
+        self.history = new_history(self.spec, self.created)
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
         self.columns = RequestColumns(
             self.spec.n_features, self.spec.features, missing, self._categories()
@@ -160,6 +157,11 @@ class ServedModel:
             return frozenset(() if columns is None else columns.categories)
         given = self.spec.parameters.get("categorical_features")
         return frozenset(given if isinstance(given, list) else ())
+
+    @property
+    def owner(self) -> int:
+        """The number under which the log keeps its snapshots."""
+        return -self.contender or self.id
 
     @property
     def degraded(self) -> bool:
@@ -200,7 +202,8 @@ class ServedModel:
             for start in range(0, X.shape[0], step)
         ]
         self.predicted += X.shape[0]
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        found = parts[0] if len(parts) == 1 else _joined(parts)
+        return found._replace(contender=self.contender)
 
     def _predict(self, X: FloatArray, confident: bool, whole: bool) -> PredictedLabels:
         learner, n = self.learner, X.shape[0]
@@ -423,6 +426,9 @@ class ServedModel:
             self.learner, self.scores = other.learner, other.scores
             self.applied, self.known, self.kind = other.applied, other.known, other.kind
             self.broken, self.predicts = other.broken, other.predicts
+            self.spec, self.columns = other.spec, other.columns
+            self.contender, self.history = other.contender, other.history
+            self.pending, self.seen = other.pending, other.seen
 
     # Files
 
@@ -432,7 +438,34 @@ class ServedModel:
             content = self.to_bytes()
             if content is None:
                 return None
-            return SavedState(self.applied, content, json.dumps(self.scores.to_json()))
+            figures = self.figures(whole=True)
+            return SavedState(self.applied, content, figures, self.owner)
+
+    def figures(self, *, whole: bool) -> str:
+        """Return the figures as a JSON text, those of a challenger among them.
+
+        The whole has also what is needed to go on, which depends on the rows that
+        wait.
+        """
+        found = self.scores.to_json()
+        if self.comparison is not None:
+            found["comparison"] = self.comparison.to_json()
+        if whole and (self.pending or self.seen):
+            pending = [[seq, *guess] for seq, guess in self.pending.items()]
+            found |= {"pending": pending, "seen": self.seen}
+        return json.dumps(found)
+
+    def take_figures(self, text: str) -> None:
+        """Take over the figures of a JSON text."""
+        found = json.loads(text)
+        self.scores = Scores.from_json(found)
+        if "comparison" in found:
+            self.comparison = Comparison.from_json(found["comparison"])
+        self.pending = {
+            seq: (label, confidence)
+            for seq, label, confidence in found.get("pending", ())
+        }
+        self.seen = found.get("seen", 0)
 
     def to_bytes(self, *, names: bool = False) -> bytes | None:
         """Return the model file of the present state, None if nothing was learnt.
