@@ -45,15 +45,18 @@ run: $(STAMP) ## the main job, offline, on data that come with the package
 # Tests and the rest side by side; what a part prints comes when it has ended.
 .PHONY: test
 test: $(STAMP) ## all that must hold: style, types, layers, tests
-	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit check
+	$(MAKE) --jobs=2 --output-sync=target --no-print-directory unit style
 
-.PHONY: check
-check: $(STAMP) ## style, types and layers
+.PHONY: style
+style: $(STAMP) ## style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files 'cpp/*.h' 'cpp/*.cpp')
+
+.PHONY: check
+check: style ## the same, and a linter over the C++ sources
 	echo $(filter %.cpp,$(SOURCES)) | xargs -n 4 -P 2 $(BIN)/clang-tidy -p build/make --quiet
 
 # Linters of the files that describe the project; they need neither the package nor the core.

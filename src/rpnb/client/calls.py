@@ -169,9 +169,11 @@ def upload(name: str, content: bytes, new_classes: str) -> Call[dict[str, Any]]:
     return Call([Request("PUT", path, content, kind, query, key=key)], _only)
 
 
-def download(name: str, kind: str) -> Call[bytes]:
+def download(name: str, kind: str, version: str | None = None) -> Call[bytes]:
     """Ask for a file."""
     path, parameters = _one(name, "/file"), {"kind": kind}
+    if version is not None:
+        parameters["version"] = version
     return Call([Request("GET", path, parameters=parameters, binary=True)], _only)
 
 
@@ -195,6 +197,67 @@ def health() -> Call[dict[str, Any]]:
     return Call([Request("GET", "/healthz")], _only)
 
 
+# Challengers and versions
+
+
+def _change(path: str, body: Mapping[str, Any]) -> Call[dict[str, Any]]:
+    (key,) = _keys(None, 1)
+    return Call([Request("POST", path, to_json(dict(body)), key=key)], _only)
+
+
+def challenge(
+    name: str,
+    challenger: str,
+    learner: str,
+    start: str,
+    parameters: Mapping[str, Any],
+) -> Call[dict[str, Any]]:
+    """Add a challenger."""
+    body = {
+        "name": challenger,
+        "learner": learner,
+        "start": start,
+        "parameters": {each: plain(value) for each, value in parameters.items()},
+    }
+    return _change(_one(name, "/challengers"), body)
+
+
+def challengers(name: str) -> Call[dict[str, Any]]:
+    """Ask for the learner that answers, and its challengers."""
+    return Call([Request("GET", _one(name, "/challengers"))], _only)
+
+
+def withdraw(name: str, challenger: str) -> Call[None]:
+    """Withdraw a challenger."""
+    path = _one(name, f"/challengers/{challenger}")
+    return Call([Request("DELETE", path)], lambda _answers: None)
+
+
+def promote(name: str, challenger: str) -> Call[dict[str, Any]]:
+    """Let a challenger answer."""
+    return _change(_one(name, f"/challengers/{challenger}/promote"), {})
+
+
+def roll_back(name: str, version: str | None) -> Call[dict[str, Any]]:
+    """Let the learner before, or a version, answer again."""
+    body = {} if version is None else {"version": version}
+    return _change(_one(name, "/rollback"), body)
+
+
+def name_version(name: str, version: str, event: int | None) -> Call[dict[str, Any]]:
+    """Name a state."""
+    body: dict[str, Any] = {"name": version}
+    return _change(
+        _one(name, "/versions"), body if event is None else {**body, "event": event}
+    )
+
+
+def drop_version(name: str, version: str) -> Call[None]:
+    """Drop a version."""
+    path = _one(name, f"/versions/{version}")
+    return Call([Request("DELETE", path)], lambda _answers: None)
+
+
 # Rows
 
 
@@ -206,17 +269,21 @@ def predict(
     *,
     remember: bool,
     probabilities: bool,
+    version: str | None = None,
 ) -> Call[Prediction]:
     """Predict rows."""
     if ids is not None and not remember:
         raise ValueError("ids are for rows that wait: remember=True")
     flags = {"remember": remember, "probabilities": probabilities}
+    query = {each: "true" for each, wanted in flags.items() if wanted}
+    if version is not None:
+        query["version"] = version
     requests = _with_rows(
         _one(name, "/predict"),
         rows,
         size,
         ids=ids,
-        parameters={each: "true" for each, wanted in flags.items() if wanted},
+        parameters=query,
         keys=lambda n: _keys(None, n) if remember else [None] * n,
     )
     return Call(requests, _join_predictions)

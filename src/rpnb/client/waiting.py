@@ -146,9 +146,11 @@ class Client:
         """
         return self._run(calls.upload(name, content, new_classes))
 
-    def download(self, name: str, kind: str = "model") -> bytes:
-        """Return a model file: "model", "frozen" or "onnx"."""
-        return self._run(calls.download(name, kind))
+    def download(
+        self, name: str, kind: str = "model", *, version: str | None = None
+    ) -> bytes:
+        """Return a model file: "model", "frozen" or "onnx", now or of a version."""
+        return self._run(calls.download(name, kind, version))
 
     def models(self) -> list[dict[str, Any]]:
         """Return what the service knows of each model."""
@@ -166,6 +168,65 @@ class Client:
         """Return whether all is well, and what is not."""
         return self._run(calls.health())
 
+    # Challengers and versions
+
+    def challenge(
+        self,
+        name: str,
+        challenger: str,
+        learner: str = "Pooled",
+        *,
+        start: str = "log",
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """Add a challenger, which learns what a model learns and never answers.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        challenger : str
+            Name of the challenger.
+        learner : str, default="Pooled"
+            Name of a learner of the package.
+        start : {"log", "now"}, default="log"
+            Whether it learns the whole log first, or begins with the next label.
+        **parameters
+            Parameters of the learner.
+        """
+        call = calls.challenge(name, challenger, learner, start, parameters)
+        return self._run(call)
+
+    def challengers(self, name: str) -> dict[str, Any]:
+        """Return the learner that answers ("champion") and its "challengers".
+
+        Each has its figures; a challenger also the "difference" of its error from that
+        of the answers, with an interval that holds at every row at once.
+        """
+        return self._run(calls.challengers(name))
+
+    def withdraw(self, name: str, challenger: str) -> None:
+        """Withdraw a challenger of a model."""
+        self._run(calls.withdraw(name, challenger))
+
+    def promote(self, name: str, challenger: str) -> dict[str, Any]:
+        """Let a challenger answer; the learner that did becomes a challenger."""
+        return self._run(calls.promote(name, challenger))
+
+    def roll_back(self, name: str, version: str | None = None) -> dict[str, Any]:
+        """Let the learner that answered before, or a named version, answer again."""
+        return self._run(calls.roll_back(name, version))
+
+    def name_version(
+        self, name: str, version: str, event: int | None = None
+    ) -> dict[str, Any]:
+        """Name the state of a model as of an event, by default the last one."""
+        return self._run(calls.name_version(name, version, event))
+
+    def drop_version(self, name: str, version: str) -> None:
+        """Drop a named version."""
+        self._run(calls.drop_version(name, version))
+
     # Rows
 
     def predict(
@@ -176,6 +237,7 @@ class Client:
         remember: bool = False,
         ids: Sequence[str] | None = None,
         probabilities: bool = False,
+        version: str | None = None,
     ) -> Prediction:
         """Predict rows.
 
@@ -191,6 +253,8 @@ class Client:
             Ids of rows that wait; the service gives them ids otherwise.
         probabilities : bool, default=False
             Whether to return the probabilities of all classes.
+        version : str, optional
+            Name of a version to predict with; its rows cannot wait for labels.
         """
         call = calls.predict(
             self.batch_size,
@@ -199,6 +263,7 @@ class Client:
             ids,
             remember=remember,
             probabilities=probabilities,
+            version=version,
         )
         return self._run(call)
 

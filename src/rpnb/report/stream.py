@@ -41,6 +41,7 @@ from rpnb.report.page import frame
 from rpnb.report.sections.calibration import calibration_section
 from rpnb.report.sections.confusion import MOST_CLASSES, confusion_section
 from rpnb.report.sections.reasons import LastRows, reasons_section
+from rpnb.report.sections.waiting import changes_section, waiting_section
 from rpnb.report.tables import DASH
 
 #: Parts of the stream in charts, at most.
@@ -60,6 +61,8 @@ _CONTENTS = {
     "scores": "Scores by class",
     "confusion": "Confusion",
     "calibration": "Calibration",
+    "waiting": "Before labels came",
+    "changes": "What changed",
     "reasons": "Reasons",
     "provenance": "How it was made",
 }
@@ -91,6 +94,7 @@ def stream_page(
         )
     )
     pooled = [each for each in learners if hasattr(each.model, "member_history_")]
+    watch = evaluation.watch
     sections = {
         "summary": _summary(evaluation, facts),
         "curves": _curves(evaluation),
@@ -99,6 +103,8 @@ def stream_page(
         "scores": _scores(evaluation, learners),
         "confusion": confusion_section(evaluation, learners),
         "calibration": calibration_section(learners, names),
+        "waiting": None if watch is None else waiting_section(watch),
+        "changes": None if watch is None else changes_section(watch),
         "reasons": reasons_section(learners, rows, evaluation.rows, facts.categories),
         "provenance": _provenance(evaluation, facts, command),
     }

@@ -327,10 +327,12 @@ class StreamClassifier(
             raise TypeError(f"shuffle must be True or False, got {shuffle!r}")
         if not shuffle:
             self._learn_batch(X, y, y, sample_weight, first=True, whole=True)
-            return
-        labelled = self._check_labelled(X, y, sample_weight, first=True)
-        order = drawn_order(getattr(self, "random_state", 0), labelled.labels.shape[0])
-        self._learn_labelled(X, reorder(labelled, order), y, first=True, whole=True)
+        else:
+            labelled = self._check_labelled(X, y, sample_weight, first=True)
+            seed, n = getattr(self, "random_state", 0), labelled.labels.shape[0]
+            some = reorder(labelled, drawn_order(seed, n))
+            self._learn_labelled(X, some, y, first=True, whole=True)
+        self._asking = None
 
     def _learn_labelled(
         self,
