@@ -120,7 +120,7 @@ class ModelFollower:
         spec, model = self._model.spec, self._model
         names: list[str] = []
         categorical: list[int] = []
-        plain: tuple[ColumnKind, ...] = ("number",) * spec.n_features
+        plain: list[ColumnKind] = ["number"] * spec.n_features
         for j, kind in enumerate(model.columns.kinds or plain):
             name = spec.features[j] if spec.features else f"x{j + 1}"
             if kind == "category":
