@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
-from rpnb.core.columns.coding import WIDTHS
+from rpnb.core.columns.coding import WIDTHS, ColumnKind
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate.waiting.changes import Change
 from rpnb.evaluate.waiting.forecast import ExpectedError, WaitingCounts
@@ -120,7 +120,8 @@ class ModelFollower:
         spec, model = self._model.spec, self._model
         names: list[str] = []
         categorical: list[int] = []
-        for j, kind in enumerate(model.columns.kinds or ["number"] * spec.n_features):
+        plain: list[ColumnKind] = ["number"] * spec.n_features
+        for j, kind in enumerate(model.columns.kinds or plain):
             name = spec.features[j] if spec.features else f"x{j + 1}"
             if kind == "category":
                 categorical.append(len(names))

@@ -154,7 +154,9 @@ class ChallengerEndpoints:
     def _spec(self, model: ServedModel, given: dict[str, Any]) -> ModelSpec:
         """Return what a challenger is made of: rows and labels are the model's."""
         served = model.spec
-        request = {key: given[key] for key in ("learner", "parameters") if key in given}
+        request: dict[str, Any] = {
+            key: given[key] for key in ("learner", "parameters") if key in given
+        }
         places = {
             CATEGORICAL: model.columns.places("category"),
             TEXT: model.columns.places("text"),
