@@ -51,6 +51,7 @@ def prequential(
     arrival: Any = None,
     moment: Any = None,
     leftover: Literal["learn", "drop"] = "learn",
+    budget: float | None = None,
     labels: Literal["known", "late"] = "known",
     references: bool = True,
     keep_answers: bool = False,
@@ -122,6 +123,11 @@ def prequential(
     leftover : {"learn", "drop"}, default="learn"
         What happens to labels that have not arrived when the stream ends: they are
         learnt then, which changes no prediction, or not at all.
+    budget : float, optional
+        Share of the labels that each learner may ask for, and gets; it learns from no
+        others. Rows are chosen as by the method `ask`, at random for learners without
+        probabilities. Metrics are those of all rows; `result[name].asked` is what the
+        labels asked for say about the error. By default learners get all labels.
     labels : {"known", "late"}, default="known"
         With "late", what could be known of predictions before their labels came is in
         `result.waiting`: their expected error, and alarms of inputs, predicted classes
@@ -170,6 +176,8 @@ def prequential(
     fading = check_real("fading", fading, 0.0, above=True, high=1.0)
     batch_size = check_integer("batch_size", batch_size, 1)
     check_choice("leftover", leftover, ("learn", "drop"))
+    if budget is not None:
+        budget = check_real("budget", budget, 0.0, above=True, high=1.0)
     check_choice("labels", labels, ("known", "late"))
     times = ArrivalTimes(delay, arrival, moment)
     watched = labels == "late"
@@ -194,11 +202,12 @@ def prequential(
             classes=all_classes,
             batch_size=batch_size,
             late=late,
+            budget=budget,
         )
         for name, model in given.items()
     }
     if references:
-        drivers |= drive_references(index, declared, late)
+        drivers |= drive_references(index, declared, late, budget)
     participants = [
         Participant(
             name,

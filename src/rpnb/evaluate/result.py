@@ -13,6 +13,7 @@ from rpnb.estimators.notebook import size_of
 from rpnb.estimators.trust.plots import require_pyplot
 from rpnb.evaluate.confusion import SPANS, Span
 from rpnb.evaluate.differences import LARGEST, Difference, DifferenceTracker, Loss
+from rpnb.evaluate.estimates import ErrorEstimate
 from rpnb.evaluate.evaluation import Participant
 from rpnb.evaluate.metrics import (
     CalibrationCurve,
@@ -64,6 +65,9 @@ class LearnerResult:
     calibration
         How often predictions were right, by the probability that they were given, over
         all rows; None without metrics of probabilities, or without probabilities.
+    asked
+        With a budget: the error on all rows as estimated from the labels that the
+        learner asked for and got, and how many these are; otherwise None.
     """
 
     name: str
@@ -74,6 +78,7 @@ class LearnerResult:
     size: int | None
     answers: tuple[Any, ...] | None = field(default=None, repr=False)
     calibration: CalibrationCurve | None = field(default=None, repr=False)
+    asked: ErrorEstimate | None = None
 
     def last(self, metric: Metric, span: Span = "cumulative") -> float:
         """Return a metric at the end of the stream."""
@@ -408,6 +413,7 @@ def learner_result(participant: Participant) -> LearnerResult:
         size=size_of(participant.model),
         answers=None if kept is None else tuple(kept),
         calibration=calibration_curve(participant.confusion.totals()["cumulative"]),
+        asked=participant.driver.estimate(),
     )
 
 

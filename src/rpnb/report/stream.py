@@ -7,6 +7,7 @@ import numpy as np
 
 from rpnb._version import __version__
 from rpnb.core.kernels.arrays import FloatArray, IntArray
+from rpnb.evaluate.differences import told_apart
 from rpnb.evaluate.evaluation import Evaluation, Participant
 from rpnb.evaluate.metrics import (
     class_scores,
@@ -88,7 +89,7 @@ def stream_page(
                 f"{len(evaluation.frequent_labels())} classes, each predicted before "
                 "it was learned." + (stopped if facts.interrupted else ""),
             ),
-            tag("p", tag("strong", _verdict(evaluation))),
+            tag("p", tag("strong", _verdict(evaluation)), *_confidence(evaluation)),
             _tiles(evaluation),
         )
     )
@@ -146,6 +147,17 @@ def _verdict(evaluation: Evaluation) -> str:
         )
         return said
     return said + "."
+
+
+def _confidence(evaluation: Evaluation) -> list[str]:
+    """Return which learners are told apart, as the command does, where it is known."""
+    errors = {
+        each.name: each.confusion.error
+        for each in evaluation.participants
+        if not each.reference
+    }
+    sentence = told_apart(evaluation.compare_with_best(errors))
+    return [] if sentence is None else [f" {sentence}"]
 
 
 def _percent(participant: Participant) -> str:

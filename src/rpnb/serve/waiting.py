@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
+from rpnb.core.columns.coding import WIDTHS, ColumnKind
 from rpnb.core.kernels.arrays import FloatArray
 from rpnb.evaluate.waiting.changes import Change
 from rpnb.evaluate.waiting.forecast import ExpectedError, WaitingCounts
@@ -117,8 +118,16 @@ class ModelFollower:
 
     def _begin(self) -> None:
         spec, model = self._model.spec, self._model
-        names = spec.features or [f"x{j + 1}" for j in range(spec.n_features)]
-        self._inputs = InputWatch(names, model.columns.categories)
+        names: list[str] = []
+        categorical: list[int] = []
+        plain: list[ColumnKind] = ["number"] * spec.n_features
+        for j, kind in enumerate(model.columns.kinds or plain):
+            name = spec.features[j] if spec.features else f"x{j + 1}"
+            if kind == "category":
+                categorical.append(len(names))
+            parts = [f"{name}, part {k + 1}" for k in range(WIDTHS[kind])]
+            names += parts if len(parts) > 1 else [name]
+        self._inputs = InputWatch(names, categorical)
         self._watch = LearnerWatch(self._inputs)
         self._labels = LabelIndex()
         self._seq = self._event = -1

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from rpnb.serve.commands.tables import StoredKey, StoredRow, Tables
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.formats import dump_json
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, Limits, beyond, invalid, unavailable
 from rpnb.serve.log import pack_labels
-from rpnb.serve.models import LabelledEvent, ServedModel
-from rpnb.serve.specs import check_size
+from rpnb.serve.models import ServedModel
+from rpnb.serve.sizes import check_sizes
 
 if TYPE_CHECKING:
     from rpnb.serve.commands.command import Command
@@ -85,7 +86,9 @@ class Group:
         self.created: dict[str, ServedModel] = {}
         self.deleted: set[str] = set()
         self.replays: dict[int, ServedModel] = {}
-        """Models whose log has lost rows: they become what it leads to now."""
+        """Models that become what their log leads to now."""
+        self.changed: dict[int, ServedModel] = {}
+        """Models whose learners have changed, or their versions."""
         self.forgetful: list[ServedModel] = []
         """Models that have lost rows, labelled or not."""
         self.not_learned: set[int] = set()
@@ -236,8 +239,7 @@ class Group:
         """Refuse rows that would take too much memory or time to learn."""
         model, limits = changes.model, self.limits
         if new:
-            spec, classes = model.spec, len(model.known) + new
-            check_size(spec.learner, spec.parameters, spec.n_features, limits, classes)
+            check_sizes(model.history, limits, len(model.known) + new)
         steps = model.steps(rows, new)
         if steps > limits.max_steps:
             raise beyond(
@@ -292,6 +294,8 @@ class Group:
             labels,
             [json.loads(row.predicted) for row in rows],
             [row.confidence for row in rows],
+            seqs,
+            [row.contender for row in rows],
         )
         self.events.append((event.model, labelled))
 

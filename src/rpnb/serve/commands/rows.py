@@ -11,10 +11,11 @@ from rpnb.core.kernels.arrays import FloatArray
 from rpnb.serve.commands.command import Command, digest_of
 from rpnb.serve.commands.group import Group
 from rpnb.serve.commands.tables import StoredRow
+from rpnb.serve.events import LabelledEvent
 from rpnb.serve.http.tables import Label
 from rpnb.serve.limits import ApiError, invalid, unavailable
 from rpnb.serve.log import pack_row, pack_rows, remove_labels
-from rpnb.serve.models import LabelledEvent, PredictedLabels
+from rpnb.serve.models import PredictedLabels
 
 
 @final
@@ -114,7 +115,7 @@ class Remember(Command):
                     continue
             new.append((model.id, each, now, x, json.dumps(label), confidence[i]))
         for row in new:
-            group.tables.add_row(*row)
+            group.tables.add_row(*row, found.contender)
         group.changes(model).waiting += len(new)
         answer: dict[str, Any] = {
             "ids": ids,
@@ -186,6 +187,7 @@ class Forget(Command):
 
     ids: list[str]
     alone: ClassVar[bool] = True
+    replays: ClassVar[bool] = True
 
     @property
     def digest(self) -> bytes:
