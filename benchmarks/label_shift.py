@@ -76,7 +76,7 @@ def simulated(
 
 def _table(file: Path) -> tuple[Any, Any]:
     """Return a table's features as numbers, and its classes."""
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     frame = pd.read_csv(file)
     columns = [
