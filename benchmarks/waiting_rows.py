@@ -116,6 +116,7 @@ def main() -> None:
     parser.add_argument("--streams", type=Path)
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=7, help="of the generated streams")
     parser.add_argument("--delay", type=int, default=1000)
     options = parser.parse_args()
     if options.figure:
@@ -123,7 +124,7 @@ def main() -> None:
         return
     print("|", " | ".join(HEAD), "|")
     print("|" + "---|" * len(HEAD))
-    all_streams = [*generated(options.rows)]
+    all_streams = [*generated(options.rows, options.seed)]
     if options.streams:
         all_streams += stored(options.streams, options.rows)
     for stream, X, y in all_streams:

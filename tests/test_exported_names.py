@@ -40,8 +40,8 @@ EXPORTED = {
     ],
     "rpnb.evaluate.waiting": [
         *("Alarm", "CellChange", "Change", "ErrorForecast", "ExpectedError"),
-        *("InputWatch", "LearnerWatch", "StreamWatch", "WaitingCounts"),
-        "WaitingResult",
+        *("InputWatch", "LearnerWatch", "PriorCorrection", "StreamWatch"),
+        *("WaitingCounts", "WaitingResult"),
     ],
     "rpnb.files": [
         *("FORMATS", "FileError", "LabelledArrays", "LabelledChunk", "LabelledFile"),

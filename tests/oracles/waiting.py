@@ -1,8 +1,8 @@
 """A slow twin of the forecast of errors: plain loops over rows, cells and places."""
 
 from fractions import Fraction
-from math import ceil, sqrt
-from statistics import fmean
+from math import ceil, log, sqrt
+from statistics import fmean, pstdev
 
 from scipy.stats import norm, t
 
@@ -79,3 +79,70 @@ def expected(
     chance = norm.ppf((1 + coverage) / 2) * sqrt(error * (1 - error) / W)
     half = max(half, chance)
     return error, max(error - half, 0.0), min(error + half, 1.0), m
+
+
+class PriorCorrection:
+    """A slow twin of the correction of priors: one row at a time, lists of all rows."""
+
+    def __init__(self) -> None:
+        self.given: list[list[float]] = []
+        self.ratios: list[list[float] | None] = []
+        self.shares: list[float] = []
+        self.expected: list[list[float]] = []
+        self.gains: list[list[float]] = []
+
+    def correct(self, p: list[float]) -> list[float]:
+        """Return the corrected probabilities of the next row."""
+        row = len(self.given)
+        if row % 50 == 0:
+            self.now = self._estimate()
+        ratio, share = self.now
+        self.given.append(p)
+        self.ratios.append(ratio)
+        return p if ratio is None or share == 0.0 else _multiplied(p, ratio, share)
+
+    def _estimate(self) -> tuple[list[float] | None, float]:
+        if len(self.given) < 500 or len(self.expected) < 500:
+            return None, 0.0
+        seen, last = self.expected[-1000:], self.given[-500:]
+        M = len(last[0])
+        pi = [(1 + sum(p[m] for p in seen)) / (len(seen) + M) for m in range(M)]
+        q = list(pi)
+        for _ in range(10):
+            ratio = [q[m] / pi[m] for m in range(M)]
+            parts = [_multiplied(p, ratio, 1.0) for p in last]
+            q = [(1 + sum(r[m] for r in parts)) / (len(last) + M) for m in range(M)]
+        return [q[m] / pi[m] for m in range(M)], self._share()
+
+    def _share(self) -> float:
+        gains = self.gains[-5000:]
+        if len(gains) < 500:
+            return 0.0
+        gains = gains[len(gains) % 50 :]
+        found = []
+        for k in range(4):
+            means = [
+                fmean(g[k] for g in gains[i : i + 50]) for i in range(0, len(gains), 50)
+            ]
+            found.append(fmean(means) - 2 * pstdev(means) / sqrt(len(means)))
+        best = max(found)
+        return [0.25, 0.5, 0.75, 1.0][found.index(best)] if best > 0 else 0.0
+
+    def add_labelled(self, row: int, label: int) -> None:
+        """Add the label of a row."""
+        p, ratio = self.given[row], self.ratios[row]
+        self.expected.append(p)
+        if ratio is not None:
+            before = log(max(p[label], 1e-6))
+            self.gains.append(
+                [
+                    log(max(_multiplied(p, ratio, g)[label], 1e-6)) - before
+                    for g in (0.25, 0.5, 0.75, 1.0)
+                ]
+            )
+
+
+def _multiplied(p: list[float], ratio: list[float], share: float) -> list[float]:
+    """Return probabilities times powers of ratios, which sum to 1."""
+    found = [a * r**share for a, r in zip(p, ratio, strict=True)]
+    return [each / sum(found) for each in found]

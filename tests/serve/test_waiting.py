@@ -95,7 +95,7 @@ def test_a_follower_that_begins_later_finds_the_same(
         early = unlabelled(server, "one")
         X, y = rows(900, seed=1)
         found = client.predict("one", X, remember=True)
-        client.label("one", found.ids[:400], y[:400])
+        client.label("one", (found.ids or [])[:400], y[:400])
         followed = _later(server, early)
     model = served(server, "one")
     found = json.loads(json.dumps(Followers(server.folder).details(model)))
@@ -140,3 +140,25 @@ def test_learners_without_probabilities_have_alarms_only(
     assert (found["waiting"], found["expected"], found["known"]) == (0, None, False)
     assert found["latest_alarms"][0]["row"] == 1500
     assert found["latest_alarms"][0]["changes"][0]["name"] == "x2"
+
+
+def test_a_learner_that_is_promoted_begins_without_a_past(
+    start: Callable[..., ServerProcess],
+) -> None:
+    server = start()
+    with Client(server.address, timeout=300) as client:
+        asked = fill(client, "one", 1500, late=2)
+        assert unlabelled(server, "one")["expected"] is not None
+        client.challenge("one", "other", "GaussianNB")
+        client.promote("one", "other")
+        before = unlabelled(server, "one")
+        assert (before["waiting"], before["expected"]) == (0, None)
+        client.label("one", *asked[-1][:2])
+        X, y = rows(700, seed=4)
+        found = client.predict("one", X, remember=True)
+        client.label("one", (found.ids or [])[:400], y[:400])
+    model = served(server, "one")
+    now = Followers(server.folder).details(model)
+    assert now["waiting"] == 300
+    assert now["reason"] == "too few labels have come"
+    assert [each for each in now["latest_alarms"] if each["what"] == "errors"] == []

@@ -90,8 +90,9 @@ class Followers:
     def _fresh(self, model: ServedModel) -> "ModelFollower":
         """Return the follower of a model, which has read the log."""
         follower = self._found.get(model.id)
-        if follower is None or follower.generation != model.generation:
-            # Rows were forgotten: nothing that came from them is kept.
+        if follower is None or follower.state != _state(model):
+            # Rows were forgotten, and nothing that came from them is kept; or another
+            # learner predicts, of which nothing is known yet.
             follower = self._found[model.id] = ModelFollower(model)
         if time.monotonic() - follower.read_at >= _FRESH:
             try:
@@ -110,7 +111,7 @@ class ModelFollower:
     """Follows the rows and labels of one model."""
 
     def __init__(self, model: ServedModel) -> None:
-        self.generation = model.generation
+        self.state = _state(model)
         self.read_at = float("-inf")
         self.problem: str | None = None
         self._model = model
@@ -138,14 +139,13 @@ class ModelFollower:
 
     def read(self, connection: sqlite3.Connection) -> None:
         """Follow what is new in the log, which is in a transaction."""
-        number = self._model.id
         first = self._first_row(connection)
         if self._seq < first:
             self._begin()
             self._seq, self._event = first, self._first_event(connection)
         items: Iterator[_Row | _Labels] = merge(
-            _rows(connection, number, self._seq),
-            _labels(connection, number, self._event),
+            _rows(connection, self._model, self._seq),
+            _labels(connection, self._model, self._event),
             key=lambda item: (item.time, item.order),
         )
         batch: list[_Row] = []
@@ -225,8 +225,8 @@ class ModelFollower:
         """Return the expected error of the latest rows that wait in the log."""
         found = connection.execute(
             "SELECT confidence FROM rows WHERE model=? AND event IS NULL "
-            "ORDER BY seq DESC LIMIT ?",
-            (self._model.id, MOST),
+            "AND contender=? ORDER BY seq DESC LIMIT ?",
+            (self._model.id, self._model.contender, MOST),
         ).fetchall()
         waiting = [each for (each,) in found if isinstance(each, float)]
         counts = WaitingCounts.of(np.array(waiting))
@@ -308,43 +308,61 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
+def _state(model: ServedModel) -> tuple[int, int]:
+    """Return what changes when figures must begin again."""
+    return model.generation, model.contender
+
+
 # Reading the log
 
-_ROW = "SELECT seq, time, x, predicted, confidence FROM rows WHERE "
+_ROW = "SELECT seq, time, x, predicted, confidence, contender FROM rows WHERE "
 
 
-def _rows(connection: sqlite3.Connection, model: int, after: int) -> Iterator[_Row]:
+def _rows(
+    connection: sqlite3.Connection, model: ServedModel, after: int
+) -> Iterator[_Row]:
     """Yield the rows of a model after one, in order."""
     found = connection.execute(
         f"{_ROW}seq>? AND model=? ORDER BY seq",
-        (after, model),
+        (after, model.id),
     )
     for line in found:
-        row = _sound(*line)
+        row = _sound(model.contender, *line)
         if row is not None:
             yield row
 
 
 def _sound(
-    seq: int, when: float, x: Any, predicted: Any, confidence: Any
+    learner: int,
+    seq: int,
+    when: float,
+    x: Any,
+    predicted: Any,
+    confidence: Any,
+    contender: Any,
 ) -> _Row | None:
-    """Return a row of the table; None if it is damaged, which others report."""
+    """Return a row of the table; None if it is damaged, which others report.
+
+    What another learner of the model predicted is no prediction.
+    """
     try:
         values = np.frombuffer(x, "<f8").astype(np.float64)
-        sure = confidence if isinstance(confidence, float) else float("nan")
-        return _Row(float(when), 0, seq, values, json.loads(predicted), sure)
+        own = contender == learner
+        label = json.loads(predicted) if own else None
+        sure = confidence if own and isinstance(confidence, float) else float("nan")
+        return _Row(float(when), 0, seq, values, label, sure)
     except (ValueError, TypeError):
         return None
 
 
 def _labels(
-    connection: sqlite3.Connection, model: int, after: int
+    connection: sqlite3.Connection, model: ServedModel, after: int
 ) -> Iterator[_Labels]:
     """Yield the labels of a model's rows after an event, in order."""
     found = connection.execute(
         "SELECT id, time, body FROM events WHERE model=? AND id>? AND kind='labels' "
         "ORDER BY id",
-        (model, after),
+        (model.id, after),
     )
     for event, when, body in found:
         try:
@@ -355,7 +373,7 @@ def _labels(
         rows, labels = [], []
         for seq, label in pairs:
             line = connection.execute(f"{_ROW}seq=?", (seq,)).fetchone()
-            row = None if line is None else _sound(*line)
+            row = None if line is None else _sound(model.contender, *line)
             if row is not None:
                 rows.append(row)
                 labels.append(label)

@@ -1,6 +1,7 @@
 """Cells, tests and adjustments, against SciPy and plain definitions."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -43,7 +44,7 @@ def test_shares_are_tested_as_scipy_tests_them(
     a: int, more: int, b: int, others: int
 ) -> None:
     n, m = a + more, b + others
-    found = share_p_values(np.array([a]), n, np.array([b]), m)[0]
+    found = share_p_values(*(np.array([each]) for each in (a, n, b, m)))[0]
     if a + b == 0:
         assert found == 1.0
         return
@@ -98,8 +99,7 @@ def test_every_value_has_the_cell_that_its_text_names(values: list[float]) -> No
 
 
 def test_tables_of_all_kinds_have_the_same_columns() -> None:
-    import pandas as pd
-
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"n": [1.5, None, 2.0], "c": ["a", "b", None]})
     records = [{"n": 1.5, "c": "a"}, {"n": None, "c": "b"}, {"n": 2.0, "c": None}]
     for table in (frame, records):

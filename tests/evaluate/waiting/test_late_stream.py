@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,7 +57,7 @@ def models() -> dict[str, Any]:
 @given(st.lists(st.integers(1, 2199), max_size=4), st.sampled_from([0, 30, 700]))
 def test_chunks_change_nothing(cuts: list[int], late: int) -> None:
     X, y = stream(2200)
-    times = {"delay": "late", "labels": "late", "references": False}
+    times: dict[str, Any] = {"delay": "late", "labels": "late", "references": False}
     frame = pd.DataFrame(X).assign(late=in_groups(2200, late) - np.arange(2200))
     whole = prequential(models(), frame, y, **times)
     edges = sorted({0, *cuts, 2200})

@@ -2,6 +2,7 @@
 
 from rpnb.evaluate.waiting.changes import CellChange, Change
 from rpnb.evaluate.waiting.forecast import ErrorForecast, ExpectedError, WaitingCounts
+from rpnb.evaluate.waiting.priors import PriorCorrection
 from rpnb.evaluate.waiting.shifts import Alarm
 from rpnb.evaluate.waiting.stream import StreamWatch, WaitingResult
 from rpnb.evaluate.waiting.watch import InputWatch, LearnerWatch
@@ -14,6 +15,7 @@ __all__ = [
     "ExpectedError",
     "InputWatch",
     "LearnerWatch",
+    "PriorCorrection",
     "StreamWatch",
     "WaitingCounts",
     "WaitingResult",

@@ -255,7 +255,8 @@ class LearnerWatch:
         of them the learner's own detector gave an alarm.
         """
         there = predicted >= 0
-        wrong = predicted != truth
+        # A row without a prediction is no mistake: there was nothing to be wrong.
+        wrong = there & (predicted != truth)
         known = there & ~np.isnan(confidence)
         self.forecast.add_labelled(confidence[known], wrong[known])
         self.remove_waiting(confidence[there])
@@ -267,7 +268,9 @@ class LearnerWatch:
         start = self.inputs.labelled_rows - len(truth)
         found = [(i, _AFTER) for i in sorted(alarms)]
         if self._detector is not None:
-            found = self._detected(self._detector, wrong)
+            places = np.flatnonzero(there).tolist()
+            alarmed = self._detected(self._detector, wrong[there])
+            found = [(places[i], new) for i, new in alarmed]
         for i, after in found:
             windows = start + i + 1, len(truth) - i - 1, after
             changes = self._changes(*windows, labels)
