@@ -33,10 +33,15 @@ EXPORTED = {
         *("Description", "UnknownDatasetError", "describe", "load", "names"),
     ],
     "rpnb.evaluate": [
-        *("CalibrationCurve", "ClassScores", "Difference", "LearnerResult"),
-        *("PrequentialResult", "accuracy"),
+        *("CalibrationCurve", "ClassScores", "Difference", "ErrorEstimate"),
+        *("LearnerResult", "PrequentialResult", "accuracy"),
         *("balanced_accuracy", "class_scores", "confusion_counts", "error_rate"),
-        *("kappa", "kappa_temporal", "macro_f1", "prequential"),
+        *("estimate_error", "kappa", "kappa_temporal", "macro_f1", "prequential"),
+    ],
+    "rpnb.evaluate.waiting": [
+        *("Alarm", "CellChange", "Change", "ErrorForecast", "ExpectedError"),
+        *("InputWatch", "LearnerWatch", "StreamWatch", "WaitingCounts"),
+        "WaitingResult",
     ],
     "rpnb.files": [
         *("FORMATS", "FileError", "LabelledArrays", "LabelledChunk", "LabelledFile"),

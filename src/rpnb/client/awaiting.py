@@ -84,14 +84,18 @@ class AsyncClient:
         name: str,
         learner: str = "Pooled",
         *,
-        features: Sequence[str] | int,
+        features: Sequence[str] | int | Any,
         classes: Sequence[Label] | None = None,
         new_classes: str = "accept",
+        date_features: Sequence[str | int] = (),
         **parameters: Any,
     ) -> dict[str, Any]:
         """As `Client.create`."""
         return await self._run(
-            calls.create(name, learner, features, classes, new_classes, parameters)
+            calls.create(
+                *(name, learner, features, classes, new_classes, date_features),
+                parameters,
+            )
         )
 
     async def upload(

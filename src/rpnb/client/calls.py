@@ -12,7 +12,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from rpnb.client.results import Label, LabelResult, Prediction, ServeError
-from rpnb.client.rows import JSON, batches, encode_batches, plain, plain_labels, to_json
+from rpnb.client.rows import (
+    JSON,
+    batches,
+    encode_batches,
+    plain,
+    plain_columns,
+    plain_labels,
+    to_json,
+)
 
 Result = TypeVar("Result")
 
@@ -118,12 +126,22 @@ def _with_rows(
 def create(
     name: str,
     learner: str,
-    features: Sequence[str] | int,
+    features: Sequence[str] | int | Any,
     classes: Sequence[Label] | None,
     new_classes: str,
+    date_features: Sequence[str | int],
     parameters: Mapping[str, Any],
 ) -> Call[dict[str, Any]]:
     """Create a model."""
+    if hasattr(features, "columns"):
+        features, kinds = plain_columns(features, parameters)
+        date_features = [*date_features, *kinds.get("date", ())]
+        for kind, named in (
+            ("category", "categorical_features"),
+            ("text", "text_features"),
+        ):
+            if kind in kinds:
+                parameters = {**parameters, named: kinds[kind]}
     body: dict[str, Any] = {
         "name": name,
         "learner": learner,
@@ -137,6 +155,8 @@ def create(
         body["classes"] = plain_labels(classes)
     if new_classes != "accept":
         body["new_classes"] = new_classes
+    if date_features:
+        body["date_features"] = list(date_features)
     (key,) = _keys(None, 1)
     return Call([Request("POST", "/v1/models", to_json(body), key=key)], _only)
 

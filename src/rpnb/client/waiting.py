@@ -95,9 +95,10 @@ class Client:
         name: str,
         learner: str = "Pooled",
         *,
-        features: Sequence[str] | int,
+        features: Sequence[str] | int | Any,
         classes: Sequence[Label] | None = None,
         new_classes: str = "accept",
+        date_features: Sequence[str | int] = (),
         **parameters: Any,
     ) -> dict[str, Any]:
         """Create a model.
@@ -109,22 +110,31 @@ class Client:
         learner : str, default="Pooled"
             Name of a learner of the package, as in `rpnb run --model`: "RPNB" is the
             fastest of those with probabilities.
-        features : sequence of str, or int
-            Names of the features, or their number.
+        features : sequence of str, int, or frame
+            Names of the features, or their number; or some rows as a frame of pandas or
+            polars or a table of Arrow, whose columns of categories, text and dates are
+            then what they are for the learner in Python.
         classes : sequence, optional
             Classes that may be predicted from the start.
         new_classes : {"accept", "refuse"}, default="accept"
             What becomes of a label that is none of the classes: it becomes a new
             class, or the request is refused with status 422.
+        date_features : sequence of str or int, default=()
+            Columns of dates, where `features` is no frame: rows have text such as
+            "2026-01-31T12:00:00" in them.
         **parameters
-            Parameters of the learner.
+            Parameters of the learner, such as `categorical_features` and
+            `text_features`.
 
         Returns
         -------
         dict
             What the service knows of the model.
         """
-        call = calls.create(name, learner, features, classes, new_classes, parameters)
+        call = calls.create(
+            *(name, learner, features, classes, new_classes, date_features),
+            parameters,
+        )
         return self._run(call)
 
     def upload(
@@ -235,7 +245,7 @@ class Client:
         ----------
         name : str
             Of the model.
-        rows : array-like of shape (n, p), or sequence of mappings
+        rows : array-like of shape (n, p), frame, or sequence of mappings
             Observations; mappings are by feature name.
         remember : bool, default=False
             Whether the rows wait for their labels.

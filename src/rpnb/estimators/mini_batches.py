@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rpnb.core.asking import Asking
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.rows import row_blocks
@@ -36,6 +37,7 @@ from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.frozen.model import FrozenRPNB
 from rpnb.estimators.registry import find_learner
 from rpnb.estimators.saving.files import ModelFileError, read_metadata, read_model
+from rpnb.estimators.stream.asking import ASKING
 from rpnb.estimators.stream.class_weights import (
     COUNTS,
     check_class_weight,
@@ -355,6 +357,8 @@ def _model_from_file(path: str, earlier: Any) -> Any:
     M = classes.shape[0]
     earlier._state = earlier._reload_state(earlier._state, metadata["state"], arrays, M)
     earlier._set_thresholds = arrays.get(ENTRY)
+    asking = arrays.get(ASKING)
+    earlier._asking = None if asking is None else Asking.from_array(asking)
     return earlier
 
 

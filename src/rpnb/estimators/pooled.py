@@ -5,8 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
+from rpnb.core.columns.categories import LOOKS, Categories
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.core.kernels.elementary import exp
 from rpnb.core.kernels.threads import in_threads
@@ -23,12 +25,25 @@ from rpnb.core.pooled.model import (
     merge_models,
     new_model,
 )
-from rpnb.estimators.checks.columns import AUTO, FROM_DTYPE, names_columns
+from rpnb.core.pooled.recorded import learn_recorded, predict_recorded
+from rpnb.estimators.checks.columns import (
+    CATEGORICAL,
+    TEXT,
+    Columns,
+    named_to_json,
+    names_columns,
+)
 from rpnb.estimators.checks.jobs import check_jobs, threads_for
-from rpnb.estimators.checks.labels import LabelArray, join_classes
-from rpnb.estimators.checks.parameters import draw_seed
-from rpnb.estimators.checks.rows import as_table_of_one, check_row
-from rpnb.estimators.checks.weights import one_weight
+from rpnb.estimators.checks.labels import (
+    LabelArray,
+    as_labels,
+    decode,
+    join_classes,
+    number_labels,
+)
+from rpnb.estimators.checks.parameters import check_choice, draw_seed
+from rpnb.estimators.checks.rows import accept_rows, as_table_of_one, check_row
+from rpnb.estimators.checks.weights import check_weight, one_weight
 from rpnb.estimators.merging import merged_counts
 from rpnb.estimators.pooled_parts import (
     MemberHistory,
@@ -48,13 +63,19 @@ from rpnb.estimators.saving.pooled_schema import (
 )
 from rpnb.estimators.saving.schema import StateSchema
 from rpnb.estimators.stream.activity import lock_of
-from rpnb.estimators.stream.class_weights import ClassWeight
+from rpnb.estimators.stream.class_weights import ClassWeight, check_class_weight
 from rpnb.estimators.stream.learner import BlockStatistics, ScoredRows, Shapes
 from rpnb.estimators.stream.weighted import WeightedStreamClassifier
 from rpnb.estimators.trust.contributions import largest
 from rpnb.estimators.trust.plots import draw_importance
 from rpnb.estimators.trust.pool_reasons import explain_pool, pool_importance
 from rpnb.estimators.trust.reasons import Explanation, feature_names
+from rpnb.estimators.waiting_rows import (
+    ROWS,
+    WaitingRows,
+    waiting_from_arrays,
+    waiting_schema,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,6 +128,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         row is learnt before the row `delay` rows later is predicted; 0 and 1 are both
         no delay. Predictions then trust members that live on the latest labels as much
         as they deserve. With a delay time and memory are about twice as large.
+    delays : {"constant", "varying"}, default="constant"
+        Whether all labels are equally late. If they are not, predict rows by
+        `predict_later` and learn them by `learn_later`; `delay` is then how late they
+        usually come, and costs no time.
     {class_weight}
     categorical_features : "from_dtype", list or None, default="from_dtype"
         Columns whose values are categories, which have no order. "from_dtype" are
@@ -177,7 +202,9 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     those that predictions were made of. Without it, members that live on the latest
     labels (transitions, window_forest, neighbours of both kinds) get more weight than
     they deserve. `n_seen_`, `member_errors_` and everything else count labelled rows as
-    they come.
+    they come. Where each label has its own delay, say ``delays="varying"``: rows are
+    then predicted by `predict_later`, which keeps the members' scores, and learned by
+    `learn_later` from these scores.
 
     A missing value is NaN: the member binned_bayes leaves it out, to the trees it is
     smaller than any number, and to all others it is the mean of the feature. Infinities
@@ -218,11 +245,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
     _predicts_blocks = True
     _changeable_parameters = ("n_jobs",)
 
+    # Not a field: dataclasses take annotated names for parameters.
+    _waiting = None
+
     members: Literal["all", "mergeable"] | Sequence[str] = "all"
     _: KW_ONLY
     n_projections: int = 512
     window: int | None = None
     delay: int = 0
+    delays: Literal["constant", "varying"] = "constant"
     class_weight: ClassWeight = None
     categorical_features: Literal["from_dtype"] | Sequence[str | int] | None = (
         "from_dtype"
@@ -240,12 +271,18 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         active[declared] = True
         names, D, window, delay = self._settings()
         seed = draw_seed(self.random_state)
-        return new_model(names, p, D, window, active, seed, delay)
+        varying = self._varying
+        return new_model(names, p, D, window, active, seed, delay, varying=varying)
 
     def _settings(self) -> tuple[tuple[str, ...], int, int, int]:
         """Check the parameters; return members, D, the window (0: none), the delay."""
         check_jobs(self.n_jobs)
+        check_choice("delays", self.delays, ("constant", "varying"))
         return check_pool(self.members, self.n_projections, self.window, self.delay)
+
+    @property
+    def _varying(self) -> bool:
+        return self.delays == "varying"
 
     def _check_changeable_parameters(self) -> None:
         check_jobs(self.n_jobs)
@@ -257,9 +294,15 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
                 "categorical_features='from_dtype' and text_features='auto' in it"
             )
 
-    def _restart(self, state: PooledModel, p: int) -> PooledModel:
+    def _active_classes(self, state: PooledModel) -> IntArray:
+        return np.flatnonzero(state.pool.active)
+
+    def _restart(self, state: PooledModel, p: int, classes: LabelArray) -> PooledModel:
         names, D, window, delay = self._settings()
-        return new_model(names, p, D, window, state.pool.active, state.seed, delay)
+        return new_model(
+            *(names, p, D, window, state.pool.active, state.seed, delay),
+            varying=self._varying,
+        )
 
     def _restarted(self, before: PooledModel, state: PooledModel) -> PooledModel:
         # The errors of predictions that were given; members may be others.
@@ -471,6 +514,161 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             weight = self._row_weights(target, weight)
             run(self._state, row, target, weight, label, _NOTHING)
 
+    # Labels that come later
+
+    @property
+    def waiting_(self) -> IntArray:
+        """The rows that wait for their labels, by the numbers of `predict_later`."""
+        self._fitted_state("waiting_")
+        return self._rows_waiting().ids
+
+    def predict_later(self, X: Any) -> tuple[LabelArray, IntArray]:
+        """Predict the next rows of a stream, and remember them until their labels come.
+
+        For `delays` that vary. The model keeps the rows, and the scores of its members,
+        until `learn_later` brings their labels: at most 100,000 rows, of
+        which the oldest are forgotten first. Files keep them too.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Observations; not sparse.
+
+        Returns
+        -------
+        array of shape (n,)
+            The labels that `predict_next` returns.
+        array of int of shape (n,)
+            The numbers of the rows, for `learn_later`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rpnb import PooledClassifier
+        >>> from rpnb.datasets import streams
+        >>> X, y = next(streams.mixture(300, chunk=300))
+        >>> model = PooledClassifier(delays="varying", random_state=0)
+        >>> model = model.partial_fit(X[:50], y[:50])
+        >>> labels, ids = model.predict_later(X[50:])
+        >>> model = model.learn_later(ids[::-2], y[50:][::-2])  # in any order
+        >>> len(model.waiting_)
+        125
+        """
+        labels, _, ids = self._predict_later(X)
+        return labels, ids
+
+    def _predict_later(self, X: Any) -> tuple[LabelArray, FloatArray, IntArray]:
+        """Do what `predict_later` does; return probabilities (n, M) as well."""
+        self._require_varying("predict_later")
+        self._require_fitted()
+        self._check_unchanged()
+        if issparse(X):
+            raise TypeError(
+                "predict_later must be given dense rows, got a sparse matrix"
+            )
+        rows = self._coded_rows(X)
+        accept_rows(self, X, first=False)
+        with lock_of(self):
+            features = self._features(rows)
+            numbers, log_P, scores = predict_recorded(self._state, features)
+            ids = self._rows_waiting().add(rows, scores)
+        return decode(numbers, self.classes_), exp(log_P), ids
+
+    def learn_later(
+        self, ids: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn rows that `predict_later` predicted, now that their labels are known.
+
+        Members learn a row as `partial_fit` would. The weights of the pool are learned
+        from the scores by which the row was predicted, however long ago that was.
+
+        Parameters
+        ----------
+        ids : array-like of int of shape (n,)
+            The rows, in the order in which their labels have come.
+        y : array-like of shape (n,)
+            Their labels. A label never seen before becomes a new class.
+        sample_weight : array-like of shape (n,), optional
+            A row of weight w is learned as w equal rows in one update; above 0.
+
+        Returns
+        -------
+        self
+        """
+        self._require_varying("learn_later")
+        self._require_fitted()
+        self._check_unchanged()
+        found = self._rows_waiting().check(ids)
+        labels = as_labels(y)
+        if len(found) != labels.shape[0]:
+            raise ValueError(
+                f"ids has {len(found)} rows and y has {labels.shape[0]} labels: they "
+                "must be as many"
+            )
+        weight = _ONE
+        if sample_weight is not None:
+            weight = check_weight(sample_weight, len(found), self._weight_limits)
+            if not weight.all():
+                raise ValueError("sample_weight must be above 0 here")
+        if not found:
+            return self
+        joined, numbers = number_labels(labels, self.classes_, self._index, None)
+        if joined is not self.classes_:
+            check_class_weight(self._class_weight, joined, whole=False)
+        with lock_of(self):
+            if joined is not self.classes_:
+                state = self._state_with_classes(joined, np.zeros(0, np.int64))
+                self._set_classes(joined)
+                self._state = state
+            self._learn_waiting(found, numbers, weight)
+        return self
+
+    def _learn_waiting(self, ids: list[int], y: IntArray, weight: FloatArray) -> None:
+        """Learn rows that wait, of known classes y."""
+        X, _ = self._rows_waiting().get(ids)
+        each = _weight_of_each(self._row_weights(y, weight), y.shape[0])
+        jobs = threads_for(self.n_jobs, y.shape[0])
+        parts = [slice(0, y.shape[0])]
+        for part in parts if self._categories is None else self._parts_of_layouts(y):
+            # A new layout may have other members.
+            _, scores = self._rows_waiting().get(ids[part])
+            features, w = X[part], each[part]
+            if self._categories is not None:
+                features = self._categories.learn(features, y[part], w)
+            self._state = learn_recorded(
+                self._state, features, y[part], w, scores, jobs
+            )
+            if self._categories is not None and self._categories.seen in LOOKS:
+                self._look_at_categories()
+        self._rows_waiting().remove(ids)
+
+    def _rows_waiting(self) -> WaitingRows:
+        """Return the rows that wait, with scores of the present classes and members."""
+        if self._waiting is None:
+            self._waiting = WaitingRows(self.classes_, tuple(self._state.outputs))
+        self._waiting.align(self.classes_, self._state.outputs)
+        return self._waiting
+
+    def _require_varying(self, method: str) -> None:
+        if not self._varying:
+            raise ValueError(
+                f"{method} needs delays='varying', got delays={self.delays!r}"
+            )
+
+    def _commit(
+        self,
+        X: Any,
+        classes: LabelArray,
+        state: PooledModel,
+        columns: Columns | None = None,
+        categories: Categories | None = None,
+        *,
+        first: bool,
+    ) -> None:
+        super()._commit(X, classes, state, columns, categories, first=first)
+        if first:
+            self._waiting = None
+
     # Reasons
 
     def explain(
@@ -603,6 +801,11 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
                 raise TypeError(f"{name} must be a PooledClassifier, got {model!r}")
             if not model.__sklearn_is_fitted__():
                 raise ValueError(f"{name} has not seen any data yet")
+            if model._varying:
+                raise ValueError(
+                    f"{name} has delays='varying': only models with delays='constant' "
+                    "can be merged"
+                )
             if model._columns is not None:
                 raise ValueError(
                     f"{name} has learned categories, text or dates: only models of "
@@ -630,16 +833,10 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
         members = self.members
         if not isinstance(members, str):
             parameters["members"] = list(members)
-        # Defaults are left out, as in files from before there were such columns.
-        for name, usual in (
-            ("categorical_features", FROM_DTYPE),
-            ("text_features", AUTO),
-        ):
-            given = parameters.pop(name)
-            if isinstance(given, str) and given == usual:
-                continue
-            parameters[name] = None if given is None else np.asarray(given).tolist()
-        return parameters
+        if not self._varying:  # as in files from before they could vary
+            del parameters["delays"]
+        named = parameters.pop(CATEGORICAL), parameters.pop(TEXT)
+        return {**parameters, **named_to_json(*named)}
 
     def _export_state(
         self, state: PooledModel
@@ -649,21 +846,36 @@ class PooledClassifier(WeightedStreamClassifier[PooledModel]):
             "dense": state.shape.dense,
             "fingerprint": projections_checksum(state),
         }
-        return metadata, arrays_of(state)
+        arrays = arrays_of(state)
+        if self._varying:
+            width = self.n_features_in_
+            if self._columns is not None:
+                width = self._columns.width
+            arrays |= self._rows_waiting().to_arrays(width)
+        return metadata, arrays
 
     def _state_schema(
         self, state: Mapping[str, Any], shapes: Shapes, M: int, p: int
     ) -> StateSchema:
         settings = self._settings()
-        dense = dense_in_file(state, p, settings[1])
-        return pooled_schema(*settings, dense, p, M, shapes)
+        dense, varying = dense_in_file(state, p, settings[1]), self._varying
+        schema = pooled_schema(*settings, dense, p, M, shapes, varying=varying)
+        if not varying:
+            return schema
+        K = schema.arrays["pool.weights"].shape[0]
+        columns = shapes[ROWS][1] if len(shapes.get(ROWS, ())) == 2 else p
+        waiting = waiting_schema(shapes, columns, K, M)
+        return StateSchema({**schema.arrays, **waiting}, schema.values)
 
     def _import_state(
         self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]], M: int, p: int
     ) -> PooledModel:
-        settings, dense = self._settings(), metadata["dense"]
-        state = pooled_from_arrays(*settings, dense, p, metadata["seed"], arrays)
+        settings, dense, seed = self._settings(), metadata["dense"], metadata["seed"]
+        varying = self._varying
+        state = pooled_from_arrays(*settings, dense, p, seed, arrays, varying=varying)
         check_projections(state, metadata["fingerprint"])
+        if varying:
+            self._waiting = waiting_from_arrays(arrays, self.classes_, state.outputs)
         return state
 
     def __sklearn_tags__(self) -> Any:

@@ -2,6 +2,7 @@
 
 from rpnb.evaluate.confusion import confusion_counts
 from rpnb.evaluate.differences import Difference
+from rpnb.evaluate.estimates import ErrorEstimate, estimate_error
 from rpnb.evaluate.metrics import (
     CalibrationCurve,
     ClassScores,
@@ -20,6 +21,7 @@ __all__ = [
     "CalibrationCurve",
     "ClassScores",
     "Difference",
+    "ErrorEstimate",
     "LearnerResult",
     "PrequentialResult",
     "accuracy",
@@ -27,6 +29,7 @@ __all__ = [
     "class_scores",
     "confusion_counts",
     "error_rate",
+    "estimate_error",
     "kappa",
     "kappa_temporal",
     "macro_f1",

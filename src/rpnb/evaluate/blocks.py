@@ -43,6 +43,8 @@ class Block:
     """(n,) the labels' numbers, once they have been numbered"""
     checked: bool = False
     """whether X is known to be an array of finite numbers that are not too large"""
+    places: IntArray | None = None
+    """(n,) the rows' numbers in the stream, where they do not follow each other"""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -52,23 +54,34 @@ class Block:
         """Number of the row after the last."""
         return self.start + len(self)
 
+    @property
+    def rows(self) -> IntArray:
+        """Numbers (n,) of the rows in the stream."""
+        if self.places is not None:
+            return self.places
+        return np.arange(self.start, self.stop)
+
     def part(self, begin: int, end: int) -> "Block":
         """Return the rows of the stream from `begin` to before `end`."""
         if begin == self.start and end == self.stop:
             return self
         rows = slice(begin - self.start, end - self.start)
-        return self._some(begin, rows)
+        places = None if self.places is None else self.places[rows]
+        return self._some(begin, rows, places)
 
     def take(self, rows: IntArray) -> "Block":
         """Return some rows of the block, counted from its first, in their order."""
         if len(rows) == len(self) and (np.diff(rows) == 1).all():
             return self
-        return self._some(self.start + int(rows[0]), rows)
+        return self._some(self.start + int(rows[0]), rows, self.rows[rows])
 
-    def _some(self, start: int, rows: slice | IntArray) -> "Block":
+    def _some(
+        self, start: int, rows: slice | IntArray, places: IntArray | None
+    ) -> "Block":
         """Return some rows of the block, as a block that starts at `start`."""
         numbers = None if self.numbers is None else self.numbers[rows]
-        return Block(start, take(self.X, rows), self.y[rows], numbers, self.checked)
+        X = take(self.X, rows)
+        return Block(start, X, self.y[rows], numbers, self.checked, places)
 
     @property
     def tabled(self) -> "Block":
@@ -339,4 +352,5 @@ def gather(kept: Sequence[Block], rows: IntArray) -> Block:
         join_labels([part.y for part in taken]),
         join_labels([part.numbers for part in taken if part.numbers is not None]),
         all(part.checked for part in taken),
+        rows,
     )

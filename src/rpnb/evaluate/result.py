@@ -13,6 +13,7 @@ from rpnb.estimators.notebook import size_of
 from rpnb.estimators.trust.plots import require_pyplot
 from rpnb.evaluate.confusion import SPANS, Span
 from rpnb.evaluate.differences import LARGEST, Difference, DifferenceTracker, Loss
+from rpnb.evaluate.estimates import ErrorEstimate
 from rpnb.evaluate.evaluation import Participant
 from rpnb.evaluate.metrics import (
     CalibrationCurve,
@@ -21,6 +22,7 @@ from rpnb.evaluate.metrics import (
     figure_text,
     title_of,
 )
+from rpnb.evaluate.waiting.stream import WaitingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +65,9 @@ class LearnerResult:
     calibration
         How often predictions were right, by the probability that they were given, over
         all rows; None without metrics of probabilities, or without probabilities.
+    asked
+        With a budget: the error on all rows as estimated from the labels that the
+        learner asked for and got, and how many these are; otherwise None.
     """
 
     name: str
@@ -73,6 +78,7 @@ class LearnerResult:
     size: int | None
     answers: tuple[Any, ...] | None = field(default=None, repr=False)
     calibration: CalibrationCurve | None = field(default=None, repr=False)
+    asked: ErrorEstimate | None = None
 
     def last(self, metric: Metric, span: Span = "cumulative") -> float:
         """Return a metric at the end of the stream."""
@@ -99,6 +105,9 @@ class PrequentialResult:
         As passed to `prequential`.
     differences
         Sums from which `difference` computes.
+    waiting
+        With `labels="late"`, by learner, what was known of its predictions before
+        their labels came.
     """
 
     courses: Mapping[str, LearnerResult]
@@ -112,6 +121,7 @@ class PrequentialResult:
     differences: Mapping[Loss, DifferenceTracker] = field(
         default_factory=dict, repr=False
     )
+    waiting: Mapping[str, WaitingResult] = field(default_factory=dict, repr=False)
 
     def difference(
         self,
@@ -403,6 +413,7 @@ def learner_result(participant: Participant) -> LearnerResult:
         size=size_of(participant.model),
         answers=None if kept is None else tuple(kept),
         calibration=calibration_curve(participant.confusion.totals()["cumulative"]),
+        asked=participant.driver.estimate(),
     )
 
 

@@ -105,7 +105,11 @@ DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class LogError(Exception):
-    """The log cannot be used; the message says why."""
+    """The log cannot be used; the message, a single line, says why."""
+
+    def __init__(self, message: str) -> None:
+        # SQLite quotes statements of a damaged file, line breaks and all.
+        super().__init__(" ".join(message.split()))
 
 
 class EventError(LogError):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from sklearn.utils import get_tags
 
+from rpnb.core.columns.coding import ColumnKind
 from rpnb.core.kernels.arrays import FloatArray, IntArray
 from rpnb.estimators.classifier import RPNBClassifier
 from rpnb.estimators.pooled import PooledClassifier
@@ -107,6 +108,8 @@ class ServedModel:
     """whether there is a state to predict with"""
     set_aside: int = 0
     """Events that were set aside because they could not be replayed."""
+    generation: int = 0
+    """How often rows were forgotten: what was computed from rows is not used again."""
     kind: type | None = None
     """type of the labels"""
     known: set[Label] = field(default_factory=set)
@@ -141,7 +144,7 @@ class ServedModel:
         self.history = new_history(self.spec, self.created)
         missing = bool(get_tags(self.learner).input_tags.allow_nan)
         self.columns = RequestColumns(
-            self.spec.n_features, self.spec.features, missing, self._categories()
+            self.spec.n_features, self.spec.features, missing, self.kinds
         )
         for label in self.spec.classes or ():
             self.known.add(label)
@@ -150,13 +153,12 @@ class ServedModel:
         if self.known:
             self.kind = type(next(iter(self.known)))
 
-    def _categories(self) -> frozenset[int]:
-        """Return the columns whose values are categories."""
-        if self.learner.__sklearn_is_fitted__():
-            columns = self.learner._columns
-            return frozenset(() if columns is None else columns.categories)
-        given = self.spec.parameters.get("categorical_features")
-        return frozenset(given if isinstance(given, list) else ())
+    @property
+    def kinds(self) -> tuple[ColumnKind, ...]:
+        """What each column holds; nothing if all are numbers."""
+        fitted = self.learner.__sklearn_is_fitted__()
+        columns = self.learner._columns if fitted else self.spec.columns
+        return () if columns is None else columns.kinds
 
     @property
     def owner(self) -> int:
@@ -312,8 +314,8 @@ class ServedModel:
     def steps(self, rows: int, new_classes: int = 0) -> float:
         """Return about how many steps learning rows takes."""
         spec, classes = self.spec, max(len(self.known) + new_classes, 2)
-        each = row_steps(spec.learner, spec.parameters, spec.n_features, classes)
-        return rows * each + new_classes * class_steps(spec.learner, spec.n_features)
+        each = row_steps(spec.learner, spec.parameters, spec.width, classes)
+        return rows * each + new_classes * class_steps(spec.learner, spec.width)
 
     def apply(self, events: Sequence[LabelledEvent]) -> dict[int, list[Label | None]]:
         """Learn the rows of events; return predictions of those that asked for them.
@@ -528,6 +530,7 @@ class ServedModel:
             "parameters": dict(self.spec.parameters),
             "n_features": self.spec.n_features,
             "features": None if self.spec.features is None else [*self.spec.features],
+            "columns": [*(self.kinds or ("number",) * self.spec.n_features)],
             "classes": sorted(self.known),
             "new_classes": self.spec.new_classes,
             "created": self.created,

@@ -15,7 +15,7 @@ def check_sizes(
     """
     specs = [each.spec for each in history.live]
     numbers = sum(
-        state_numbers(each.learner, each.parameters, each.n_features, max(classes, 2))
+        state_numbers(each.learner, each.parameters, each.width, max(classes, 2))
         for each in (specs if more is None else [*specs, more])
     )
     if numbers > limits.max_state:

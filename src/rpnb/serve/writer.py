@@ -41,6 +41,7 @@ from rpnb.serve.snapshots import (
     stored_models,
     take_snapshot,
 )
+from rpnb.serve.waiting import Followers
 from rpnb.serve.workers import Job, ModelWorker
 
 log = logging.getLogger("rpnb.serve")
@@ -132,6 +133,8 @@ class Writer:
         self.models: dict[str, ServedModel] = {}
         self.waiting = 0
         """commands that are not answered yet"""
+        self.followers = Followers(folder)
+        """what is known of predictions before their labels come"""
         self._connection = open_log(folder)
         self.folder = folder
         # What is neither commands nor the end is called, in this thread's turn.

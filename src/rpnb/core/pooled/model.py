@@ -119,10 +119,13 @@ def new_model(
     active: BoolArray,
     seed: int,
     delay: int = 0,
+    *,
+    varying: bool = False,
 ) -> PooledModel:
     """Return a model that has seen nothing, of rows with p features.
 
-    Labels arrive `delay` rows after the prediction of their row.
+    Labels arrive `delay` rows after the prediction of their row; about so many if
+    delays are `varying`, where no members are behind.
     """
     shape = model_shape(p, D, window, delay)
     names = members_for(names, shape)
@@ -134,7 +137,7 @@ def new_model(
         first[waiting] = 0.0
     pool = pooling.begin(first, active, delay)
     model = assemble(names, p, shape, seed, FeatureScale.begin(shape.p), states, pool)
-    if delay > 0:
+    if delay > 0 and not varying:
         # Its rows are hashed already.
         behind = copy_model(model).replace(places=np.zeros(0, np.int64))
         model = model.replace(behind=behind, pending=Pending.begin(delay, shape.p))

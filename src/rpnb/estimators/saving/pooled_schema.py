@@ -85,15 +85,18 @@ def pooled_schema(
     p: int,
     M: int,
     shapes: Shapes,
+    *,
+    varying: bool = False,
 ) -> StateSchema:
     """Return what a file of these members, p features and M classes must hold.
 
-    `dense` of its D projections are dense.
+    `dense` of its D projections are dense. There are members behind where labels come
+    late, unless their delays are `varying`.
     """
     shape = model_shape(p, D, window, delay, dense)
     names = members_for(names, shape)
     parts = _parts("", names, shape, M, shapes)
-    if delay > 0:
+    if delay > 0 and not varying:
         parts["late.pending"] = _pending_fields(delay, shape.p, M)
         parts |= _parts("late.", names, shape, M, shapes)
     arrays = {
@@ -146,6 +149,8 @@ def pooled_from_arrays(
     p: int,
     seed: int,
     arrays: Mapping[str, NDArray[Any]],
+    *,
+    varying: bool = False,
 ) -> PooledModel:
     """Return the model that arrays of a file make, which are as `pooled_schema` says.
 
@@ -156,7 +161,7 @@ def pooled_from_arrays(
     names = members_for(names, shape)
     parts = _records("", names, shape, seed, arrays)
     model = assemble(names, p, shape, seed, *parts)
-    if delay > 0:
+    if delay > 0 and not varying:
         scale, states, pool = _records("late.", names, shape, seed, arrays)
         nothing = np.zeros(0, np.int64)
         behind = model.replace(places=nothing, scale=scale, states=states, pool=pool)

@@ -36,6 +36,14 @@ from rpnb.estimators.saving.schema import (
     saturated,
 )
 from rpnb.estimators.stream.activity import lock_of
+from rpnb.estimators.stream.asking import (
+    ASKING,
+    AsksForLabels,
+    check_asking,
+    has_asking,
+    with_asking,
+    without_asking,
+)
 from rpnb.estimators.stream.class_weights import (
     COUNTS,
     ClassWeight,
@@ -56,7 +64,7 @@ from rpnb.estimators.stream.prediction_sets import (
 )
 
 
-class FittedModel(PredictsSets, StreamLearner[State]):
+class FittedModel(PredictsSets, AsksForLabels, StreamLearner[State]):
     """Abstract: parameters that stay as they were, a state, files of both.
 
     A mixin of scikit-learn's `BaseEstimator`, which must come after it.
@@ -169,7 +177,7 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             arrays = {**arrays, COUNTS: counts}
         shapes = {name: array.shape for name, array in arrays.items()}
         schema = self._file_schema(
-            metadata, shapes, self.classes_.shape[0], self.n_features_in_
+            metadata, shapes, self.classes_.shape[0], self._n_inputs()
         )
         metadata, arrays = saturated(metadata, arrays, schema)
         saved = SavedEstimator(
@@ -183,6 +191,7 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             self._state_version,
         )
         saved = with_columns(saved, self._columns, self._categories)
+        saved = with_asking(saved, self._asking)
         return with_thresholds(saved, self._set_thresholds)
 
     @classmethod
@@ -211,7 +220,8 @@ class FittedModel(PredictsSets, StreamLearner[State]):
             require_version(saved, cls._state_version)
             model = cls._from_saved_parameters(saved.parameters)
             model._set_thresholds = check_thresholds(saved)
-            saved = without_thresholds(saved)
+            model._asking = check_asking(saved)
+            saved = without_asking(without_thresholds(saved))
             found = saved_columns(saved)
             categories = None if found is None else check_categories(saved, found)
             saved = without_columns(saved)
@@ -254,13 +264,21 @@ class FittedModel(PredictsSets, StreamLearner[State]):
         M, p = saved.classes.shape[0], saved.n_features
         with report_damage("the model file"):
             found = saved_columns(saved)
-        own = without_columns(without_thresholds(saved)).state
+        own = without_columns(without_asking(without_thresholds(saved))).state
         if found is not None:
             p = found.width
         names = {*model._file_schema(own, {}, M, p).arrays}
         if found is not None:
             names |= array_names(found)
+        if has_asking(saved):
+            names |= {ASKING}
         return names | {ENTRY} if has_thresholds(saved) else names
+
+    def _n_inputs(self) -> int:
+        """Return the number of features that the learner has of a row."""
+        if self._categories is not None:
+            return self._categories.width
+        return self.n_features_in_ if self._columns is None else self._columns.width
 
     def _forget_columns(self) -> None:
         """Learn numbers from now on."""

@@ -18,6 +18,7 @@ from rpnb.estimators.checks.labels import LabelArray
 from rpnb.evaluate.blocks import Block, join, join_labels
 from rpnb.evaluate.confusion import ProbabilityDetails, join_details
 from rpnb.evaluate.delays import Event, Events
+from rpnb.evaluate.estimates import ErrorEstimate
 from rpnb.evaluate.ranking import BinnedScores, bin_scores
 from rpnb.labels import NO_LABEL, LabelIndex
 
@@ -103,6 +104,10 @@ class Driver(ABC):
     def prepare(self, block: Block) -> Block:
         """Convert rows to the form that the learner takes; not counted as its time."""
         return block.tabled
+
+    def estimate(self) -> ErrorEstimate | None:
+        """Return the error by the labels asked for; None where all labels come."""
+        return None
 
 
 @final

@@ -9,12 +9,14 @@ from sklearn.base import is_classifier
 from rpnb.estimators.checks.labels import LabelArray
 from rpnb.estimators.learners.references import MajorityClass, NoChange
 from rpnb.estimators.stream.classifier import StreamClassifier
+from rpnb.evaluate.drivers.asking import AskingDriver
 from rpnb.evaluate.drivers.driver import (
     BatchDriver,
     Driver,
     Probabilities,
     RiverDriver,
 )
+from rpnb.evaluate.drivers.later import LaterDriver, remembers
 from rpnb.evaluate.drivers.native import NativeDriver
 from rpnb.evaluate.drivers.partial_pipeline import (
     PartialPipeline,
@@ -127,18 +129,40 @@ def drive(
     classes: LabelArray | None,
     batch_size: int,
     late: bool,
+    budget: float | None = None,
 ) -> Driver:
     """Return a driver of a copy of a learner.
 
     `probabilities` says whether those of the true labels are asked for, and `late`
     whether labels may come late. `declared` are the classes that were declared, and
     `classes` all, for learners that must know them beforehand. scikit-learn's
-    estimators learn `batch_size` rows at once.
+    estimators learn `batch_size` rows at once. With a `budget` the learner gets the
+    labels only that it asks for.
     """
     copy = deepcopy(model)
     asked: Probabilities = "none"
-    if probabilities and has_probabilities(copy):
-        asked = "truth"
+    if has_probabilities(copy):
+        asked = "truth" if probabilities else "prediction" if budget else "none"
+    driver = _drive(
+        *(copy, labels, asked, declared, classes, batch_size),
+        late=late or budget is not None,
+    )
+    if budget is None:
+        return driver
+    return AskingDriver(driver, budget, shown=asked == "truth")
+
+
+def _drive(
+    copy: Any,
+    labels: LabelIndex,
+    asked: Probabilities,
+    declared: LabelArray | None,
+    classes: LabelArray | None,
+    batch_size: int,
+    *,
+    late: bool,
+) -> Driver:
+    """Return a driver of a learner, which is changed, that gets all labels."""
     if is_river(copy):
         return RiverDriver(copy, labels, asked)
     if not is_native(copy):
@@ -147,21 +171,35 @@ def drive(
         return BatchDriver(copy, labels, asked, classes=classes, batch_size=batch_size)
     size = getattr(copy, "batch_size", 1)
     if size == 1:
-        return NativeDriver(copy, labels, asked, classes=declared, late=late)
+        native = NativeDriver(copy, labels, asked, classes=declared, late=late)
+        return LaterDriver(native) if late and remembers(copy) else native
     # A mini-batch must not end where a call happens to.
     size = batch_size if size is None else size
     return BatchDriver(copy, labels, asked, classes=declared, batch_size=size)
 
 
 def drive_references(
-    labels: LabelIndex, declared: LabelArray | None, late: bool
+    labels: LabelIndex,
+    declared: LabelArray | None,
+    late: bool,
+    budget: float | None = None,
 ) -> dict[str, Driver]:
-    """Return drivers of the references, which look at labels only."""
-    return {
+    """Return drivers of the references, which look at labels only.
+
+    With a `budget` they get so many, at random.
+    """
+    late = late or budget is not None
+    drivers: dict[str, Driver] = {
         name: NativeDriver(
             learner(), labels, classes=declared, late=late, labels_only=True
         )
         for name, learner in REFERENCES.items()
+    }
+    if budget is None:
+        return drivers
+    return {
+        name: AskingDriver(driver, budget, shown=False)
+        for name, driver in drivers.items()
     }
 
 

@@ -89,6 +89,8 @@ class Group:
         """Models that become what their log leads to now."""
         self.changed: dict[int, ServedModel] = {}
         """Models whose learners have changed, or their versions."""
+        self.forgetful: list[ServedModel] = []
+        """Models that have lost rows, labelled or not."""
         self.not_learned: set[int] = set()
         """Events that are on the disk and could not be applied."""
         self._changes: dict[int, _Changes] = {}
@@ -348,6 +350,8 @@ class Group:
             model.waiting, model.expired = changes.waiting, changes.expired
             model.kind = changes.kind
             model.known |= changes.new
+        for model in self.forgetful:
+            model.generation += 1
         for name in self.deleted:
             self.models.pop(name, None)
         self.models.update(

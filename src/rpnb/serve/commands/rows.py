@@ -216,6 +216,7 @@ class Forget(Command):
                 labelled.setdefault(event, set()).add(seq)
             group.connection.execute("DELETE FROM rows WHERE seq=?", (seq,))
         group.changes(model).waiting -= waiting
+        group.forgetful.append(model)
         if labelled:
             remove_labels(group.connection, model.id, labelled)
             group.replays[model.id] = model

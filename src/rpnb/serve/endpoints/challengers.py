@@ -1,7 +1,6 @@
 """Challengers and versions: add, compare, promote, roll back, name."""
 
 import asyncio
-import inspect
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import Any, final
 
 from fastapi import Request, Response
 
-from rpnb.estimators.registry import learners
+from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
 from rpnb.serve.backtest import kappa_of
 from rpnb.serve.commands import (
     Challenge,
@@ -155,26 +154,26 @@ class ChallengerEndpoints:
     def _spec(self, model: ServedModel, given: dict[str, Any]) -> ModelSpec:
         """Return what a challenger is made of: rows and labels are the model's."""
         served = model.spec
-        request = {key: given[key] for key in ("learner", "parameters") if key in given}
-        rows = {"n_features": served.n_features}
-        spec = read_spec({**request, **rows}, self._limits)
-        parameters = dict(spec.parameters)
-        categories = sorted(model.columns.categories)
-        if categories:
-            if "categorical_features" in parameters:
-                raise invalid(
-                    "categorical_features must not be given: they are the model's"
-                )
-            known = inspect.signature(learners()[spec.learner].estimator).parameters
-            if "categorical_features" not in known:
-                raise invalid(
-                    "rows of the model have categories, and this learner takes none"
-                )
-            parameters["categorical_features"] = categories
+        request: dict[str, Any] = {
+            key: given[key] for key in ("learner", "parameters") if key in given
+        }
+        places = {
+            CATEGORICAL: model.columns.places("category"),
+            TEXT: model.columns.places("text"),
+        }
+        columns = {name: held for name, held in places.items() if held}
+        parameters = request.get("parameters", {})
+        if isinstance(parameters, dict):
+            for name in columns:
+                if name in parameters:
+                    raise invalid(f"{name} must not be given: they are the model's")
+            request["parameters"] = {**parameters, **columns}
+        request["n_features"] = served.n_features
+        request["date_features"] = list(served.date_features)
+        spec = read_spec(request, self._limits)
         classes = served.classes
         return replace(
             spec,
-            parameters=parameters,
             features=served.features,
             classes=classes,
             new_classes=served.new_classes,

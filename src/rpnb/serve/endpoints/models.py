@@ -59,7 +59,7 @@ class ModelEndpoints:
         name = check_name(given.get("name"))
         known = len(spec.classes or ())
         numbers = check_size(
-            spec.learner, spec.parameters, spec.n_features, self._limits, known
+            spec.learner, spec.parameters, spec.width, self._limits, known
         )
         # The model, and one that tries the parameters out.
         request.scope["memory"].add(2 * 8 * numbers)

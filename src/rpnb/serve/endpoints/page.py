@@ -46,6 +46,7 @@ def details(writer: Writer, model: ServedModel) -> dict[str, Any]:
         **model.scores.details(),
         "contenders": describe_contenders(writer, model),
         "recent": model.recent_predictions(),
+        "unlabelled": writer.followers.details(model),
     }
 
 

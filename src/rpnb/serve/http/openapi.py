@@ -37,7 +37,7 @@ _LABEL: Schema = {
         {"type": "boolean"},
     ]
 }
-# Text in columns that are categories.
+# Text in columns of categories and of text, and dates as ISO 8601 has them.
 _VALUE: Schema = {"type": ["number", "string", "boolean", "null"]}
 _ROW: Schema = {
     "oneOf": [
@@ -78,6 +78,7 @@ _MODEL = _object(
         "parameters": {"type": "object"},
         "n_features": _COUNT,
         "features": {"type": ["array", "null"], "items": _TEXT},
+        "columns": _list({"enum": ["number", "category", "text", "date"]}),
         "classes": _list(_LABEL),
         "new_classes": _NEW_CLASSES,
         "problem": {"type": ["string", "null"]},
@@ -99,6 +100,7 @@ _CREATE = _object(
         "parameters": {"type": "object"},
         "features": _list(_TEXT, minItems=1),
         "n_features": {"type": "integer", "minimum": 1},
+        "date_features": _list({"type": ["string", "integer"]}),
         "classes": _list(_LABEL, minItems=1),
         "new_classes": _NEW_CLASSES,
     },

@@ -176,6 +176,7 @@ function showModel(value) {
     return box;
   }));
   showError(value);
+  showWaiting(value.unlabelled);
   showContenders(value.contenders);
   showBalance(value);
   showCalibration(value.calibration);
@@ -226,6 +227,66 @@ function showError(value) {
     marks: value.alarm_rows.map(([row]) => ({ row, name: "model", role: "s0" })),
   });
 }
+
+// What is known before labels come.
+
+function showWaiting(value) {
+  const band = `between ${percent(value.low)} and ${percent(value.high)}`;
+  let text = value.waiting === 0 ? "No row waits for its label."
+    : value.known ? `Of ${whole(value.waiting)} rows that wait, ${percent(value.expected)} are expected to be wrong, ${band}.`
+    : `The error of ${whole(value.waiting)} rows that wait cannot be known: ${value.reason}.`;
+  if (value.outside > 0.1) text += ` ${percent(value.outside)} of the latest rows lie where labels were rare (${value.outside_column}).`;
+  if (value.skipped) text += ` Inputs are not watched: ${value.skipped}.`;
+  setText($("waiting-text"), text);
+  const points = value.curve;
+  if (points.some((point) => point[1] !== null)) {
+    const line = (name, role, shown, width, k) => ({ name, role, shown, width, gaps: true, values: points.map((point) => point[k]) });
+    chart("waiting-chart", {
+      title: text, x: { label: "rows kept", low: 0 }, y: { label: "expected error", percent: true },
+      rows: points.map((point) => point[0]),
+      series: [
+        line("expected", "s0", true, 2.6, 1), line("low end of the band", "s1", true, 1.2, 2),
+        line("high end of the band", "s1", true, 1.2, 3),
+      ],
+      marks: [],
+    });
+  }
+  if (value.moved.rows.length > 0 && value.moved.columns.length > 0) {
+    chart("moved-chart", {
+      title: "Share of each column's distribution that moved: " +
+        value.moved.columns.slice(0, 3).map(([name, far]) => `${name} ${percent(far[far.length - 1])}`).join(", "),
+      x: { label: "rows kept", low: 0 }, y: { label: "share that moved", percent: true },
+      rows: value.moved.rows,
+      series: value.moved.columns.map(([name, values], k) => ({
+        name, role: "s" + k, shown: k < 3, width: k < 3 ? 1.8 : 1.2, values,
+      })),
+      marks: [],
+    });
+  }
+  showChanges(value.latest_alarms);
+}
+
+const ALARMS = { inputs: "Inputs", predictions: "Predicted classes", errors: "Errors" };
+
+function showChanges(alarms) {
+  $("no-changes").hidden = alarms.length > 0;
+  $("changes-table").hidden = alarms.length === 0;
+  const lines = [];
+  for (const alarm of [...alarms].reverse()) {
+    const changes = alarm.changes.length > 0 ? alarm.changes.slice(0, 3) : [null];
+    for (const change of changes) {
+      const name = !change ? "no column stands out" : change.kind === "error" ? `error by ${change.name}` : change.name;
+      const cells = change ? change.cells.slice(0, 3).map(([cell, before, after]) =>
+        `${cell}: ${percent(before)} → ${percent(after)}`).join(", ") : "–";
+      lines.push(named(row(
+        cell("td", whole(alarm.row), "number"), cell("td", ALARMS[alarm.what]), cell("td", name),
+        cell("td", change ? percent(change.distance) : "–", "number"), cell("td", cells, "reason")), $("changes-table")));
+    }
+  }
+  $("changes").replaceChildren(...lines);
+}
+
+// The learner that answers, and its challengers.
 
 const signed = (x) => (x < 0 ? "−" : "+") + (100 * Math.abs(x)).toFixed(2) + " %";
 

@@ -1,0 +1,72 @@
+"""How a learner that remembers its predictions until their labels come is driven."""
+
+from typing import Any, final
+
+import numpy as np
+
+from rpnb.estimators.pooled import PooledClassifier
+from rpnb.evaluate.blocks import Block
+from rpnb.evaluate.drivers.driver import (
+    Driver,
+    Predictions,
+    no_predictions,
+    predictions_with,
+)
+from rpnb.evaluate.drivers.native import NativeDriver
+
+
+def remembers(model: Any) -> bool:
+    """Whether a learner has to be given labels by `learn_later`."""
+    return isinstance(model, PooledClassifier) and model.delays == "varying"
+
+
+@final
+class LaterDriver(Driver):
+    """Drives a learner by `predict_later` and `learn_later`, where labels come late.
+
+    `native` drives it where they do not.
+    """
+
+    def __init__(self, native: NativeDriver) -> None:
+        super().__init__(native.model, native.labels, native.probabilities)
+        self._native = native
+        self._ids: dict[int, int] = {}
+
+    def prepare(self, block: Block) -> Block:
+        """Return rows as a table."""
+        return self._native.prepare(block)
+
+    def predict(self, block: Block) -> Predictions:
+        """Predict rows by `predict_later`; before the first label there is none."""
+        if not self.model.__sklearn_is_fitted__():
+            return no_predictions(self, block)
+        labels, P, ids = self.model._predict_later(block.X)
+        self._ids |= zip(block.rows.tolist(), ids.tolist(), strict=True)
+        if len(self._ids) > 2 * len(self.model.waiting_) + 1000:
+            waiting = set(self.model.waiting_.tolist())
+            self._ids = {row: i for row, i in self._ids.items() if i in waiting}
+        if self.probabilities == "none":
+            return Predictions(self.labels.of(labels), None)
+        return predictions_with(self, block, labels, P)
+
+    def learn(self, block: Block) -> None:
+        """Learn rows by `learn_later`; those from before the first by `partial_fit`."""
+        ids = [self._ids.pop(row, None) for row in block.rows.tolist()]
+        begin, n = 0, len(ids)
+        while begin < n:
+            end = begin + 1
+            while end < n and (ids[end] is None) is (ids[begin] is None):
+                end += 1
+            if ids[begin] is None:
+                self._native.learn(block.take(np.arange(begin, end)))
+            else:
+                self.model.learn_later(ids[begin:end], block.y[begin:end])
+            begin = end
+
+    def predict_then_learn(self, block: Block) -> Predictions:
+        """Predict, then learn, rows whose labels come with them."""
+        return self._native.predict_then_learn(block)
+
+    def updates(self) -> int:
+        """Return how many rows have changed the model."""
+        return self._native.updates()

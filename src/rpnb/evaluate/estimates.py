@@ -1,0 +1,99 @@
+"""The error on all rows, estimated from the rows whose labels were asked for."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rpnb.core.kernels.arrays import BoolArray, FloatArray
+from rpnb.estimators.checks.labels import as_labels
+
+
+class ErrorEstimate(NamedTuple):
+    """An error rate estimated from some rows."""
+
+    error: float
+    """the error rate on all rows, as far as the labels asked for show; NaN for none"""
+    standard_error: float
+    """of the estimate, about the error on all rows; NaN below two labels"""
+    labels: int
+    """how many labels it is from"""
+
+
+def estimate_error(y_true: Any, y_pred: Any, weights: ArrayLike) -> ErrorEstimate:
+    r"""Estimate the error on a whole stream from the rows that `ask` has chosen.
+
+    Uncertain rows are asked for more often, and are wrong more often: a plain average
+    over the rows asked for would be too high. Weighted by the inverse of the
+    probability with which each was asked for, it is not.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (k,)
+        Labels of the rows asked for.
+    y_pred : array-like of shape (k,)
+        What the model predicted for them, before it learned them.
+    weights : array-like of shape (k,)
+        Their importance weights, from `ask`; at least 1.
+
+    Returns
+    -------
+    ErrorEstimate
+        The error, its standard error, and the number of labels.
+
+    Notes
+    -----
+    With e the mistakes (0 or 1) and w the weights, the ratio estimator of Hájek (1971)
+    and its linearised variance for independent draws are
+
+    .. math:: ê = \frac{Σ w e}{Σ w}, \qquad s² = \frac{Σ w (w − 1)(e − ê)²}{(Σ w)²}.
+
+    Rows of weight 1, which were asked for in any case, add nothing to the variance.
+
+    Examples
+    --------
+    >>> from rpnb.evaluate import estimate_error
+    >>> found = estimate_error(["a", "b", "b"], ["a", "a", "b"], [10.0, 2.0, 8.0])
+    >>> found.error, found.labels
+    (0.1, 3)
+    """
+    truth, predicted = as_labels(y_true), np.asarray(y_pred)
+    given = np.asarray(weights, dtype=np.float64)
+    if predicted.shape != truth.shape or given.shape != truth.shape:
+        raise ValueError(
+            "y_true, y_pred and weights must have the same length, got "
+            f"{truth.shape}, {predicted.shape} and {given.shape}"
+        )
+    if not (np.isfinite(given).all() and (given >= 1.0).all()):
+        raise ValueError("weights must be finite and at least 1, as those of ask are")
+    sums = WeightedMistakes()
+    sums.add(truth != predicted, given)
+    return sums.estimate()
+
+
+class WeightedMistakes:
+    """Sums over rows asked for, from which the error on all rows is estimated."""
+
+    def __init__(self) -> None:
+        self._labels = 0
+        # Σ w, Σ w e, Σ w (w − 1) and Σ w (w − 1) e.
+        self._sums = np.zeros(4)
+
+    def add(self, wrong: BoolArray, weights: FloatArray) -> None:
+        """Add rows (k,) that were asked for: whether each was wrong, and its weight."""
+        self._labels += wrong.shape[0]
+        # One by one, so that the sums do not depend on how rows are cut into calls.
+        for e, w in zip(wrong.tolist(), weights.tolist(), strict=True):
+            self._sums += np.array([w, w * e, w * (w - 1.0), w * (w - 1.0) * e])
+
+    def estimate(self) -> ErrorEstimate:
+        """Return the estimate from all rows added."""
+        n, (total, mistakes, spread, of_mistakes) = self._labels, self._sums.tolist()
+        if n == 0:
+            return ErrorEstimate(np.nan, np.nan, 0)
+        error = mistakes / total
+        if n < 2:
+            return ErrorEstimate(error, np.nan, n)
+        # e² = e, so that (e − ê)² = e (1 − 2 ê) + ê².
+        variance = max(of_mistakes * (1.0 - 2.0 * error) + spread * error**2, 0.0)
+        return ErrorEstimate(error, float(np.sqrt(variance)) / total, n)
