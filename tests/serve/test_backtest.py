@@ -239,6 +239,32 @@ def test_refusals(
     assert done.stdout == ""
 
 
+def test_columns_of_categories_are_those_of_the_model(
+    client: Client, shared: ServerProcess
+) -> None:
+    client.create(
+        "mixed",
+        "Pooled",
+        features=["tree", "size"],
+        categorical_features=["tree"],
+        random_state=0,
+    )
+    pair: list[dict[str, Any]] = [
+        {"tree": "oak", "size": 1.0},
+        {"tree": "elm", "size": 2.0},
+    ]
+    client.observe("mixed", pair * 20, ["a", "b"] * 20)
+    words = ("backtest", shared.folder, "--model", "mixed", "--learners")
+    refused = run_command(*words, "AROW")
+    assert refused.returncode == 2
+    assert "the model has categorical_features, and AROW does not" in refused.stderr
+    done = run_command(*words, "Pooled", "--param", "Pooled.window=500", "--json")
+    first, second = json.loads(done.stdout)["learners"]
+    assert first["error"] == client.model("mixed")["error"]
+    assert second["name"] == "Pooled (window=500)"
+    assert second["parameters"]["categorical_features"] == [0]
+
+
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:
     words = ("--model", "m", "--learners", "AROW")
     done = run_command("backtest", tmp_path, *words)

@@ -14,8 +14,9 @@ from rpnb.client import Client, ServeError
 from rpnb.evaluate.differences import DifferenceTracker
 from rpnb.serve.comparison import Comparison
 from rpnb.serve.log import open_log
+from rpnb.serve.retention import delete_events
 from rpnb.serve.snapshots import check, replay_from_base, stored_models
-from serve.process import ServerProcess
+from serve.process import ServerProcess, run_command
 from serve.streams import clusters
 
 CLASSES = ["ash", "elm", "oak"]
@@ -277,6 +278,81 @@ def test_what_is_forgotten_is_forgotten_by_all(start: Start) -> None:
     server = start()
     with Client(server.address) as client:
         assert client.download("m") == promoted
+
+
+def test_old_events_are_deleted_once_no_learner_needs_them(start: Start) -> None:
+    server = start("--snapshot-rows", "40")
+    with Client(server.address) as client:
+        client.create("m", "GaussianNB", features=4, classes=CLASSES)
+        client.challenge("m", "rpnb", "RPNB", n_estimators=4, random_state=0)
+        life = Life(client, "m")
+        for _ in range(6):
+            life.go_on(4)
+            caught_up(client, "m")
+        client.name_version("m", "old", 8)
+        client.promote("m", "rpnb")
+        for _ in range(4):
+            life.go_on(4)
+            caught_up(client, "m")
+        served, old = client.download("m"), client.download("m", version="old")
+        before = caught_up(client, "m")
+    server.stop()
+    with closing(open_log(server.folder)) as log:
+        (model,) = log.execute("SELECT id FROM models").fetchone()
+        (events,) = log.execute("SELECT count(*) FROM events WHERE n>0").fetchone()
+        log.execute("BEGIN IMMEDIATE")
+        delete_events(log, model, time.time())
+        log.execute("COMMIT")
+        (left,) = log.execute("SELECT count(*) FROM events WHERE n>0").fetchone()
+        assert 0 < left < events
+        (kept,) = log.execute("SELECT count(*) FROM events WHERE n=0").fetchone()
+        assert kept == 3
+    all_sound(server)
+    server = start()
+    with Client(server.address) as client:
+        assert client.download("m") == served
+        assert client.download("m", version="old") == old
+        after = caught_up(client, "m")
+        assert after["champion"] == before["champion"]
+        assert after["challengers"] == before["challengers"]
+        # One that is added now learns what is left.
+        client.challenge("m", "again", "GaussianNB")
+        again = caught_up(client, "m")["challengers"][-1]
+        assert again["start"] > 0
+        assert again["learnt"] < after["champion"]["learnt"]
+        life.client = client
+        life.go_on(3)
+        client.roll_back("m", "old")
+        assert client.download("m") == old
+
+
+def test_a_damaged_promotion_can_be_set_aside(start: Start) -> None:
+    server = start()
+    with Client(server.address) as client:
+        for name in ("m", "sound"):
+            client.create(name, "GaussianNB", features=4, classes=CLASSES)
+        client.challenge("m", "rpnb", "RPNB", n_estimators=4, random_state=0)
+        Life(client, "m").go_on(4)
+        event = client.promote("m", "rpnb")["event"]
+    server.stop()
+    with closing(sqlite3.connect(server.folder / "log.sqlite")) as log:
+        log.execute("UPDATE events SET body='{' WHERE id=?", (event,))
+        log.commit()
+    server = start()
+    with Client(server.address, retries=0) as client:
+        health = client.health()
+        assert list(health["broken_models"]) == ["m"]
+        assert client.learn("sound", *clusters(5)) == 5
+        with pytest.raises(ServeError, match="cannot be restored"):
+            client.predict("m", clusters(1)[0])
+    server.stop()
+    assert not all(sound for sound, _ in check(server.folder))
+    done = run_command("serve", server.folder, "--check", "--set-aside")
+    assert done.returncode == 0, done.stdout
+    server = start()
+    with Client(server.address) as client:
+        assert client.model("m")["learner"] == "GaussianNB"
+        assert caught_up(client, "m")["challengers"][0]["name"] == "rpnb"
 
 
 def test_a_challenger_that_cannot_learn_leaves_the_champion_alone(

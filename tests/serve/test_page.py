@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rpnb.client import Client
@@ -110,6 +111,51 @@ def test_a_model_in_detail_and_live(
         X, y = clusters(10, seed=9)
         client.observe("garden", X, y)
     page.get_by_text("1,410").wait_for(timeout=10_000)
+
+
+@pytest.fixture(scope="module")
+def contested(shared: ServerProcess) -> str:
+    """Return the address of a model with challengers, and a promotion."""
+    with Client(shared.address, timeout=300) as client:
+        client.create("contested", "MajorityClass", features=4)
+        X, y = clusters(3000, seed=4)
+        X += np.random.default_rng(0).normal(size=X.shape)
+        client.observe("contested", X[:500], y[:500])
+        client.challenge("contested", "bayes", "GaussianNB")
+        client.challenge("contested", "late", "PA", start="now")
+        client.name_version("contested", "start")
+        client.promote("contested", "bayes")
+        for start in range(500, 3000, 250):
+            some = slice(start, start + 250)
+            client.observe("contested", X[some], y[some])
+    return f"{shared.address}/#/models/contested"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_champion_and_challengers(page: Any, contested: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(contested)
+    page.locator("#difference-chart canvas").wait_for()
+    lines = page.locator("#contender-rows tr")
+    assert lines.count() == 3
+    assert "bayes" in lines.nth(0).inner_text()
+    assert "answers since event" in lines.nth(0).inner_text()
+    first = lines.filter(has_text="first")
+    first.get_by_text("worse").wait_for(timeout=30_000)
+    assert re.search(r"\+\d+\.\d+ % \([+−].* to \+.*\)", first.inner_text())
+    told = page.locator("#promotions").inner_text()
+    assert told.startswith("Promotions: bayes was promoted over first (")
+    assert "Versions: start at event " in told
+    label = page.locator("#difference-chart [role=img]").get_attribute("aria-label")
+    assert label.startswith("Error less that of the answers: first +")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    keep(page, f"challengers-{width}")
+
+
+def test_a_model_without_challengers_shows_none(page: Any, model: str) -> None:
+    page.goto(model)
+    page.locator("#error-chart canvas").wait_for()
+    assert not page.locator("#contenders").is_visible()
 
 
 def test_a_learner_that_cannot_explain_says_so(page: Any, model: str) -> None:

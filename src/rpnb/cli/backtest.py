@@ -112,6 +112,7 @@ def _candidates(
     import inspect
     from dataclasses import replace
 
+    from rpnb.estimators.checks.columns import CATEGORICAL, TEXT
     from rpnb.estimators.registry import spelled
 
     given = [name.strip() for name in text.split(",") if name.strip()]
@@ -139,9 +140,13 @@ def _candidates(
         kept = dict(served.parameters) if same else {}
         if not same and "random_state" in known:
             kept["random_state"] = _SEED
-        if not same and "categorical_features" in known:
-            categories = served.parameters.get("categorical_features")
-            kept |= {} if categories is None else {"categorical_features": categories}
+        for columns in () if same else (CATEGORICAL, TEXT):
+            if isinstance(served.parameters.get(columns), list):
+                if columns not in known:
+                    raise CommandError(
+                        f"the model has {columns}, and {name} does not take any"
+                    )
+                kept[columns] = served.parameters[columns]
         if same and not changed[name]:
             continue  # the first line of the table
         more = ", ".join(f"{key}={value}" for key, value in changed[name].items())

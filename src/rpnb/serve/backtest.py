@@ -226,12 +226,13 @@ class _Pair:
 
 def kappa_of(scores: Scores) -> float | None:
     """Return Cohen's kappa of a model's scored predictions; None where undefined."""
-    labels = sorted({each for pair in scores.confusion for each in pair}, key=repr)
+    cells = list(scores.confusion.items())  # a model may be learning meanwhile
+    labels = sorted({each for pair, _ in cells for each in pair}, key=repr)
     if not labels:
         return None
     places = {label: i for i, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(labels) + 1))
-    for (truth, guess), n in scores.confusion.items():
+    for (truth, guess), n in cells:
         counts[places[truth], places[guess]] += n
     value = kappa(counts)
     return None if np.isnan(value) else value

@@ -83,14 +83,14 @@ ALTER TABLE snapshots ADD COLUMN header INTEGER;
     4: """
 ALTER TABLE rows ADD COLUMN after INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE rows ADD COLUMN contender INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE observed(
+CREATE TABLE IF NOT EXISTS observed(
   event INTEGER PRIMARY KEY, model INTEGER NOT NULL, predicted TEXT NOT NULL,
   checksum INTEGER NOT NULL);
 CREATE INDEX events_by_time ON events(model, time);
 UPDATE rows SET after=coalesce((SELECT id FROM events WHERE events.model=rows.model AND
   events.time<=rows.time ORDER BY events.time DESC, id DESC LIMIT 1), 0);
 DROP INDEX events_by_time;
-CREATE INDEX events_without_rows ON events(model, id) WHERE n=0;
+CREATE INDEX IF NOT EXISTS events_without_rows ON events(model, id) WHERE n=0;
 """,
 }
 
@@ -291,8 +291,11 @@ def sound_row(
     if not isinstance(x, bytes):
         return False
     row = (model, name, when, x, predicted, confidence)
-    known = (None, row_checksum(*row, after, contender), row_checksum(*row))
-    return checksum in known
+    return (
+        checksum is None
+        or checksum == row_checksum(*row, after, contender)
+        or checksum == row_checksum(*row)
+    )
 
 
 #: Snapshots of a model: those of its first learner, and, by the negative number of the

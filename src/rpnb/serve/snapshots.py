@@ -10,6 +10,7 @@ with the snapshot that is marked as its base.
 """
 
 import hashlib
+import json
 import sqlite3
 import tempfile
 import time
@@ -357,10 +358,19 @@ def _new_model(
     state = state_at(connection, row, history, other, event)
     learner = load_learner(contender.spec.learner, state.file)
     model = _model_at(row, history, contender, learner, start)
-    model.take_figures(state.scores)
-    # What it predicted then, others answer for.
-    model.pending, model.seen, model.comparison = {}, 0, None
+    model.take_figures(first_figures(state))
     return model
+
+
+def first_figures(state: SavedState) -> str:
+    """Return the figures that a learner begins with whose first state this is.
+
+    They are without predictions of rows that wait: others answer for those.
+    """
+    found = json.loads(state.scores)
+    for name in ("pending", "seen", "comparison"):
+        found.pop(name, None)
+    return json.dumps(found)
 
 
 def state_at(
@@ -562,7 +572,14 @@ def first_state(
     if model is None:
         if from_file:
             raise LogError(f"the first state of model {name} is not in the log")
-        model = _new_model(connection, row, history, chosen)
+        try:
+            model = _new_model(connection, row, history, chosen)
+        except LogError:
+            # The events before the version that it began with may have been deleted.
+            state = marks[0].state if chosen.origin and marks else None
+            if state is None:
+                raise
+            model, marks = _model_from(row, history, chosen, state), marks[1:]
     return model, marks
 
 
@@ -622,15 +639,13 @@ def _check_model(
     if damaged:
         yield False, f"model {name}: {len(damaged)} rows that wait are damaged"
     try:
-        for contender in [*history_of(connection, row).challengers, None]:
-            number = None if contender is None else contender.number
-            who = "" if contender is None else f"challenger {contender.name}: "
-            for problem, model in replay_from_base(connection, row, number):
-                yield (
-                    not problem,
-                    f"model {name}: {who}"
-                    + (problem or f"sound at event {model.applied}"),
-                )
+        for contender in history_of(connection, row).challengers:
+            yield from _check_challenger(connection, row, contender)
+        for problem, model in replay_from_base(connection, row):
+            yield (
+                not problem,
+                f"model {name}: " + (problem or f"sound at event {model.applied}"),
+            )
     except Exception as error:
         yield False, f"model {name}: {_problem_of(error)}"
         failed = restore(connection, row).failed
@@ -652,6 +667,20 @@ def _check_model(
         f"model {name}: the state of a start {what} that of the whole log, "
         f"{model.scores.learnt} rows",
     )
+
+
+def _check_challenger(
+    connection: sqlite3.Connection, row: ModelRow, contender: Contender
+) -> Iterator[tuple[bool, str]]:
+    """Replay all events of a challenger; that it cannot learn one is no damage."""
+    who = f"model {row[1]}: challenger {contender.name}: "
+    try:
+        for problem, model in replay_from_base(connection, row, contender.number):
+            yield not problem, who + (problem or f"sound at event {model.applied}")
+    except LogError:
+        raise
+    except Exception as error:
+        yield True, f"{who}it cannot learn the log: {_problem_of(error)}"
 
 
 def _problem_of(error: Exception) -> str:

@@ -18,7 +18,7 @@ from rpnb.serve.history import (
 from rpnb.serve.limits import ApiError, beyond
 from rpnb.serve.models import SavedState, ServedModel
 from rpnb.serve.sizes import check_sizes
-from rpnb.serve.snapshots import insert_snapshot
+from rpnb.serve.snapshots import first_figures, insert_snapshot
 from rpnb.serve.specs import ModelSpec
 
 
@@ -183,7 +183,21 @@ class RollBack(Command):
                 "origin": [version.contender, version.event],
             },
         )
+        self._keep(group, event, -version.contender or model.id, version.event)
         return _promote(group, self, model, event, back=True)
+
+    def _keep(self, group: Group, event: int, owner: int, at: int) -> None:
+        """Keep the first state; for good if the log does not lead to it any more."""
+        if self.state is None:
+            return
+        base, before = group.connection.execute(
+            "SELECT coalesce(max(event*base), 0), min(event) FROM snapshots "
+            "WHERE model=?",
+            (owner,),
+        ).fetchone()
+        gone = base > 0 and before > at
+        state = self.state._replace(event=event, scores=first_figures(self.state))
+        insert_snapshot(group.connection, -event, state, gone)
 
 
 def _promote(

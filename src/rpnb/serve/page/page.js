@@ -309,7 +309,7 @@ function showContenders(value) {
       name, cell("td", each.learner), cell("td", percent(each.error), "number"),
       cell("td", percent(each.window_error), "number"),
       cell("td", each.kappa === null ? "–" : each.kappa.toFixed(3), "number"),
-      cell("td", whole(each.scored), "number"), cell("td", difference, "number"),
+      cell("td", whole(each.scored), "number"), cell("td", difference, "number difference"),
       cell("td", state, each.problem ? "bad" : ""),
     ), $("contenders"));
   };
