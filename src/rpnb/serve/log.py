@@ -25,7 +25,7 @@ from rpnb.serve.models import LabelledEvent
 
 FILE = "log.sqlite"
 #: Of the tables; `_UPGRADES` has the statements that lead to the next version.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _APPLICATION_ID = 0x52504E42  # "RPNB"
 _CACHE_KB = 32 * 1024
 _CHECKPOINT_PAGES = 4000
@@ -74,6 +74,16 @@ ALTER TABLE rows ADD COLUMN checksum INTEGER;
 ALTER TABLE events ADD COLUMN header INTEGER;
 ALTER TABLE aside ADD COLUMN header INTEGER;
 ALTER TABLE snapshots ADD COLUMN header INTEGER;
+""",
+    # Weights of rows whose labels are asked for, and how many rows were asked for;
+    # scores by which rows were predicted, with their checksum.
+    4: """
+ALTER TABLE rows ADD COLUMN weight REAL;
+ALTER TABLE rows ADD COLUMN scores BLOB;
+CREATE INDEX rows_asked ON rows(model, seq) WHERE event IS NULL AND weight IS NOT NULL;
+CREATE TABLE asking(
+  model INTEGER PRIMARY KEY, rows REAL NOT NULL, asked REAL NOT NULL,
+  balance REAL NOT NULL, mean REAL NOT NULL);
 """,
 }
 
@@ -232,6 +242,28 @@ def pack_row(x: FloatArray) -> bytes:
 def pack_labels(rows: list[int], labels: list[Label]) -> bytes:
     """Return the body of an event that labels rows, named by their numbers."""
     return json.dumps({"rows": rows, "labels": labels}).encode()
+
+
+def pack_scores(content: bytes) -> bytes:
+    """Return the scores of a row as the log keeps them, with a checksum."""
+    return struct.pack("<I", zlib.crc32(content)) + content
+
+
+def unpack_scores(stored: Any) -> bytes | None:
+    """Return what `pack_scores` packed, None if there is nothing; refuse damage."""
+    if stored is None:
+        return None
+    content = bytes(stored[4:])
+    if struct.unpack_from("<I", stored)[0] != zlib.crc32(content):
+        raise ValueError("the checksum of its scores is another")
+    return content
+
+
+def read_scores(connection: sqlite3.Connection, rows: list[int]) -> list[bytes | None]:
+    """Return the scores by which rows were predicted, None for those without."""
+    one = "SELECT scores FROM rows WHERE seq=?"
+    found = [connection.execute(one, (seq,)).fetchone() for seq in rows]
+    return [None if each is None else unpack_scores(each[0]) for each in found]
 
 
 #: Columns of a row that its checksum is about, and the checksum.
@@ -434,4 +466,5 @@ def _event(
         content["labels"],
         predicted,
         confidence,
+        scores=read_scores(connection, content["rows"]),
     )

@@ -3,9 +3,11 @@
 from rpnb.serve.commands.command import Command, not_learned
 from rpnb.serve.commands.group import Group, no_model
 from rpnb.serve.commands.models import Create, Delete
+from rpnb.serve.commands.questions import Budget, OpenQuestions
 from rpnb.serve.commands.rows import Forget, LabelRows, Learn, Remember
 
 __all__ = [
+    "Budget",
     "Command",
     "Create",
     "Delete",
@@ -13,6 +15,7 @@ __all__ = [
     "Group",
     "LabelRows",
     "Learn",
+    "OpenQuestions",
     "Remember",
     "no_model",
     "not_learned",

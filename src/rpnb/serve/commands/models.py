@@ -89,12 +89,13 @@ class Delete(Command):
         """Delete it from all tables."""
         model = group.model(self.name, self.number, changing=False)
         group.flush()
-        for table in ("events", "aside", "rows", "keys", "snapshots"):
+        for table in ("events", "aside", "rows", "keys", "snapshots", "asking"):
             group.connection.execute(
                 f"DELETE FROM {table} WHERE model=?",  # noqa: S608 - our own words
                 (model.id,),
             )
         group.connection.execute("DELETE FROM models WHERE id=?", (model.id,))
+        group.asking.pop(model.id, None)
         group.created.pop(self.name, None)
         group.deleted.add(self.name)
         return {"deleted": True}
